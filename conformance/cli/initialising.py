@@ -131,7 +131,7 @@ def initialise(
     budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
     workers = 4 if 0 < pace <= _MODEST_PACE else 8
     asking = Pace(requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()})
-    text = _render(found, known, tables, asking, budgets, asked.tls)
+    text = render(found, known, tables, asking, budgets, asked.tls)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     for operation, limit in limits.items():
@@ -222,7 +222,7 @@ async def _probe(
             client = Client(transport, EventLog(), "init", Names(), Counter())
             try:
                 gateway = await probe_gateway(client, url, tenants)
-                rail = await _probe_rail(client, url)
+                rail = await probe_rail(client, url)
                 agent = await probe_agent(client, url)
                 hub = await probe_hub(client, url)
             except (Unreachable, Throttled, JsonFault) as fault:
@@ -257,7 +257,12 @@ def _limited(gateway: GatewayFound | None, agent: AgentFound | None) -> Iterator
         yield VERIFY, {}
 
 
-async def _probe_rail(client: Client, url: str) -> dict[str, Any] | None:
+async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
+    """Ask a server whether it is a rail; what it sells and offers then, None when it is none.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
     profile = Profile(target=Target(), surfaces={"rail": Surface(url=url)}, claims=Claims(surfaces=("rail",)))
     operations = await discover(client, profile)
     if not operations:
@@ -337,7 +342,7 @@ def _offered(found: Mapping[str, Any]) -> dict[str, str]:
     return {**offered, **(found["rail"]["networks"] if "rail" in found else {})}
 
 
-def _render(
+def render(
     found: Mapping[str, Any],
     tenants: Mapping[str, tuple[str, str]],
     tables: Mapping[str, Mapping[str, Any]],
@@ -345,6 +350,7 @@ def _render(
     budgets: Mapping[str, float],
     tls: Tls | None = None,
 ) -> str:
+    """Return the text of a profile that describes what was found, with the chain tables that are known."""
     rail, gateway, agent = found.get("rail"), found.get("gateway"), found.get("agent")
     urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in found.items()}
     word = {"service_word": rail["word"]} if rail is not None and rail["word"] is not None else {}

@@ -25,6 +25,7 @@ from conformance.http.client import Client, Counter, JsonFault, Names, Unreachab
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.lanes.spending import Wallet
+from conformance.client import Permit
 from conformance.ledger import Requirement
 from conformance.log.events import RUN, Event, EventLog
 from conformance.log.owner import OwnRandom
@@ -150,7 +151,8 @@ class Afterwards(Protocol):
 class Run:
     """One run of a plan against a target, into an event log.
 
-    `not_yours` is what of the suite's own is judged where nothing of the operator's is.
+    `not_yours` is what of the suite's own is judged where nothing of the operator's is, and `permit` refuses what must
+    not be sent.
     """
 
     def __init__(
@@ -162,8 +164,10 @@ class Run:
         names: Names | None = None,
         wallet: Wallet | None = None,
         not_yours: str | None = None,
+        permit: Permit | None = None,
     ) -> None:
         self.plan = plan
+        self._permit = permit
         self._not_yours = not_yours
         self._afterwards = dict(afterwards or {})
         self.profile = profile
@@ -324,7 +328,9 @@ class Run:
         )
 
     def _client(self, transport: HttpTransport, check_id: str) -> Client:
-        return Client(transport, self.log, check_id, self.names, self._counter)
+        client = Client(transport, self.log, check_id, self.names, self._counter)
+        client.permit = self._permit
+        return client
 
     def _close(self) -> Exit:
         verdicts: list[Verdict] = []

@@ -11,10 +11,10 @@ import json
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -37,6 +37,7 @@ __all__ = [
     "Late",
     "Names",
     "Paced",
+    "Permit",
     "Recorded",
     "Throttled",
     "Transport",
@@ -62,6 +63,8 @@ _PATIENCE_SECONDS: Final = 180.0
 _LONGEST_PAUSE: Final = 1.0
 # Bytes of an answer's body that are read; no answer of the interface comes near it.
 LONGEST_BODY: Final = 32 * 1024 * 1024
+# Raises Inconclusive for a request (method, URL, body) that must not be sent in this run, whoever asks for it.
+Permit: TypeAlias = Callable[[str, str, bytes | None], None]
 # Requests without an answer in time after which an address that never gave one is asked no more.
 PATIENCE: Final = 8
 
@@ -172,9 +175,10 @@ class Remembering(Protocol):
 
 
 class Client:
-    """The recording client of one check."""
+    """The recording client of one check; what its `permit` refuses is not sent."""
 
     def __init__(self, transport: Transport, log: EventLog, check: str, names: Names, counter: Counter) -> None:
+        self.permit: Permit | None = None
         self._transport = transport
         self._log = log
         self._check = check
@@ -189,6 +193,7 @@ class Client:
     def over(self, transport: Transport) -> Client:
         """Return a client of the same check, which counts on, that sends over another transport."""
         other = Client(transport, self._log, self._check, self.names, self._counter)
+        other.permit = self.permit
         other._ordinals = self._ordinals
         return other
 
@@ -217,12 +222,15 @@ class Client:
         Raises:
             Unreachable: No HTTP answer came.
             Throttled: The target says 429 without a time to come back, or for minutes; only where patient.
+            Inconclusive: This run sends no such request.
         """
         fields = list(headers.items()) if isinstance(headers, Mapping) else list(headers)
         if body is None and json_body is not None:
             body = json_bytes(json_body)
             if not any(name.lower() == "content-type" for name, _ in fields):
                 fields.insert(0, ("content-type", "application/json"))
+        if self.permit is not None:
+            self.permit(method, url, body)
         if not patient:
             return await self._once(method, url, fields, body, retry=retry)
         answer = await self._in_turn(method, url, fields, body, retry=retry)

@@ -62,13 +62,16 @@ class GatewayFound:
     receipts_only: bool = False
 
 
-async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[str, str]]) -> GatewayFound | None:
+async def probe_gateway(
+    client: Client, url: str, tenants: Mapping[str, Mapping[str, str]], *, screen: bool = True
+) -> GatewayFound | None:
     """Ask a server whether it is a gateway, and what it is like; None when it is none.
 
     Args:
         client: Sends and records.
         url: Address without a slash at its end.
         tenants: Header fields of tenants by name; without any, what needs one is not asked.
+        screen: Whether a screening is asked for, which the gateway may keep.
 
     Raises:
         Unreachable: It gave no answer.
@@ -82,7 +85,7 @@ async def probe_gateway(client: Client, url: str, tenants: Mapping[str, Mapping[
     document = {} if openapi is None else at_their_paths(openapi[1].object(), url, openapi[0])
     keys = await _first(client, url, _KEYS, lambda one: isinstance(one.object().get("keys"), list))
     member = await _receipt_member(client, url, document, credentials)
-    screened = await _screening(client, url, document, credentials)
+    screened = await _screening(client, url, document, credentials) if screen else (None, None)
     found.bindings |= {
         "openapi_path": None if openapi is None else openapi[0],
         "jwks_path": None if keys is None else keys[0],

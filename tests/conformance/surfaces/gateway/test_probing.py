@@ -14,6 +14,7 @@ from conformance.discovery.openapi_bodies import bodies, properties
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
 from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway, selectors
+from conformance.cli.initialising import render
 from conformance.target import Pace, parse
 from tests.conformance.checks.gateway.scripted_gateway import BASE, KEYS, Gateway
 
@@ -107,7 +108,7 @@ async def test_a_gateway_is_described_by_what_it_accepts() -> None:
     assert found.networks["first"] == ["algorand_testnet", "base_sepolia", "solana_devnet"]
 
     given = {"first": ("id-1", "KEY_1"), "second": ("id-2", "KEY_2")}
-    text = _render({"gateway": found}, given, {}, Pace(), {})
+    text = render({"gateway": found}, given, {}, Pace(), {})
     profile = parse(text)
     assert profile.tenants["second"].networks == ("algorand_testnet", "base_sepolia", "solana_devnet")
     assert profile.claims.lanes == ("algorand", "base", "solana")
@@ -122,7 +123,7 @@ async def test_without_a_tenant_the_rest_is_left_to_fill_in() -> None:
     found = await probe_gateway(_client(Described()), BASE, {})
     assert found is not None
     assert not {"resource_body", "checkout_selectors"} & set(found.bindings)
-    text = _render({"gateway": found}, {}, {}, Pace(), {})
+    text = render({"gateway": found}, {}, {}, Pace(), {})
     assert "# [tenants.first]" in text
     assert "# resource_body" in text
     assert parse(text).tenants == {}

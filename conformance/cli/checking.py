@@ -1,0 +1,147 @@
+"""`weldproof check`: a first look at a server."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import click
+import orjson
+
+from conformance import interrupt, target
+from conformance.cli.connection import connected
+from conformance.cli.targets import WORKING_PROFILE
+from conformance.cli.usage import UsageFault
+from conformance.client import Throttled, Unreachable
+from conformance.first_look import words
+from conformance.first_look.look import Asking, Look, look
+from conformance.first_look.paying import paying
+from conformance.purchase import lane_of
+from conformance.report.text import one_line
+from conformance.target import Profile, ProfileError, Surface
+from conformance.verdict import Exit
+
+_STYLES = {
+    "title": {"bold": True},
+    "ok": {"fg": "green", "bold": True},
+    "fail": {"fg": "red", "bold": True},
+    "warn": {"fg": "yellow"},
+    "dim": {"dim": True},
+    "": {},
+}
+_TIMEOUT = 5.0
+# Of what the client says where there was no answer.
+_REFUSED = "cannot connect to"
+_LATE = "answer within"
+_PAYERS = {
+    "algorand": "--algod ADDRESS --indexer ADDRESS --funder-env VARIABLE",
+    "base": "--base-rpc ADDRESS --base-funder-env VARIABLE",
+    "solana": "--solana-rpc ADDRESS --solana-ws ADDRESS --solana-funder-env VARIABLE",
+}
+
+
+def check(
+    ctx: click.Context,
+    /,
+    started: float,
+    url: str,
+    method: str,
+    seconds: float,
+    pay: bool,
+    config: Path | None,
+    cacert: Path | None,
+    insecure: bool,
+    timeout: float | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Do what `weldproof check` says of itself since `started`; its options are declared beside its help."""
+    if not url.startswith(("http://", "https://")) or not urlsplit(url).hostname:
+        raise UsageFault(f"{one_line(url)}: give an address such as http://localhost:8402")
+    if config is not None and not pay:
+        raise UsageFault("--config goes with --pay: a look needs no profile")
+    if pay and as_json:
+        raise UsageFault("--pay goes without --json: `weldproof run --json` is the report of a run")
+    asked = Profile(surfaces={"rail": Surface(url=url)})
+    asked = connected(asked, {"cacert": cacert, "insecure": insecure, "timeout": timeout})
+    asking = Asking(method, seconds, timeout or min(_TIMEOUT, seconds / 2), asked.tls, seed)
+    try:
+        found = interrupt.run(look(url, asking, started))
+    except (Unreachable, Throttled) as reason:
+        click.echo(f"weldproof check: {one_line(url)}: {one_line(str(reason), 600)}{_remedy(str(reason))}", err=True)
+        ctx.exit(Exit.NO_VERDICT)
+    except asyncio.CancelledError:
+        click.echo("weldproof check: interrupted", err=True)
+        ctx.exit(Exit.INTERRUPTED)
+    _show(found, as_json=as_json)
+    if pay:
+        ctx.exit(_paid(found, config))
+    ctx.exit(found.exit_code)
+
+
+def _remedy(reason: str) -> str:
+    if _REFUSED in reason:
+        return ". Is the server running, and is that its address?"
+    return ". A longer --timeout tells a slow server from one that hangs." if _LATE in reason else ""
+
+
+def _show(found: Look, *, as_json: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps(words.as_json(found), option=orjson.OPT_INDENT_2))
+    else:
+        for text, style in words.lines(found):
+            click.secho(text, **_STYLES[style])
+        click.secho(f"  {found.seconds:.1f} s, exit code {int(found.exit_code)}", dim=True)
+    if not found.rules and found.summary is None:
+        click.echo(f"weldproof check: {_unknown(found)}", err=True)
+
+
+def _unknown(found: Look) -> str:
+    """Return what is said of a server that is nothing that is known, and what to do."""
+    seen = found.seen
+    known = "nothing that sells by x402, no rail, gateway, agent or control plane"
+    text = f"{one_line(seen.url)}: looks like {known}; it was answered {one_line(seen.answered)}."
+    hints = "Give the address of something it sells, with --method POST where that is how it is called"
+    return f"{text} {hints}; a gateway that wants credentials before anything else shows itself to `weldproof init`"
+
+
+def _paid(found: Look, config: Path | None) -> int:
+    """Run the suite with the profile that says who pays, and return its exit code.
+
+    Raises:
+        UsageFault: There is none, or it is of another server; the text says how to write one.
+    """
+    path = config or WORKING_PROFILE
+    if config is None and not path.exists():
+        raise UsageFault(_how_to_pay(found))
+    try:
+        profile = target.load(path)
+    except ProfileError as fault:
+        raise UsageFault(f"--pay: {fault}") from fault
+    here = urlsplit(found.seen.base).netloc
+    if all(urlsplit(one.url).netloc != here for one in profile.surfaces.values()):
+        raise UsageFault(f"--pay: {path} describes another server than {here}. {_how_to_pay(found)}")
+    if not profile.chains.model_dump(exclude_none=True):
+        raise UsageFault(f"--pay: {path} has no [chains] table, so nobody would pay. {_how_to_pay(found)}")
+    from conformance.cli.run import command  # noqa: PLC0415 - only who pays waits for it
+
+    click.echo(f"\nweldproof run --config {path}")
+    sys.stdout.flush()
+    return int(command.main(["--config", str(path)], standalone_mode=False) or 0)
+
+
+def _how_to_pay(found: Look) -> str:
+    """Return what to set up before anything can be paid."""
+    if paying(found) is None:
+        return f"--pay: paying judges nothing more of {found.seen.base}"
+    challenge = found.seen.challenge
+    offers = () if challenge is None else challenge.offers
+    lanes = [lane for lane in _PAYERS if any(lane_of(one) == lane for one in offers)]
+    options = " ".join(_PAYERS[lane] for lane in lanes)
+    return (
+        "--pay needs to know where and by whom is paid. Take the nodes of the test networks that it offers, put the "
+        "keys of accounts that hold test USDC into environment variables, and write a profile: weldproof init "
+        f"{found.seen.base} {options} --spending-limit 5000000. Then give --pay again. docs/real-nodes.md has faucets"
+    )

@@ -1,0 +1,181 @@
+"""A first look at a server: what it is, which requirements can be judged of it at once, and what x402 makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from conformance.cli.initialising import render
+from conformance.client import Client, Counter, Names, Unreachable
+from conformance.events import EventLog
+from conformance.first_look.permit import OnlyReading, is_tried
+from conformance.first_look.recognised import Recognised, bases, recognise
+from conformance.first_look.x402_rules import Judged, judge
+from conformance.http_transport import HttpTransport
+from conformance.ledger import load
+from conformance.quick_look import quick_look
+from conformance.report.summary import RowResult, Summary, summarise
+from conformance.target import Budgets, Pace, Profile, Tls, parse
+from conformance.trust import context_of
+from conformance.verdict import Exit, Verdict
+
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+# Requests a second elsewhere than on this machine.
+_RATE = 25.0
+_WORKERS = 8
+# What a run that is cut short needs at most to come to its end.
+_ENDING_SECONDS = 2.4
+_SHORTEST_SECONDS = 0.5
+JUDGED = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How a server is asked: by which method its address, how long, by whose certificates, and from which seed."""
+
+    method: str = "GET"
+    seconds: float = 10.0
+    timeout: float = 5.0
+    tls: Tls = field(default_factory=Tls)
+    seed: int = 1
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a first look came to.
+
+    Attributes:
+        seen: What the server seems to be.
+        rules: The demands on any 402, judged; empty where nothing is sold.
+        summary: The run over the requirements that can be judged so; None where no surface was recognised.
+        profile: What the run took the server to be; likewise.
+        seconds: How long it took.
+    """
+
+    seen: Recognised
+    rules: tuple[Judged, ...]
+    summary: Summary | None
+    profile: Profile | None
+    seconds: float
+
+    @cached_property
+    def judged(self) -> tuple[RowResult, ...]:
+        """The requirements that were tried and came to something, in the ledger's order."""
+        return tuple(row for row in self._rows if row.verdict in JUDGED)
+
+    @cached_property
+    def open(self) -> tuple[RowResult, ...]:
+        """The requirements that apply and were not judged."""
+        outside = {*JUDGED, Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED, Verdict.ERROR}
+        return tuple(row for row in self._rows if row.verdict not in outside)
+
+    @property
+    def _rows(self) -> tuple[RowResult, ...]:
+        return () if self.summary is None else self.summary.rows
+
+    def count(self, *verdicts: Verdict) -> int:
+        """Return how many requirements and rules have one of these verdicts."""
+        return sum(one.verdict in verdicts for one in (*self._rows, *self.rules))
+
+    @property
+    def exit_code(self) -> Exit:
+        """4 for a fault of the suite, 1 for a breach, 3 where nothing was judged, else 0."""
+        if self.count(Verdict.ERROR):
+            return Exit.SUITE_FAULT
+        if self.count(Verdict.FAIL):
+            return Exit.FAILED
+        return Exit.PASSED if self.count(Verdict.PASS, Verdict.WARN) else Exit.NO_VERDICT
+
+
+async def look(url: str, asking: Asking, started: float) -> Look:
+    """Look at a server.
+
+    Args:
+        url: Its address, or that of something it sells.
+        asking: How it is asked.
+        started: When the look began, by `time.monotonic`; that it asks no longer than agreed counts from there.
+
+    Raises:
+        Unreachable: It gave no answer at all.
+        Throttled: It answers nobody at this rate.
+    """
+    names = Names()
+    permits = {base: OnlyReading(base) for base in bases(url)}
+    transport = HttpTransport(
+        seconds=asking.timeout, requests_per_second=0, connections=_WORKERS, tls=context_of(asking.tls)
+    )
+    seen = Recognised(url, next(iter(permits)))
+    async with transport:
+        client = Client(transport, EventLog(), "check", names, Counter())
+        try:
+            async with asyncio.timeout(started + asking.seconds - time.monotonic()):
+                await recognise(client, permits, seen, asking.method)
+        except TimeoutError:
+            if not seen.answered:
+                raise Unreachable(f"no answer within {asking.seconds:g} s") from None
+            seen.trouble.append(f"it was still answering when {asking.seconds:g} s were over")
+    rules = () if seen.challenge is None else judge(seen.challenge)
+    if not seen.surfaces:
+        return Look(seen, rules, None, None, time.monotonic() - started)
+    profile = profile_of(seen, asking)
+    left = max(_SHORTEST_SECONDS, started + asking.seconds - _ENDING_SECONDS - time.monotonic())
+    summary = await _run(profile, permits[seen.base], asking.seed, names, left)
+    return Look(seen, rules, summary, profile, time.monotonic() - started)
+
+
+def profile_of(seen: Recognised, asking: Asking) -> Profile:
+    """Return the profile that describes a server, as `init` would write it, without any chain node."""
+    rate = 0.0 if urlsplit(seen.base).hostname in _LOOPBACK else _RATE
+    text = render(seen.found, {}, {}, Pace(requests_per_second=rate, workers=_WORKERS), {}, asking.tls)
+    profile = parse(text, source=seen.base)
+    return profile.model_copy(update={"budgets": Budgets(request=asking.timeout, fuzz=1.0)})
+
+
+async def _run(profile: Profile, permit: OnlyReading, seed: int, names: Names, seconds: float) -> Summary:
+    # Every check of the suite comes along, which takes longer than most looks do.
+    from conformance.runner import Plan, Run, select_checks  # noqa: PLC0415
+
+    surfaces = {*profile.claims.surfaces, "shared"}
+    rows = tuple(row for row in load() if row.surface in surfaces)
+    checks = [one for one in await asyncio.to_thread(select_checks, rows, profile) if is_tried(one)]
+    tried = quick_look(checks, seed)
+    log = EventLog()
+    plan = Plan(rows=rows, checks=tried.tried, quick=tried, seed=seed, workers=_WORKERS)
+    task = asyncio.ensure_future(Run(plan, profile, log, names=names, permit=permit).execute())
+    try:
+        await asyncio.wait([task], timeout=seconds)
+    finally:
+        # What was not reached in time is open; a run that is cut short still judges what it came to.
+        if not task.done():
+            task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+    return summarise(log.events)
+
+
+def by_needs(rows: tuple[RowResult, ...]) -> Mapping[str, tuple[RowResult, ...]]:
+    """Return requirements by what judging them takes that a first look has not, in words."""
+    found: dict[str, list[RowResult]] = {}
+    for row in rows:
+        words = next((text for code, text in _TAKES if code in row.requirement.needs), _OTHERWISE)
+        found.setdefault(words, []).append(row)
+    return {words: tuple(one) for words, one in found.items()}
+
+
+_OTHERWISE = "more than these seconds, or a call that might create something"
+_TAKES = (
+    ("P", "starting programs beside it"),
+    ("R", "a receiver of webhooks"),
+    ("W", "a webhook destination and its secret"),
+    ("T2", "the keys of two tenants"),
+    ("T", "a tenant's key"),
+    ("A", "the admin token"),
+    ("C", "payments"),
+    ("S", "time, or load"),
+    ("K", "a receipt that it signed"),
+)

@@ -1,0 +1,60 @@
+"""What paying would add to a first look: how many requirements more, for how much."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.first_look.look import Look
+from conformance.network_names import Network, network_named
+from conformance.oracles.x402 import atomic_amount
+from conformance.purchase import lane_of
+
+_BY_PAYING: Final = frozenset({"B", "V", "C"})
+# How many calls' price a whole run pays on each lane: what the payees held after a run of all rows of the rail on the
+# simulated chains, divided by the price of a call.
+PAYMENTS: Final[Mapping[str, int]] = {"algorand": 96, "base": 89, "solana": 112}
+
+
+@dataclass(frozen=True, slots=True)
+class Paying:
+    """What a run that pays would judge beyond a first look.
+
+    Attributes:
+        rows: How many requirements more.
+        units: About how many atomic units of USDC it would pay in all; None where no price can be told.
+        networks: Networks that are offered and known, by lane.
+    """
+
+    rows: int
+    units: int | None
+    networks: Mapping[str, Network]
+
+    @property
+    def on_main_networks(self) -> tuple[str, ...]:
+        """Names of the offered networks where paying is real money."""
+        return tuple(one.name for one in self.networks.values() if not one.is_test)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether all that is offered is worth nothing."""
+        return bool(self.networks) and not self.on_main_networks
+
+
+def paying(look: Look) -> Paying | None:
+    """Return what paying would add, None where it adds nothing."""
+    rows = sum("C" in row.requirement.needs and set(row.requirement.needs) <= _BY_PAYING for row in look.open)
+    if not rows or look.seen.challenge is None:
+        return None
+    offers = {lane: one for one in look.seen.challenge.offers if (lane := lane_of(one)) is not None}
+    networks = {lane: known for lane, one in offers.items() if (known := network_named(one.get("network"))) is not None}
+    prices = {lane: _price(one) for lane, one in offers.items()}
+    known_prices = {lane: price for lane, price in prices.items() if price is not None}
+    units = sum(PAYMENTS[lane] * price for lane, price in known_prices.items()) if known_prices else None
+    return Paying(rows, units, networks)
+
+
+def _price(offer: Mapping[str, Any]) -> int | None:
+    told = offer.get("amount", offer.get("maxAmountRequired"))
+    return atomic_amount(told)

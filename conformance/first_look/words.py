@@ -1,0 +1,235 @@
+"""A first look in words and as JSON: what the server seems to be, each requirement, a grade, and what is next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, Final
+
+from conformance.first_look.look import Look, by_needs
+from conformance.first_look.paying import Paying, paying
+from conformance.first_look.x402_rules import Judged
+from conformance.ledger import load
+from conformance.network_names import network_named
+from conformance.report.conclusion import SURFACES
+from conformance.report.summary import RowResult
+from conformance.report.text import one_line
+from conformance.verdict import Verdict
+
+_UNITS: Final = 10**6
+_WORDS: Final = {Verdict.PASS: "ok", Verdict.FAIL: "FAIL", Verdict.WARN: "WARN"}
+_SAFER: Final = (
+    "Why a weld would be safer: what a client signs for `exact` names payee, amount, a time window and a random nonce, "
+    "and nothing of the request. Until it is settled, whoever sees it can present it for another call of the same "
+    "price, or settle it himself, and the server alone remembers what it was for. A weld makes the payment carry the "
+    "challenge that it answers (on EVM chains the nonce is the hash of the challenge's token): it buys that one call "
+    "and no other, and a repeat after a crash is known again."
+)
+
+
+def usdc(units: int) -> str:
+    """Return atomic units of USDC as people write them: `0.05`."""
+    return f"{(Decimal(units) / _UNITS).normalize():f}"
+
+
+def grade(look: Look) -> str:
+    """Return what the look comes to, in a sentence that says no more than was looked at."""
+    tried = look.count(Verdict.PASS, Verdict.FAIL, Verdict.WARN)
+    broken, weak = look.count(Verdict.FAIL), look.count(Verdict.WARN)
+    if look.count(Verdict.ERROR):
+        return "none: the suite itself is at fault"
+    if not tried:
+        return "none: nothing of it could be judged"
+    if broken:
+        beside = f", and {weak} it should keep" if weak else ""
+        return f"broken: it breaks {broken} of {tried} demands that were tried{beside}"
+    if weak:
+        return f"sound but for {weak} of {tried} demands, which it should keep and need not"
+    return f"sound as far as can be seen without paying: no breach in {tried} demands that were tried"
+
+
+def lines(look: Look) -> Iterator[tuple[str, str]]:
+    """Yield each line with its style: `title`, `ok`, `fail`, `warn`, `dim` or empty."""
+    yield from _seems(look)
+    if look.rules:
+        challenge = look.seen.challenge
+        where = "" if challenge is None else f" ({challenge.method} {one_line(challenge.url, 200)})"
+        yield "", ""
+        yield f"What x402 version 2 and its clients demand of a 402{where}", "title"
+        for rule in look.rules:
+            yield from _rule(rule)
+    if look.judged:
+        yield "", ""
+        yield "Requirements that can be judged without paying, a part of each", "title"
+        for row in look.judged:
+            yield from _row(look, row)
+    yield from _not_judged(look)
+    yield "", ""
+    style = {True: "fail", False: "ok"}[bool(look.count(Verdict.FAIL, Verdict.ERROR))]
+    yield f"Grade: {grade(look)}.", "warn" if style == "ok" and look.count(Verdict.WARN) else style
+    for text in next_steps(look):
+        yield text, ""
+
+
+def _seems(look: Look) -> Iterator[tuple[str, str]]:
+    seen = look.seen
+    yield f"{one_line(seen.url, 300)} seems to be", "title"
+    for surface, why in seen.surfaces.items():
+        yield f"  {SURFACES[surface]} at {one_line(seen.base, 200)}: {one_line(why, 300)}", ""
+    if seen.challenge is not None:
+        yield f"  {one_line(kind(look), 400)}", ""
+    for trouble in seen.trouble:
+        yield f"  not looked at whole: {one_line(trouble, 400)}", "warn"
+
+
+def kind(look: Look) -> str:
+    """Return what sells here, by its 402."""
+    challenge = look.seen.challenge
+    if challenge is None:
+        return "nothing that sells by x402"
+    if challenge.is_version_one:
+        return "an x402 server of version 1, which no client of version 2 can pay: it has no PAYMENT-REQUIRED header"
+    schemes = sorted({str(one.get("scheme")) for one in challenge.offers})
+    networks = [
+        known.name if (known := network_named(one.get("network"))) else str(one.get("network"))
+        for one in challenge.offers
+    ]
+    offers = f"offers of {', '.join(schemes)} on {', '.join(dict.fromkeys(networks))}" if schemes else "no offer"
+    weld = "welded: each payment is bound to its challenge" if challenge.is_welded else "no weld"
+    return f"An x402 server: {challenge.method} is answered {challenge.status} with {offers} ({weld})"
+
+
+def _rule(judged: Judged) -> Iterator[tuple[str, str]]:
+    rule = judged.rule
+    if judged.verdict in _WORDS:
+        yield f"  {_WORDS[judged.verdict]:4}  {rule.id}  {rule.sentence}", _style(judged.verdict)
+    else:
+        yield f"  -     {rule.id}  {rule.sentence}: {judged.found}", "dim"
+    if judged.verdict in {Verdict.FAIL, Verdict.WARN}:
+        yield f"        found  {one_line(judged.found, 400)}", ""
+        yield f"        fix    {rule.fix} ({rule.source})", ""
+
+
+def _row(look: Look, row: RowResult) -> Iterator[tuple[str, str]]:
+    yield f"  {_WORDS[row.verdict]:4}  {row.id}  {row.requirement.sentence}", _style(row.verdict)
+    for finding in row.against[:1]:
+        yield f"        expected  {one_line(finding.expected, 400)}", ""
+        if finding.found is not None:
+            yield f"        found     {one_line(finding.found, 400)}", ""
+        if finding.hint is not None:
+            yield f"        fix       {one_line(finding.hint, 400)}", ""
+        exchange = None if look.summary is None else look.summary.exchanges.get(finding.exchange or 0)
+        if exchange is not None:
+            yield f"        curl      {exchange.command(1000)}", ""
+
+
+def _style(verdict: Verdict) -> str:
+    return {Verdict.FAIL: "fail", Verdict.WARN: "warn"}.get(verdict, "")
+
+
+def _not_judged(look: Look) -> Iterator[tuple[str, str]]:
+    if look.open:
+        yield "", ""
+        yield "Not judged, and what it takes", "title"
+        for words, rows in by_needs(look.open).items():
+            yield f"  {len(rows):3}  {words} ({_groups(tuple(row.id for row in rows))})", ""
+    for reason, ids in not_applying(look):
+        yield "", ""
+        yield f"Does not apply: {reason}", "title"
+        yield f"  {len(ids)} requirements: {_groups(ids)}", ""
+    if is_stock(look):
+        yield "", ""
+        yield _SAFER, ""
+
+
+def is_stock(look: Look) -> bool:
+    """Return whether the server sells by x402 as its specification has it, without a weld."""
+    challenge = look.seen.challenge
+    return (
+        challenge is not None
+        and bool(challenge.offers)
+        and not challenge.is_welded
+        and "rail" not in look.seen.surfaces
+    )
+
+
+def not_applying(look: Look) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield why requirements do not apply to a server that sells without a weld, and their ids."""
+    if not is_stock(look):
+        return
+    rail = tuple(row.id for row in load() if row.surface == "rail")
+    yield "its offers carry no extra.payment_reference, so no payment is bound to its challenge", rail
+    others = tuple(row.id for row in load() if row.surface not in {"rail", "shared", *look.seen.surfaces})
+    yield "it has no gateway, agent, control plane or webhooks that could be seen", others
+
+
+def _groups(ids: tuple[str, ...]) -> str:
+    counts = Counter("-".join(one.split("-")[:2]) for one in ids)
+    return ", ".join(f"{group} {count}" for group, count in counts.items())
+
+
+def next_steps(look: Look) -> Iterator[str]:
+    """Yield what else could be judged, and how."""
+    adds = paying(look)
+    if adds is not None:
+        yield would_pay(adds)
+    base = look.seen.base
+    if "gateway" in look.seen.surfaces:
+        yield f"With a tenant's key more is judged: weldproof init {base} --tenant ID=VARIABLE, then weldproof run."
+    elif look.summary is not None:
+        yield f"A verdict takes a run: weldproof init {base}, then weldproof run."
+    if is_stock(look):
+        yield "Paying would judge nothing more here: the suite pays offers that carry a weld."
+
+
+def would_pay(adds: Paying) -> str:
+    """Return the sentence about what paying adds."""
+    price = "the price of its calls" if adds.units is None else f"about {usdc(adds.units)} USDC"
+    if adds.is_free:
+        return f"Would pay {price} on test networks to judge {adds.rows} more: --pay"
+    places = ", ".join(adds.on_main_networks) or "networks that are not known here"
+    return (
+        f"Would pay {price} to judge {adds.rows} more: --pay. What it offers is on {places}: that is real money, "
+        "unless its nodes are simulated; let it offer a test network where they are not."
+    )
+
+
+def as_json(look: Look) -> dict[str, Any]:
+    """Return the look as a JSON object."""
+    seen, adds = look.seen, paying(look)
+    challenge = seen.challenge
+    return {
+        "url": seen.url,
+        "seconds": round(look.seconds, 3),
+        "exit_code": int(look.exit_code),
+        "grade": grade(look),
+        "surfaces": [{"surface": name, "url": seen.base, "why": why} for name, why in seen.surfaces.items()],
+        "trouble": seen.trouble,
+        "x402": None
+        if challenge is None
+        else {
+            "method": challenge.method,
+            "url": challenge.url,
+            "kind": kind(look),
+            "welded": challenge.is_welded,
+            "rules": [one.as_json() for one in look.rules],
+        },
+        "requirements": [_row_json(look, row) for row in look.judged],
+        "not_judged": [
+            {"takes": words, "rows": [row.id for row in rows]} for words, rows in by_needs(look.open).items()
+        ],
+        "not_applicable": [{"reason": reason, "rows": list(ids)} for reason, ids in not_applying(look)],
+        "paying": None if adds is None else {"rows": adds.rows, "units": adds.units, "test_networks": adds.is_free},
+        "next": list(next_steps(look)),
+    }
+
+
+def _row_json(look: Look, row: RowResult) -> dict[str, Any]:
+    told = {"id": row.id, "verdict": row.verdict.value, "level": row.requirement.level}
+    findings = []
+    for one in row.against:
+        exchange = None if look.summary is None else look.summary.exchanges.get(one.exchange or 0)
+        curl = None if exchange is None else exchange.command(4000)
+        findings.append({"expected": one.expected, "found": one.found, "fix": one.hint, "curl": curl})
+    return {**told, "sentence": row.requirement.sentence, "findings": findings}

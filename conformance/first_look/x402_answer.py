@@ -1,0 +1,128 @@
+"""A 402 as x402 clients see it: the terms in its header, those in its body, and what junk payments are answered."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.client import Answer
+from conformance.oracles.profile_json import refuse_constant, unique_members
+
+HEADER: Final = "PAYMENT-REQUIRED"
+_STANDARD: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Challenged:
+    """What a call without a payment was answered.
+
+    Attributes:
+        method: Its method.
+        url: Where it went.
+        status: HTTP status.
+        headers: Name in lower case to its values, in order.
+        in_header: The document in the header, None where there is none that can be read.
+        header_fault: Why it cannot be read; None where it can, or there is no header.
+        in_body: The document in the body, None where the body is no document of x402.
+        to_unreadable: Status of the answer to a payment that cannot be read; None where none was sent.
+        to_forged: Status of the answer to a payment that nobody signed; likewise.
+    """
+
+    method: str
+    url: str
+    status: int
+    headers: Mapping[str, tuple[str, ...]]
+    in_header: Mapping[str, Any] | None
+    header_fault: str | None
+    in_body: Mapping[str, Any] | None
+    to_unreadable: int | None = None
+    to_forged: int | None = None
+
+    @property
+    def document(self) -> Mapping[str, Any] | None:
+        """What rules about its members are judged by: the header's terms, else the body's."""
+        return self.in_header if self.in_header is not None else self.in_body
+
+    @property
+    def offers(self) -> tuple[Mapping[str, Any], ...]:
+        """The offers that are objects."""
+        accepts = self.member("accepts")
+        return tuple(one for one in accepts if isinstance(one, dict)) if isinstance(accepts, list) else ()
+
+    @property
+    def is_welded(self) -> bool:
+        """Whether an offer binds its payment to this challenge, as a payment reference does."""
+        extras = [one.get("extra") for one in self.offers]
+        return any(isinstance(one, dict) and isinstance(one.get("payment_reference"), str) for one in extras)
+
+    @property
+    def is_version_one(self) -> bool:
+        """Whether it speaks version 1, and no version 2."""
+        return self.in_header is None and (self.in_body or {}).get("x402Version") == 1
+
+    def member(self, name: str) -> Any:
+        """Return a member of the document."""
+        return (self.document or {}).get(name)
+
+    def values(self, header: str) -> tuple[str, ...]:
+        """Return the values of a header field."""
+        return self.headers.get(header.lower(), ())
+
+
+def challenged(method: str, url: str, answer: Answer) -> Challenged:
+    """Return an answer as a client of x402 reads it."""
+    headers: dict[str, tuple[str, ...]] = {}
+    for name, value in answer.headers.items():
+        headers[name.lower()] = (*headers.get(name.lower(), ()), value)
+    values = headers.get(HEADER.lower(), ())
+    document, fault = decoded(values[0]) if values else (None, None)
+    body = answer.object()
+    in_body = body if "accepts" in body or "x402Version" in body else None
+    return Challenged(method, url, answer.status, headers, document, fault, in_body)
+
+
+def decoded(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
+    """Return the document in a header's value and None, or None and why there is none."""
+    if _STANDARD.fullmatch(value) is None:
+        return None, f"it is no base64 of the standard alphabet: {value[:60]!r}"
+    if len(value) % 4:
+        return None, "it is base64 without its padding"
+    try:
+        document = json.loads(
+            base64.b64decode(value, validate=True), object_pairs_hook=unique_members, parse_constant=refuse_constant
+        )
+    except (binascii.Error, ValueError, RecursionError) as fault:
+        return None, f"what it encodes is no JSON: {fault}"
+    if not isinstance(document, dict):
+        return None, "what it encodes is no JSON object"
+    return document, None
+
+
+def forged(challenge: Challenged) -> str | None:
+    """Return a PAYMENT-SIGNATURE for the first offer of `exact` on an EVM chain that nobody signed, None without one.
+
+    Its payer is an address without a key and its signature is zeros: no contract could ever move money by it.
+    """
+    offer = next((one for one in challenge.offers if _is_exact(one)), None)
+    if offer is None:
+        return None
+    authorization = {
+        "from": "0x000000000000000000000000000000000000dEaD",
+        "to": offer.get("payTo"),
+        "value": offer.get("amount"),
+        "validAfter": "0",
+        "validBefore": "4102444800",
+        "nonce": "0x" + "11" * 32,
+    }
+    payload = {"signature": "0x" + "00" * 65, "authorization": authorization}
+    document = {"x402Version": 2, "resource": challenge.member("resource"), "accepted": offer, "payload": payload}
+    return base64.b64encode(json.dumps(document).encode()).decode("ascii")
+
+
+def _is_exact(offer: Mapping[str, Any]) -> bool:
+    return offer.get("scheme") == "exact" and str(offer.get("network")).startswith("eip155:")

@@ -1,0 +1,420 @@
+"""What x402 version 2 and its clients demand of a 402, whoever sends it: one rule, one function over the answer.
+
+The rules are those of the specification's PaymentRequired (section 5.1), of its HTTP transport and of the scheme
+`exact`. Where the specification says less than its clients need to pay, `source` names the clients.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from conformance.first_look.x402_answer import Challenged
+from conformance.network_names import network_named
+from conformance.oracles.addresses import is_address, is_caip2
+from conformance.oracles.x402 import atomic_amount
+from conformance.purchase import lane_of
+from conformance.report.text import one_line
+from conformance.verdict import Verdict
+
+SPEC: Final = "x402 version 2, section 5.1"
+TRANSPORT: Final = "x402 version 2, HTTP transport"
+EXACT: Final = "x402 version 2, scheme exact"
+# What the token contract itself has as its EIP-712 domain; a signature for another domain settles nothing.
+_DOMAINS: Final[Mapping[str, tuple[str, str]]] = {"eip155:8453": ("USD Coin", "2"), "eip155:84532": ("USDC", "2")}
+_LONGEST_HEADER: Final = 8000
+_EVM: Final = "eip155:"
+_SOLANA: Final = "solana:"
+_NO_KEEPING: Final = frozenset({"no-store", "private", "no-cache"})
+
+# Faults found, in words, none where the rule is kept; None where it does not apply.
+Faults: TypeAlias = list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One demand on a 402.
+
+    Attributes:
+        id: Stable id such as `X402-07`.
+        sentence: The demand.
+        level: Whether a breach fails or only warns.
+        source: Where it is demanded.
+        fix: What to change.
+        faults: Tells what of an answer breaks it.
+    """
+
+    id: str
+    sentence: str
+    level: Literal["MUST", "SHOULD"]
+    source: str
+    fix: str
+    faults: Callable[[Challenged], Faults]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A rule with what an answer makes of it; `found` says what breaks it, or why it was not judged."""
+
+    rule: Rule
+    verdict: Verdict
+    found: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        rule = self.rule
+        told = {"id": rule.id, "verdict": self.verdict.value, "level": rule.level, "sentence": rule.sentence}
+        return {**told, "source": rule.source, "found": self.found or None, "fix": rule.fix}
+
+
+RULES: Final[list[Rule]] = []
+
+
+def judge(answer: Challenged) -> tuple[Judged, ...]:
+    """Return every rule with its verdict on one answer."""
+    return tuple(_judged(rule, answer) for rule in RULES)
+
+
+def _judged(rule: Rule, answer: Challenged) -> Judged:
+    if answer.document is None and rule.id not in _WITHOUT_DOCUMENT:
+        return Judged(rule, Verdict.INCONCLUSIVE, "there is no document of x402 to read it in")
+    faults = rule.faults(answer)
+    if faults is None:
+        return Judged(rule, Verdict.NOT_APPLICABLE, "does not apply here")
+    if not faults:
+        return Judged(rule, Verdict.PASS)
+    return Judged(rule, Verdict.FAIL if rule.level == "MUST" else Verdict.WARN, one_line("; ".join(faults), 400))
+
+
+def rule(
+    number: int, sentence: str, source: str, fix: str, level: Literal["MUST", "SHOULD"] = "MUST"
+) -> Callable[[Callable[[Challenged], Faults]], Callable[[Challenged], Faults]]:
+    """Register a function as a rule."""
+
+    def register(function: Callable[[Challenged], Faults]) -> Callable[[Challenged], Faults]:
+        RULES.append(Rule(f"X402-{number:02}", sentence, level, source, fix, function))
+        return function
+
+    return register
+
+
+@rule(1, "A call without a payment is answered 402", TRANSPORT, "Answer 402, whatever else the request lacks.")
+def _status(answer: Challenged) -> Faults:
+    return [] if answer.status == 402 else [f"answered {answer.status}"]
+
+
+@rule(
+    2,
+    "A 402 carries its terms in the header PAYMENT-REQUIRED, once",
+    TRANSPORT,
+    "Send the header: clients of version 2 read nothing else, so that without it nobody pays.",
+)
+def _header(answer: Challenged) -> Faults:
+    count = len(answer.values("PAYMENT-REQUIRED"))
+    if count == 1:
+        return []
+    body = ", the terms stand in the body alone" if answer.document is not None else ""
+    return [f"the header comes {count} times{body}"]
+
+
+@rule(
+    3,
+    "The header is base64 of a JSON object: standard alphabet, padded",
+    TRANSPORT,
+    "Encode the UTF-8 JSON with the standard alphabet (+ and /) and its padding; base64url breaks clients.",
+)
+def _encoding(answer: Challenged) -> Faults:
+    if not answer.values("PAYMENT-REQUIRED"):
+        return None
+    return [] if answer.header_fault is None else [answer.header_fault]
+
+
+@rule(4, "x402Version is the number 2", SPEC, "Send the number 2: a text is another type, and 1 another protocol.")
+def _version(answer: Challenged) -> Faults:
+    version = answer.member("x402Version")
+    return [] if type(version) is int and version == 2 else [f"x402Version is {_told(version)}"]
+
+
+@rule(
+    5,
+    "resource is an object whose url names what is sold",
+    SPEC,
+    "Add resource with the address that was called; TypeScript clients refuse terms without it.",
+)
+def _resource(answer: Challenged) -> Faults:
+    resource = answer.member("resource")
+    if not isinstance(resource, dict):
+        return [f"resource is {_told(resource)}"]
+    url = resource.get("url")
+    return [] if isinstance(url, str) and url else [f"resource.url is {_told(url)}"]
+
+
+@rule(6, "accepts is an array of at least one offer, each an object", SPEC, "List at least one way to pay.")
+def _accepts(answer: Challenged) -> Faults:
+    accepts = answer.member("accepts")
+    if not isinstance(accepts, list):
+        return [f"accepts is {_told(accepts)}"]
+    if not accepts:
+        return ["accepts is empty"]
+    return [f"accepts[{place}] is {_told(one)}" for place, one in enumerate(accepts) if not isinstance(one, dict)]
+
+
+@rule(7, "Each offer names its scheme", SPEC, 'Send scheme as a text such as "exact".')
+def _scheme(answer: Challenged) -> Faults:
+    return _each(answer, "scheme", lambda one, _: isinstance(one, str) and one != "")
+
+
+@rule(
+    8,
+    "Each offer names its network by CAIP-2",
+    SPEC,
+    'Send network as namespace:reference, such as "eip155:8453" for Base; "base" is how version 1 named it.',
+)
+def _network(answer: Challenged) -> Faults:
+    return _each(answer, "network", lambda one, _: isinstance(one, str) and is_caip2(one))
+
+
+@rule(
+    9,
+    "Each offer has its amount as a text of decimal digits, in atomic units",
+    SPEC,
+    'Send amount as "10000" for 0.01 USDC: no number, no fraction, no exponent.',
+)
+def _amount(answer: Challenged) -> Faults:
+    if answer.offers and all("amount" not in one and "maxAmountRequired" in one for one in answer.offers):
+        return ["amount is missing, and maxAmountRequired, as version 1 called it, is there"]
+    return _each(answer, "amount", lambda one, _: atomic_amount(one) is not None)
+
+
+@rule(10, "Each offer names its asset", SPEC, "Send the token's contract, mint or asset id as a text.")
+def _asset(answer: Challenged) -> Faults:
+    return _each(answer, "asset", _is_asset)
+
+
+@rule(
+    11,
+    "Each offer names a payee, by an address of its network",
+    SPEC,
+    "Send payTo as an address that can be paid there.",
+)
+def _payee(answer: Challenged) -> Faults:
+    return _each(answer, "payTo", _is_payee)
+
+
+@rule(
+    12,
+    "Each offer has maxTimeoutSeconds, a whole number above 0",
+    SPEC,
+    "Send a JSON number such as 60; Python clients refuse fractions and texts.",
+)
+def _timeout(answer: Challenged) -> Faults:
+    return _each(answer, "maxTimeoutSeconds", lambda one, _: _is_whole(one) and one > 0)
+
+
+@rule(13, "extra, where an offer has it, is an object", SPEC, "Send an object, or leave extra out.")
+def _extra(answer: Challenged) -> Faults:
+    return _each(answer, "extra", lambda one, _: one is None or isinstance(one, dict))
+
+
+@rule(
+    14,
+    "An offer of exact on an EVM chain tells name and version of the token's EIP-712 domain in extra",
+    EXACT,
+    "Add extra.name and extra.version as the token's contract has them: a client cannot sign without.",
+)
+def _domain(answer: Challenged) -> Faults:
+    offers = [(place, one) for place, one in _exact(answer, _EVM) if _extras(one).get("assetTransferMethod") is None]
+    if not offers:
+        return None
+    return [
+        f"accepts[{place}].extra.{name} is {_told(_extras(one).get(name))}"
+        for place, one in offers
+        for name in ("name", "version")
+        if not (isinstance(_extras(one).get(name), str) and _extras(one)[name])
+    ]
+
+
+@rule(
+    15,
+    "The domain that is told of USDC is that of its contract",
+    "EIP-712, and the token's contract",
+    "Take name and version from the contract: USDC calls itself `USD Coin` on Base and `USDC` on Base Sepolia. What a "
+    "client signs for another domain can never be settled.",
+)
+def _known_domain(answer: Challenged) -> Faults:
+    known = [(place, one) for place, one in _exact(answer, _EVM) if _is_usdc(one) and _DOMAINS.get(str(one["network"]))]
+    told = [(place, one, _DOMAINS[str(one["network"])]) for place, one in known]
+    if not told:
+        return None
+    return [
+        f"accepts[{place}] tells {_told(_extras(one).get('name'))} {_told(_extras(one).get('version'))}, "
+        f"the contract has {name!r} {version!r}"
+        for place, one, (name, version) in told
+        if (_extras(one).get("name"), _extras(one).get("version")) != (name, version)
+    ]
+
+
+@rule(
+    16,
+    "An offer of exact on Solana names who pays the fees in extra.feePayer",
+    EXACT,
+    "Add the account that pays fees: clients of Solana cannot build the transaction without.",
+)
+def _fee_payer(answer: Challenged) -> Faults:
+    offers = _exact(answer, _SOLANA)
+    if not offers:
+        return None
+    payers = [(place, _extras(one).get("feePayer")) for place, one in offers]
+    wrong = [(place, one) for place, one in payers if not (isinstance(one, str) and is_address("solana", one))]
+    return [f"accepts[{place}].extra.feePayer is {_told(one)}" for place, one in wrong]
+
+
+@rule(17, "error and extensions, where they are there, are a text and an object", SPEC, "Send the types of the table.")
+def _optional(answer: Challenged) -> Faults:
+    error, extensions = answer.member("error"), answer.member("extensions")
+    wrong = [] if error is None or isinstance(error, str) else [f"error is {_told(error)}"]
+    right = extensions is None or isinstance(extensions, dict)
+    return wrong if right else [*wrong, f"extensions is {_told(extensions)}"]
+
+
+@rule(
+    18,
+    "A body that repeats the terms says what the header says",
+    TRANSPORT,
+    "Make header and body of the same bytes: who reads one must not be asked for another price.",
+)
+def _one_story(answer: Challenged) -> Faults:
+    if answer.in_body is None or answer.in_header is None:
+        return None
+    return [] if answer.in_body == answer.in_header else ["header and body differ"]
+
+
+@rule(
+    19,
+    "A 402 is kept by no shared cache",
+    "RFC 9111, and the stock servers",
+    "Send Cache-Control: no-store with every 402.",
+    "SHOULD",
+)
+def _cache(answer: Challenged) -> Faults:
+    told = ", ".join(answer.values("Cache-Control"))
+    directives = {part.partition("=")[0].strip().lower() for part in told.split(",")}
+    return [] if directives & _NO_KEEPING else [f"Cache-Control is {told!r}" if told else "there is no Cache-Control"]
+
+
+@rule(
+    20,
+    "The header stays below 8000 bytes",
+    "stock clients read no longer line",
+    "Shorten descriptions and examples in extensions: longer fields break clients of Python and Node.js.",
+    "SHOULD",
+)
+def _length(answer: Challenged) -> Faults:
+    values = answer.values("PAYMENT-REQUIRED")
+    if not values:
+        return None
+    longest = max(map(len, values))
+    return [] if longest < _LONGEST_HEADER else [f"it has {longest} bytes"]
+
+
+@rule(
+    21,
+    "Where browsers of other origins may read the answer, they may read the header",
+    "Fetch (CORS)",
+    "Add Access-Control-Expose-Headers: PAYMENT-REQUIRED, PAYMENT-RESPONSE.",
+    "SHOULD",
+)
+def _exposed(answer: Challenged) -> Faults:
+    if not answer.values("Access-Control-Allow-Origin"):
+        return None
+    names = {
+        one.strip().lower() for value in answer.values("Access-Control-Expose-Headers") for one in value.split(",")
+    }
+    return [] if names & {"payment-required", "*"} else ["Access-Control-Expose-Headers does not name it"]
+
+
+@rule(
+    22,
+    "A payment that cannot be read buys nothing and breaks nothing: 400 or another refusal",
+    TRANSPORT,
+    "Refuse an unreadable PAYMENT-SIGNATURE with 400 or 402.",
+)
+def _unreadable(answer: Challenged) -> Faults:
+    if answer.to_unreadable is None:
+        return None
+    return [] if 400 <= answer.to_unreadable < 500 else [f"answered {answer.to_unreadable}"]
+
+
+@rule(
+    23,
+    "A payment that nobody signed buys nothing",
+    EXACT,
+    "Verify the signature, by the facilitator or yourself, before you serve.",
+)
+def _forged(answer: Challenged) -> Faults:
+    if answer.to_forged is None:
+        return None
+    return [] if answer.to_forged >= 300 else [f"served with {answer.to_forged}"]
+
+
+_WITHOUT_DOCUMENT: Final = frozenset({"X402-01", "X402-02", "X402-03", "X402-19", "X402-20", "X402-21", "X402-22"})
+
+
+def _each(answer: Challenged, name: str, holds: Callable[[Any, Mapping[str, Any]], bool]) -> Faults:
+    if not answer.offers:
+        return None
+    wrong = [(place, one) for place, one in _numbered(answer) if not holds(one.get(name), one)]
+    return [f"accepts[{place}].{name} is {_told(one.get(name))}" for place, one in wrong]
+
+
+def _numbered(answer: Challenged) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    accepts = answer.member("accepts")
+    for place, one in enumerate(accepts if isinstance(accepts, list) else []):
+        if isinstance(one, dict):
+            yield place, one
+
+
+def _exact(answer: Challenged, namespace: str) -> Sequence[tuple[int, Mapping[str, Any]]]:
+    offers = ((place, one) for place, one in _numbered(answer) if one.get("scheme") == "exact")
+    return [(place, one) for place, one in offers if str(one.get("network")).startswith(namespace)]
+
+
+def _extras(offer: Mapping[str, Any]) -> Mapping[str, Any]:
+    extra = offer.get("extra")
+    return extra if isinstance(extra, dict) else {}
+
+
+def _is_asset(value: Any, offer: Mapping[str, Any]) -> bool:
+    if not isinstance(value, str) or not value:
+        return False
+    # A currency code is an asset, too, where money is no token.
+    return not str(offer.get("network")).startswith(_EVM) or is_address("base", value)
+
+
+def _is_payee(value: Any, offer: Mapping[str, Any]) -> bool:
+    if not isinstance(value, str) or not value:
+        return False
+    lane = "base" if str(offer.get("network")).startswith(_EVM) else lane_of(offer)
+    return lane is None or is_address(lane, value)
+
+
+def _is_usdc(offer: Mapping[str, Any]) -> bool:
+    network = network_named(offer.get("network"))
+    return network is not None and isinstance(offer.get("asset"), str) and network.is_asset(offer["asset"])
+
+
+def _is_whole(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and math.isfinite(value) and value == int(value)
+
+
+def _told(value: Any) -> str:
+    kinds = {bool: "true or false", int: "the number", float: "the number", str: "the text", list: "an array"}
+    if value is None:
+        return "missing"
+    if isinstance(value, dict):
+        return "an object"
+    kind = kinds[type(value)]
+    return kind if isinstance(value, bool | list) else f"{kind} {value!r:.80}"

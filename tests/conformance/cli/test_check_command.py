@@ -1,0 +1,230 @@
+"""`weldproof check`: what it says of servers that sell, of broken ones, and of what is no target at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import prepared
+from tests.conformance.cli.test_wrong_targets import ALIKE, OF_NODE, RIGHT, SILENT
+from tests.conformance.first_look.test_x402_rules import encoded, offering, terms
+from tests.conformance.node_servers import node_servers
+from tests.conformance.wrong_targets import Serve, answering, certificates, hangs, standing
+from tests.reserved_port import reserved_port
+
+# Long enough that a busy machine reaches everything.
+PATIENT = ("--seconds", "300", "--timeout", "60")
+
+
+def checked(folder: Path, url: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command."""
+    return prepared.run("conformance", "check", url, *words, env=os.environ, cwd=folder, timeout=600)
+
+
+def looked(folder: Path, url: str, *words: str) -> tuple[int, dict[str, Any]]:
+    """Run the command and return its exit code and its JSON."""
+    done = checked(folder, url, "--json", *PATIENT, *words)
+    document: dict[str, Any] = json.loads(done.stdout)
+    assert document["exit_code"] == done.returncode, done.stderr
+    return done.returncode, document
+
+
+def selling(document: object, *fields: str, status: str = "402 Payment Required") -> Serve:
+    """Return what answers every call with the same terms, as stock servers do."""
+    return answering(status, b"{}", f"PAYMENT-REQUIRED: {encoded(document)}", "Cache-Control: no-store", *fields)
+
+
+def broken(document: dict[str, Any]) -> set[str]:
+    """Return the ids of what a look found broken."""
+    judged = [*document["x402"]["rules"], *document["requirements"]]
+    return {one["id"] for one in judged if one["verdict"] in {"fail", "warn"}}
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_a_server_without_an_answer_is_told_by_its_reason(name: str, tmp_path: Path) -> None:
+    """One line, exit code 3, nothing on standard output."""
+    serve, over_tls, scheme, said = SILENT[name]
+    tls = certificates(tmp_path).server if over_tls else None
+    with standing(serve, tls) as place:
+        timeout = ("--timeout", "0.5") if "answer within" in said else PATIENT
+        done = checked(tmp_path, f"{scheme}://{place}", *timeout)
+    assert (done.returncode, done.stdout, said in done.stderr) == (3, "", True), done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_server_that_hangs_ends_with_the_seconds(tmp_path: Path) -> None:
+    """Whatever an answer may take, the look takes no longer than agreed."""
+    with standing(hangs) as place:
+        done = checked(tmp_path, f"http://{place}", "--timeout", "500", "--seconds", "2")
+    assert (done.returncode, "no answer within 2 s" in done.stderr) == (3, True), done.stderr
+
+
+@pytest.mark.parametrize("name", ["dead", "no such host"])
+def test_an_address_where_nobody_is_is_told(name: str, tmp_path: Path) -> None:
+    """Who asks is told whether it is the port or the name."""
+    with reserved_port() as port:
+        place = f"127.0.0.1:{port}" if name == "dead" else "no-such-host.invalid"
+        said = "Is the server running" if name == "dead" else "there is no host no-such-host.invalid"
+        done = checked(tmp_path, f"http://{place}", *PATIENT)
+    assert (done.returncode, said in done.stderr) == (3, True), done.stderr
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_server_that_answers_everything_alike_is_nothing_that_is_known(name: str, tmp_path: Path) -> None:
+    """It says what was answered, and what address to give."""
+    serve, said = ALIKE[name]
+    said = "looks like nothing that sells by x402" if said == "looks like no surface" else said
+    with standing(serve) as place:
+        done = checked(tmp_path, f"http://{place}", *PATIENT)
+    assert (done.returncode, said in done.stderr) == (3, True), done.stderr
+    assert "Grade: none" in done.stdout
+    assert "Give the address of something it sells" in done.stderr
+
+
+def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
+    """The same ones that `init` is pointed at, those of other reasons than above."""
+    with node_servers(tmp_path) as places:
+        for name in ("tls", "redirecting", "breaking", "http2"):
+            scheme, said = OF_NODE[name]
+            done = checked(tmp_path, f"{scheme}://{places[name]}", *PATIENT)
+            assert done.returncode == 3, name
+            assert said.replace("its / was", "it was") in done.stderr, name
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("localhost:8402",), "give an address such as"),
+        (("http://",), "give an address such as"),
+        (("http://127.0.0.1:9", "--config", "x.toml"), "goes with --pay"),
+        (("http://127.0.0.1:9", "--pay", "--json"), "goes without --json"),
+        (("http://127.0.0.1:9", "--seconds", "0"), "0.0 is not in the range"),
+        (("http://127.0.0.1:9", "--cacert", "none.pem"), "cannot read none.pem"),
+    ],
+)
+def test_what_cannot_be_used_is_a_fault_of_usage(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    """Exit code 2 before anybody is called."""
+    done = checked(tmp_path, *words)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_a_stock_server_is_held_to_the_standard(tmp_path: Path) -> None:
+    """What it is, which requirements do not apply and why, and what a weld would add; all in words and as JSON."""
+    with standing(selling(terms())) as place:
+        code, document = looked(tmp_path, f"http://{place}/weather")
+        done = checked(tmp_path, f"http://{place}/weather", *PATIENT)
+    assert (code, broken(document), document["surfaces"]) == (0, set(), [])
+    assert document["x402"]["welded"] is False
+    (why, rail), _ = [(one["reason"], one["rows"]) for one in document["not_applicable"]]
+    assert "no extra.payment_reference" in why
+    assert "RAIL-WELD-01" in rail
+    assert document["paying"] is None
+    assert "GET is answered 402 with offers of exact on Base Sepolia, Solana Devnet (no weld)" in done.stdout
+    assert "Why a weld would be safer" in done.stdout
+    assert "Grade: sound as far as can be seen" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "rule"),
+    [("amount", 0.01, "X402-09"), ("network", "base-sepolia", "X402-08"), ("maxTimeoutSeconds", "60", "X402-12")],
+)
+def test_a_broken_stock_server_fails_by_the_rule(member: str, value: object, rule: str, tmp_path: Path) -> None:
+    """Exit code 1, the rule, what was found, and what to change."""
+    with standing(selling(offering(**{member: value}))) as place:
+        code, document = looked(tmp_path, f"http://{place}/weather")
+        done = checked(tmp_path, f"http://{place}/weather", *PATIENT)
+    assert (code, broken(document)) == (1, {rule})
+    assert f"FAIL  {rule}" in done.stdout
+    assert f"accepts[0].{member} is" in done.stdout
+    assert "Grade: broken: it breaks 1 of" in done.stdout
+
+
+def test_a_server_that_serves_whoever_sends_a_payment_is_broken(tmp_path: Path) -> None:
+    """A payment that cannot be read, or that nobody signed, is presented, and must buy nothing."""
+    unpaid = f"PAYMENT-REQUIRED: {encoded(terms())}"
+    with standing(_trusting(unpaid)) as place:
+        code, document = looked(tmp_path, f"http://{place}/weather")
+    assert (code, broken(document)) == (1, {"X402-22", "X402-23"})
+
+
+def _trusting(header: str) -> Serve:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            paid = b"\r\npayment-signature:" in head.lower()
+            lines = [
+                f"HTTP/1.1 {'200 OK' if paid else '402 x'}",
+                *([] if paid else [header]),
+                "Cache-Control: no-store",
+            ]
+            writer.write("\r\n".join([*lines, "Content-Length: 0", "", ""]).encode())
+            await writer.drain()
+
+    return serve
+
+
+def test_a_rail_is_recognised_and_judged(tmp_path: Path) -> None:
+    """One whose challenge says next to nothing fails by many requirements, each with a curl line."""
+    with standing(RIGHT) as place:
+        code, document = looked(tmp_path, f"http://{place}")
+    assert (code, [one["surface"] for one in document["surfaces"]]) == (1, ["rail"])
+    assert {"RAIL-402-03", "RAIL-402-06", "X402-02"} <= broken(document)
+    failed = next(one for one in document["requirements"] if one["id"] == "RAIL-402-06")
+    assert failed["findings"][0]["curl"].startswith("curl ")
+    waiting = {row for one in document["not_judged"] if one["takes"] == "payments" for row in one["rows"]}
+    assert "RAIL-PAY-01" in waiting
+
+
+def test_nothing_is_created_on_a_server_that_would_let_anybody(tmp_path: Path) -> None:
+    """A gateway that asks nobody for a credential, and keeps whatever it is sent, has kept nothing afterwards."""
+    kept: list[str] = []
+    with standing(_open_to_all(kept)) as place:
+        code, document = looked(tmp_path, f"http://{place}")
+    assert [one["surface"] for one in document["surfaces"]] == ["gateway"]
+    assert document["requirements"], code
+    assert kept == []
+
+
+def _open_to_all(kept: list[str]) -> Serve:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            method, target, _ = head.split(" ", 2)
+            fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
+            body = await reader.readexactly(int(fields.get("content-length", 0)))
+            status, value = 404, {"error": "not_found"}
+            if target == "/v1/receipt/verify":
+                status, value = 200, {"valid": False, "code": "malformed"}
+            elif method == "GET" and target == "/openapi.json":
+                status, value = 200, {"openapi": "3.1.0", "paths": {"/v1/payment-links": {"post": {}}}}  # type: ignore[dict-item]
+            elif method != "GET" and body.strip() in {b"", b"{}"} and method == "POST":
+                status, value = 422, {"error": "validation_error"}
+            elif method not in {"GET", "HEAD", "OPTIONS", "TRACE"}:
+                kept.append(f"{method} {target} {body[:80]!r}")
+                status, value = 201, {"token": "kept"}
+            answer = b"" if method == "HEAD" else json.dumps(value).encode()
+            lines = [f"HTTP/1.1 {status} x", "Content-Type: application/json", f"Content-Length: {len(answer)}", "", ""]
+            writer.write("\r\n".join(lines).encode() + answer)
+            await writer.drain()
+
+    return serve
+
+
+def test_paying_says_what_it_would_take(tmp_path: Path) -> None:
+    """Without a profile it says how to write one; with that of another server it pays nobody."""
+    document = offering(extra={"name": "USDC", "version": "2", "payment_reference": "token"})
+    with standing(selling(document)) as place:
+        none = checked(tmp_path, f"http://{place}/weather", "--pay", *PATIENT)
+    with standing(RIGHT) as place:
+        how = checked(tmp_path, f"http://{place}", "--pay", *PATIENT)
+        (tmp_path / "weldproof.toml").write_text('[surfaces.rail]\nurl = "http://127.0.0.1:9"\n')
+        other = checked(tmp_path, f"http://{place}", "--pay", *PATIENT)
+    assert (none.returncode, "paying judges nothing more" in none.stderr) == (2, True), none.stderr
+    assert (how.returncode, "--base-rpc ADDRESS --base-funder-env VARIABLE" in how.stderr) == (2, True), how.stderr
+    assert (other.returncode, "describes another server" in other.stderr) == (2, True), other.stderr

@@ -1,0 +1,198 @@
+"""What x402 demands of a 402: a sound one keeps every rule, and each fault breaks its own rule and no other."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.client import Answer
+from conformance.first_look.x402_answer import Challenged, challenged, forged
+from conformance.first_look.x402_rules import RULES, judge
+from conformance.verdict import Verdict
+
+BROKEN = {Verdict.FAIL, Verdict.WARN}
+Document = dict[str, Any]
+
+
+def terms() -> Document:
+    """Return terms as a stock server has them, with an offer on an EVM chain and one on Solana."""
+    offer = {"scheme": "exact", "maxTimeoutSeconds": 60, "amount": "10000"}
+    evm = {
+        "network": "eip155:84532",
+        "asset": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
+        "payTo": "0x209693Bc6afc0C5328bA36FaF03C514EF312287C",
+        "extra": {"name": "USDC", "version": "2"},
+    }
+    solana = {
+        "network": "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
+        "asset": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU",
+        "payTo": "8vsKEALF4o17Ddo2S5mi5hrhgAikhw23Q1oyGPZVCphR",
+        "extra": {"feePayer": "8vsKEALF4o17Ddo2S5mi5hrhgAikhw23Q1oyGPZVCphR"},
+    }
+    resource = {"url": "https://shop.example/weather"}
+    return {"x402Version": 2, "error": "pay", "resource": resource, "accepts": [offer | evm, offer | solana]}
+
+
+def encoded(document: object) -> str:
+    """Return a document as the header carries it."""
+    return base64.b64encode(json.dumps(document).encode()).decode()
+
+
+def answered(header: str | None, *fields: tuple[str, str], body: bytes = b"{}", status: int = 402) -> Challenged:
+    """Return an answer with this header and further fields."""
+    headers = CIMultiDict([("Cache-Control", "no-store"), *fields])
+    if header is not None:
+        headers.add("PAYMENT-REQUIRED", header)
+    return challenged("GET", "https://shop.example/weather", Answer(1, status, CIMultiDictProxy(headers), body))
+
+
+def broken(answer: Challenged) -> set[str]:
+    """Return the ids of the rules that an answer breaks."""
+    return {one.rule.id for one in judge(answer) if one.verdict in BROKEN}
+
+
+def changed(**members: Any) -> Document:
+    """Return the terms with other members; None takes one out."""
+    return {name: value for name, value in {**terms(), **members}.items() if value is not None}
+
+
+def offering(place: int = 0, **members: Any) -> Document:
+    """Return the terms with other members in one offer; None takes one out."""
+    document = terms()
+    offer = {**document["accepts"][place], **members}
+    document["accepts"][place] = {name: value for name, value in offer.items() if value is not None}
+    return document
+
+
+# One fault each, and the rules that it breaks.
+FAULTS: dict[str, tuple[Document, set[str]]] = {
+    "version as text": (changed(x402Version="2"), {"X402-04"}),
+    "version true": (changed(x402Version=True), {"X402-04"}),
+    "version 1": (changed(x402Version=1), {"X402-04"}),
+    "no resource": (changed(resource=None), {"X402-05"}),
+    "resource as in version 1": (changed(resource="https://shop.example/weather"), {"X402-05"}),
+    "resource without url": (changed(resource={}), {"X402-05"}),
+    "no offer": (changed(accepts=[]), {"X402-06"}),
+    "accepts no array": (changed(accepts={}), {"X402-06"}),
+    "an offer as text": (changed(accepts=[*terms()["accepts"], "exact"]), {"X402-06"}),
+    "no scheme": (offering(1, scheme=None), {"X402-07"}),
+    "network by name": (offering(network="base-sepolia"), {"X402-08"}),
+    "network as number": (offering(network=84532), {"X402-08"}),
+    "amount a float": (offering(amount=0.01), {"X402-09"}),
+    "amount a number": (offering(amount=10000), {"X402-09"}),
+    "amount with a point": (offering(amount="0.01"), {"X402-09"}),
+    "amount in exponents": (offering(amount="1e4"), {"X402-09"}),
+    "amount negative": (offering(amount="-1"), {"X402-09"}),
+    "amount missing": (offering(amount=None, maxAmountRequired="10000"), {"X402-09"}),
+    "asset a number": (offering(1, asset=31566704), {"X402-10"}),
+    "asset by symbol": (offering(asset="USDC"), {"X402-10"}),
+    "no payee": (offering(payTo=""), {"X402-11"}),
+    "payee of another chain": (offering(payTo=terms()["accepts"][1]["payTo"]), {"X402-11"}),
+    "timeout as text": (offering(maxTimeoutSeconds="60"), {"X402-12"}),
+    "timeout 0": (offering(maxTimeoutSeconds=0), {"X402-12"}),
+    "timeout a fraction": (offering(maxTimeoutSeconds=0.5), {"X402-12"}),
+    "timeout endless": (offering(maxTimeoutSeconds=1e999), {"X402-03"}),
+    "no domain": (offering(extra={}), {"X402-14", "X402-15"}),
+    "no extra": (offering(extra=None), {"X402-14", "X402-15"}),
+    "extra as text": (offering(extra="USDC"), {"X402-13", "X402-14", "X402-15"}),
+    "domain of the main network": (offering(extra={"name": "USD Coin", "version": "2"}), {"X402-15"}),
+    "no fee payer": (offering(1, extra={}), {"X402-16"}),
+    "fee payer of another chain": (offering(1, extra={"feePayer": terms()["accepts"][0]["payTo"]}), {"X402-16"}),
+    "error no text": (changed(error={"code": 1}), {"X402-17"}),
+    "extensions no object": (changed(extensions=[]), {"X402-17"}),
+}
+
+
+def test_rules_have_ids_of_their_own_and_say_what_to_do() -> None:
+    """Nobody is told twice the same, nor without a remedy."""
+    assert [one.id for one in RULES] == [f"X402-{number:02}" for number in range(1, len(RULES) + 1)]
+    assert all(one.sentence and one.fix and one.source for one in RULES)
+
+
+def test_a_sound_402_breaks_nothing() -> None:
+    """The control of all others, with the terms in the body as well."""
+    body = json.dumps(terms()).encode()
+    answer = answered(encoded(terms()), body=body)
+    verdicts = {one.rule.id: one.verdict for one in judge(answer)}
+    assert not broken(answer)
+    assert {name for name, one in verdicts.items() if one is not Verdict.PASS} == {"X402-21", "X402-22", "X402-23"}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_breaks_its_rule_and_no_other(name: str) -> None:
+    """Whoever reads the report finds the fault where it is."""
+    document, expected = FAULTS[name]
+    assert broken(answered(encoded(document))) == expected
+
+
+def test_permit2_needs_no_domain_of_the_token() -> None:
+    """Only transfers by EIP-3009 are signed for the token's own domain."""
+    document = offering(extra={"assetTransferMethod": "permit2", "name": "USDC", "version": "2"})
+    assert not broken(answered(encoded(document)))
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        (None, {"X402-02"}),
+        (json.dumps(terms()), {"X402-03"}),
+        (encoded(terms()).rstrip("=") + "=" * 3, {"X402-03"}),
+        (base64.b64encode(b'{"x402Version":2').decode(), {"X402-03"}),
+        (encoded([terms()]), {"X402-03"}),
+        (base64.urlsafe_b64encode(b"\xfb\xff" + json.dumps(terms()).encode()).decode(), {"X402-03"}),
+    ],
+    ids=["none", "plain JSON", "wrong padding", "cut JSON", "an array", "base64url"],
+)
+def test_terms_that_no_client_reads(header: str | None, expected: set[str]) -> None:
+    """The terms in the body save nothing: clients of version 2 read the header. They are judged all the same."""
+    assert broken(answered(header, body=json.dumps(terms()).encode())) == expected
+    wrong = json.dumps(offering(amount=1.5)).encode()
+    assert broken(answered(header, body=wrong)) == expected | {"X402-09"}
+
+
+def test_what_cannot_be_read_anywhere_is_not_judged() -> None:
+    """Neither kept nor broken."""
+    verdicts = {one.rule.id: one.verdict for one in judge(answered(None))}
+    assert verdicts["X402-02"] is Verdict.FAIL
+    assert verdicts["X402-09"] is Verdict.INCONCLUSIVE
+
+
+def test_fields_beside_the_terms() -> None:
+    """Status, copies of the header, caches, length and other origins have rules of their own."""
+    header, wide = encoded(terms()), encoded(changed(error="x" * 8000))
+    origin = ("Access-Control-Allow-Origin", "*")
+    assert broken(answered(header, status=200)) == {"X402-01"}
+    assert broken(answered(header, ("PAYMENT-REQUIRED", header))) == {"X402-02"}
+    assert broken(answered(header, ("Access-Control-Expose-Headers", "X-Other"), origin)) == {"X402-21"}
+    assert not broken(answered(header, ("Access-Control-Expose-Headers", "payment-response, Payment-Required"), origin))
+    assert broken(answered(wide)) == {"X402-20"}
+    assert broken(answered(header, body=json.dumps(offering(amount="1")).encode())) == {"X402-18"}
+
+
+@pytest.mark.parametrize(("status", "kept"), [(402, True), (400, True), (200, False), (500, False), (302, False)])
+def test_an_unreadable_payment(status: int, kept: bool) -> None:
+    """It buys nothing and breaks nothing."""
+    answer = replace(answered(encoded(terms())), to_unreadable=status)
+    assert ("X402-22" in broken(answer)) is not kept
+
+
+@pytest.mark.parametrize(("status", "kept"), [(402, True), (403, True), (200, False), (204, False)])
+def test_a_forged_payment(status: int, kept: bool) -> None:
+    """It buys nothing."""
+    answer = replace(answered(encoded(terms())), to_forged=status)
+    assert ("X402-23" in broken(answer)) is not kept
+
+
+def test_a_forged_payment_is_for_an_offer_of_exact_on_an_evm_chain() -> None:
+    """Where none is offered nothing is made up."""
+    made = forged(answered(encoded(terms())))
+    assert made is not None
+    document = json.loads(base64.b64decode(made))
+    assert document["accepted"] == terms()["accepts"][0]
+    assert set(document["payload"]["signature"][2:]) == {"0"}
+    assert forged(answered(encoded(changed(accepts=terms()["accepts"][1:])))) is None
