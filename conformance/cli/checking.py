@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
@@ -23,7 +25,7 @@ from conformance.report.text import one_line
 from conformance.target import Profile, ProfileError, Surface
 from conformance.verdict import Exit
 
-_STYLES = {
+_STYLES: Mapping[str, Mapping[str, Any]] = {
     "title": {"bold": True},
     "ok": {"fg": "green", "bold": True},
     "fail": {"fg": "red", "bold": True},

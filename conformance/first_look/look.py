@@ -80,7 +80,8 @@ class Look:
 
     def count(self, *verdicts: Verdict) -> int:
         """Return how many requirements and rules have one of these verdicts."""
-        return sum(one.verdict in verdicts for one in (*self._rows, *self.rules))
+        found = [*(row.verdict for row in self._rows), *(rule.verdict for rule in self.rules)]
+        return sum(verdict in verdicts for verdict in found)
 
     @property
     def exit_code(self) -> Exit:

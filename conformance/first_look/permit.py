@@ -6,11 +6,11 @@ from typing import Final
 
 from conformance.agent.paths import EXPLAIN, SIGN, VERIFY
 from conformance.check import Check
-from conformance.client import Inconclusive
 from conformance.discovery import PAID_PREFIX
 from conformance.gateway import LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
 from conformance.ledger import load
 from conformance.recognising import NOWHERE
+from conformance.verdict import Inconclusive
 
 # What a row's test may need at most: vectors, and the server as anybody reaches it.
 _WITHOUT_MEANS: Final = frozenset({"B", "V"})

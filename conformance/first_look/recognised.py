@@ -168,11 +168,12 @@ async def _junk(client: Client, seen: Recognised) -> None:
     challenge = seen.challenge
     if challenge is None or challenge.in_header is None:
         return
+    method, url = challenge.method, challenge.url
+    body: dict[str, Any] | None = {} if method == "POST" else None
 
     async def status(signature: str) -> int:
-        headers = {"PAYMENT-SIGNATURE": signature}
-        body = {} if challenge.method == "POST" else None
-        return (await client.call(challenge.method, challenge.url, json_body=body, headers=headers)).status
+        answer = await client.call(method, url, json_body=body, headers={"PAYMENT-SIGNATURE": signature})
+        return answer.status
 
     challenge = replace(challenge, to_unreadable=await status("this is not base64!"))
     made = forged(challenge)

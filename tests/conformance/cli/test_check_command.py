@@ -134,9 +134,9 @@ def test_a_stock_server_is_held_to_the_standard(tmp_path: Path) -> None:
     ("member", "value", "rule"),
     [("amount", 0.01, "X402-09"), ("network", "base-sepolia", "X402-08"), ("maxTimeoutSeconds", "60", "X402-12")],
 )
-def test_a_broken_stock_server_fails_by_the_rule(member: str, value: object, rule: str, tmp_path: Path) -> None:
+def test_a_broken_stock_server_fails_by_the_rule(member: str, value: Any, rule: str, tmp_path: Path) -> None:
     """Exit code 1, the rule, what was found, and what to change."""
-    with standing(selling(offering(**{member: value}))) as place:
+    with standing(selling(offering(0, **{member: value}))) as place:
         code, document = looked(tmp_path, f"http://{place}/weather")
         done = checked(tmp_path, f"http://{place}/weather", *PATIENT)
     assert (code, broken(document)) == (1, {rule})
@@ -198,11 +198,12 @@ def _open_to_all(kept: list[str]) -> Serve:
             method, target, _ = head.split(" ", 2)
             fields = dict(line.lower().split(": ", 1) for line in head.split("\r\n")[1:] if ": " in line)
             body = await reader.readexactly(int(fields.get("content-length", 0)))
-            status, value = 404, {"error": "not_found"}
+            status: int = 404
+            value: dict[str, Any] = {"error": "not_found"}
             if target == "/v1/receipt/verify":
                 status, value = 200, {"valid": False, "code": "malformed"}
             elif method == "GET" and target == "/openapi.json":
-                status, value = 200, {"openapi": "3.1.0", "paths": {"/v1/payment-links": {"post": {}}}}  # type: ignore[dict-item]
+                status, value = 200, {"openapi": "3.1.0", "paths": {"/v1/payment-links": {"post": {}}}}
             elif method != "GET" and body.strip() in {b"", b"{}"} and method == "POST":
                 status, value = 422, {"error": "validation_error"}
             elif method not in {"GET", "HEAD", "OPTIONS", "TRACE"}:

@@ -10,6 +10,7 @@ import json
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from flask import Flask, Response, jsonify
 from werkzeug.serving import make_server
@@ -53,7 +54,8 @@ def shop(facilitator: str) -> Flask:
     """Return the shop."""
     app = Flask("stock")
     server = x402ResourceServerSync(HTTPFacilitatorClientSync(FacilitatorConfig(url=facilitator)))
-    server.register(NETWORK, ExactEvmServerScheme())
+    scheme: Any = ExactEvmServerScheme  # its types are not those of the server that takes it
+    server.register(NETWORK, scheme())
     option = PaymentOption(scheme="exact", pay_to=PAYEE, price="$0.01", network=NETWORK)
     routes = {f"GET {PATH}": RouteConfig(accepts=option, description="Weather", mime_type="application/json")}
     payment_middleware(app, routes=routes, server=server)
