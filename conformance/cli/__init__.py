@@ -14,6 +14,7 @@ from conformance.cli.unread import UNREAD, unread
 from conformance.outcome import Exit
 
 _COMMANDS = {
+    "demo": "See the suite find a fault in a reference with one rule broken.",
     "check": "Look at a server: no profile, no payment, ten seconds.",
     "up": "Bring up every surface that exists, on simulated chains or real nodes.",
     "run": "Run the suite: a verdict per requirement.",

@@ -1,0 +1,129 @@
+"""`weldproof demo`: what the suite shows, on a reference with one rule broken."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from pathlib import Path
+from typing import Final
+
+import click
+
+from conformance import interrupt
+from conformance.cli.usage import UsageFault
+from conformance.events import LOG, EventLog
+from conformance.ledger import load
+from conformance.own_stack import StackFault, own_stack
+from conformance.report import formats
+from conformance.report.progress import Progress
+from conformance.report.summary import RowResult, Summary, summarise
+from conformance.report.text import one_line
+from conformance.runner import Plan, Run, brought_in, select_checks
+from conformance.selftest.kill_lists import load_kill_lists
+from conformance.shell import word
+from conformance.verdict import Exit, Verdict
+
+MUTANT: Final = "note-any-token"
+# The rule that the mutant breaks, and two beside it that hold, so that a reader sees both.
+BROKEN: Final = "RAIL-WELD-02"
+ROWS: Final = ("RAIL-402-01", "RAIL-PAY-09", BROKEN)
+LANE: Final = "algorand"
+# The programs of the stack; a light installation has none of them.
+_PARTS: Final = ("reference", "sim", "localnet")
+_SEED: Final = 1
+# Characters of an answer that are shown.
+_SHOWN: Final = 300
+
+
+def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
+    """Do what `weldproof demo` says of itself; its options are declared beside its help."""
+    missing = [name for name in _PARTS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageFault(
+            "the demo brings up the reference, which is not installed here: pip install 'weldproof[reference]'. "
+            "`weldproof check URL` needs nothing but a server of yours"
+        )
+    rule = next(one.rule for one in load_kill_lists() if one.mutant == MUTANT)
+    click.secho("A pay rail with one rule broken", bold=True)
+    click.echo(f"  the rule     {rule}")
+    click.echo(f"  the fault    its mutant {MUTANT}: the rail takes any challenge's token for the right one")
+    click.echo(f"  what is run  {', '.join(ROWS)}, each payment a signed transaction on a simulated Algorand\n")
+    try:
+        log = EventLog(report_dir / LOG)
+    except OSError as closed:
+        raise UsageFault(f"--report-dir: cannot write {report_dir}: {closed.strerror}") from closed
+    code = _run(log)
+    if code is not None:
+        ctx.exit(code)
+    written = formats.write(log.events, report_dir, ("html", "json"))
+    summary = summarise(log.events)
+    for row in summary.rows:
+        _row(summary, row, report_dir)
+    for path in written:
+        click.secho(f"  {path}", dim=True)
+    ctx.exit(_told(summary, report_dir))
+
+
+def _run(log: EventLog) -> Exit | None:
+    """Run the demo into a log; returns the exit code where it came to no end, else None."""
+    progress = Progress()
+    log.listen(progress)
+    try:
+        if interrupt.run(_body(log)) is not Exit.INTERRUPTED:
+            return None
+    except StackFault as trouble:
+        click.echo(f"weldproof demo: {trouble}", err=True)
+        return Exit.NO_VERDICT
+    except asyncio.CancelledError:
+        pass
+    finally:
+        progress.close()
+        log.close()
+    click.echo("weldproof demo: interrupted; nothing that it started is left", err=True)
+    return Exit.INTERRUPTED
+
+
+async def _body(log: EventLog) -> Exit:
+    rows = load().select(ROWS)
+    async with brought_in(), own_stack(("--chains", "sim", "--surface", "rail", "--mutant", MUTANT)) as stack:
+        checks = select_checks(rows, stack.profile, (LANE,))
+        plan = Plan(rows=rows, checks=checks, seed=_SEED, lanes=(LANE,))
+        return await Run(plan, stack.profile, log, not_yours=stack.profile.target.name).execute(
+            options={"mutant": MUTANT}
+        )
+
+
+def _row(summary: Summary, row: RowResult, report_dir: Path) -> None:
+    """Show a requirement, and of one that fails what a report says: the first finding, with what shows it."""
+    style = {Verdict.PASS: "green", Verdict.FAIL: "red"}.get(row.verdict, "yellow")
+    click.echo(f"{click.style(f'{row.verdict:4}', fg=style, bold=True)}  {row.id}  {row.requirement.sentence}")
+    for finding in row.against[:1]:
+        shown = [("expected", finding.expected), ("found", finding.found or ""), ("fix", finding.hint or "")]
+        exchange = summary.exchanges.get(finding.exchange or 0)
+        if exchange is not None:
+            replay = f"weldproof replay {word(str(report_dir))}#{exchange.n}"
+            answer = "" if exchange.response is None else one_line(exchange.response.body, _SHOWN)
+            shown += [("sent", exchange.line), ("answer", answer), ("curl", exchange.command(1000)), ("replay", replay)]
+        for name, text in shown:
+            click.echo(f"        {name:9} {one_line(text, 1000)}")
+        click.echo(f"        and {len(row.against) - 1} more findings, in the report")
+
+
+def _told(summary: Summary, report_dir: Path) -> Exit:
+    """Say what was seen and what is next, and return the exit code."""
+    verdicts = {row.id: row.verdict for row in summary.rows}
+    if verdicts != dict.fromkeys(ROWS, Verdict.PASS) | {BROKEN: Verdict.FAIL}:
+        click.echo("weldproof demo: the fault was not found as it should be", err=True)
+        return Exit.SUITE_FAULT if Verdict.ERROR in verdicts.values() else Exit.FAILED
+    click.secho("\nWhat you saw", bold=True)
+    click.echo("  A payment for one call bought another. The report names the requirement, the exchange, and the fix.")
+    click.secho("What to look at next", bold=True)
+    for line, what in (
+        (f"{report_dir / 'index.html'}", "the same report, to be looked at in a browser"),
+        (f"weldproof explain {BROKEN}", "the requirement, what is sent, and what is expected"),
+        (f"weldproof run {BROKEN} --own-stack --lane {LANE}", "the same on the sound reference, where it passes"),
+        ("weldproof selftest --list", "every rule that the suite is shown to guard, and its mutants"),
+        ("weldproof check URL", "a first look at a server of yours: no profile, no payment"),
+    ):
+        click.echo(f"  {line:58} {what}")
+    return Exit.PASSED

@@ -1,0 +1,73 @@
+"""`weldproof demo`: it shows a fault that the suite finds, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli import main
+from conformance.own_stack import own_stack
+from tests import prepared
+from tests.conformance.cli.ending import using
+from tests.conformance.cli.test_interrupted_runs import until
+
+
+def test_it_shows_the_fault_and_what_is_next(tmp_path: Path) -> None:
+    """One row fails as it must and two pass beside it; the report lies where it says, and nothing else is left."""
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    done = prepared.run("conformance", "demo", env=environment, cwd=tmp_path, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = {line[6:].partition("  ")[0]: line[:4] for line in done.stdout.splitlines() if line[:4] in {"pass", "fail"}}
+    assert rows == {"RAIL-402-01": "pass", "RAIL-PAY-09": "pass", "RAIL-WELD-02": "fail"}
+    for said in ("expected  not served", "found     200", "fix  ", "curl  ", "weldproof explain RAIL-WELD-02"):
+        assert said in done.stdout
+    report = (tmp_path / "demo-report" / "index.html").read_text("utf-8")
+    assert "RAIL-WELD-02" in report
+    assert [*using(tmp_path), *tmp_path.glob("weldproof-*")] == []
+
+
+def test_what_it_shows_is_what_makes_it_end_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The control: where nothing is broken, there is no fault to find, and it says so with 1."""
+
+    def sound(options: tuple[str, ...]) -> object:
+        return own_stack(options[: options.index("--mutant")])
+
+    monkeypatch.setattr("conformance.cli.demonstrating.own_stack", sound)
+    done = CliRunner().invoke(main, ["demo", "--report-dir", str(tmp_path / "demo")])
+    assert (done.exit_code, "the fault was not found" in done.output) == (1, True), done.output
+
+
+def test_ctrl_c_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
+    """Exit code 130, one line, and no process or folder of its own is left."""
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    words = [sys.executable, "-m", "conformance", "demo"]
+    with subprocess.Popen(words, cwd=tmp_path, env=environment, stderr=subprocess.PIPE) as process:
+        try:
+            until(lambda: any("localnet" in one for one in using(tmp_path)), process)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=600)
+        finally:
+            process.kill()
+    assert (process.returncode, b"interrupted; nothing that it started is left" in said) == (130, True), said
+    until(lambda: not [*using(tmp_path), *tmp_path.glob("weldproof-*")])
+
+
+def test_without_the_reference_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 2, and what goes without it."""
+    known = importlib.util.find_spec
+
+    def absent(name: str, package: str | None = None) -> ModuleSpec | None:
+        return None if name == "reference" else known(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", absent)
+    done = CliRunner().invoke(main, ["demo"])
+    assert (done.exit_code, "pip install 'weldproof[reference]'" in done.output) == (2, True), done.output
+    assert "weldproof check URL" in done.output
