@@ -18,6 +18,7 @@ _COMMANDS = {
     "check": "Look at a server: no profile, no payment, ten seconds.",
     "up": "Bring up every surface that exists, on simulated chains or real nodes.",
     "run": "Run the suite: a verdict per requirement.",
+    "watch": "Run again what failed whenever the target answers anew.",
     "list": "List requirements and checks.",
     "explain": "Say what a requirement is and how it is checked.",
     "replay": "Repeat one recorded exchange with a fresh payment.",

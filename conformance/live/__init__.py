@@ -1,0 +1,1 @@
+"""A page that follows runs while they go, and what tells that a target is another than before."""

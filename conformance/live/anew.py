@@ -1,0 +1,99 @@
+"""When a target answers anew: its server was started again, or something else listens where it did.
+
+A server on this machine is known by the processes that hold its listening socket: those change with a restart, and with
+the reload of a development server that hands its socket on. Nothing is sent to it for that. Of any other server it is
+only seen that it did not answer, and then does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from conformance.client import Unreachable
+from conformance.http_transport import HttpTransport
+
+POLL_SECONDS: Final = 0.5
+_ANSWER_SECONDS: Final = 5.0
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_PORTS: Final = {"http": 80, "https": 443}
+_LISTENING: Final = "0A"
+_PROC: Final = Path("/proc")
+
+# Process number and start time of each process that holds a socket.
+Holders = frozenset[tuple[int, str]]
+
+
+def holders(port: int, proc: Path = _PROC) -> Holders:
+    """Return the processes that hold the socket that listens at a port of this machine; empty where none is seen."""
+    inodes = {inode for table in ("tcp", "tcp6") for inode in _listening(proc / "net" / table, port)}
+    sockets = {f"socket:[{inode}]" for inode in inodes}
+    return frozenset(_holding(proc, sockets)) if sockets else frozenset()
+
+
+def _listening(table: Path, port: int) -> Iterable[str]:
+    with contextlib.suppress(OSError):
+        for line in table.read_text("ascii").splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == _LISTENING and int(fields[1].rpartition(":")[2], 16) == port:
+                yield fields[9]
+
+
+def _holding(proc: Path, sockets: set[str]) -> Iterable[tuple[int, str]]:
+    for process in proc.glob("[0-9]*"):
+        # Of others' processes, and of those that end meanwhile, nothing can be read.
+        with contextlib.suppress(OSError):
+            if any(str(one.readlink()) in sockets for one in (process / "fd").iterdir()):
+                # After the name, which may hold spaces, the 20th field is the start time.
+                started = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19]
+                yield int(process.name), started
+
+
+async def until_anew(urls: Iterable[str], *, poll: float = POLL_SECONDS) -> str:
+    """Wait until one of some servers answers anew, and return its address.
+
+    Args:
+        urls: Their addresses.
+        poll: Seconds between two looks.
+    """
+    seen = {url: await _look(url) for url in urls}
+    while True:
+        await asyncio.sleep(poll)
+        for url, before in seen.items():
+            now = await _look(url)
+            if now != before:
+                await _settled(url, now, poll)
+                return url
+
+
+async def _settled(url: str, now: object, poll: float) -> None:
+    """Wait until a server is the same at two looks, and answers."""
+    while True:
+        await asyncio.sleep(poll)
+        before, now = now, await _look(url)
+        if now == before and await _answers(url):
+            return
+
+
+async def _look(url: str) -> object:
+    """Return what tells a server from the one before it: the holders of its socket, else whether it answers."""
+    parts = urlsplit(url)
+    if parts.hostname in _LOOPBACK:
+        found = await asyncio.to_thread(holders, parts.port or _PORTS[parts.scheme])
+        if found:
+            return found
+    return await _answers(url)
+
+
+async def _answers(url: str) -> bool:
+    async with HttpTransport(seconds=_ANSWER_SECONDS, requests_per_second=0, connections=1) as transport:
+        try:
+            await transport.send("GET", url.rstrip("/") + "/", (), None)
+        except Unreachable as fault:
+            # Who speaks TLS in a way of his own is there all the same.
+            return "certificate" in str(fault)
+    return True

@@ -1,0 +1,70 @@
+"""What a page is told of a run, from its event log: one small JSON object for whatever changes what is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from conformance.events import Event
+from conformance.ledger import load
+from conformance.report.text import one_line
+
+Message = Mapping[str, Any]
+_SHOWN = frozenset({"fail", "warn", "error"})
+_LONGEST = 600
+
+
+def message_of(event: Event) -> Message | None:
+    """Return what a page is told of an event; None where it shows nothing of it. What a target said is cut."""
+    kind = event["event"]
+    if kind == "run.started":
+        rows = [{"id": one, "sentence": load()[one].sentence} for one in event["rows"] if one in load()]
+        target = {name: one_line(url) for name, url in event["target"]["surfaces"].items()}
+        return {"kind": "round", "rows": rows, "checks": len(event["checks"]), "target": target}
+    if kind in {"check.started", "check.finished"}:
+        return {"kind": "check", "check": event["check"], "done": kind == "check.finished"}
+    if kind == "judgement" and event["verdict"] in _SHOWN:
+        said = {name: _cut(event[name]) for name in ("expected", "found", "hint")}
+        return {"kind": "finding", "row": event["row"], "verdict": event["verdict"], "check": event["check"], **said}
+    if kind == "row":
+        return {"kind": "row", "row": event["id"], "verdict": event["verdict"], "reason": _cut(event["reason"])}
+    return None
+
+
+def _cut(value: object) -> str | None:
+    return None if value is None else one_line(str(value), _LONGEST)
+
+
+class Following:
+    """Hands what happens to everybody who follows; who comes later is told the round so far first."""
+
+    def __init__(self) -> None:
+        self._told: list[Message] = []
+        self._followers: set[asyncio.Queue[Message]] = set()
+
+    def take(self, event: Event) -> None:
+        """Take an event of a run in; see `EventLog.listen`."""
+        message = message_of(event)
+        if message is not None:
+            self.tell(message)
+
+    def tell(self, message: Message) -> None:
+        """Tell everybody something; the beginning of a round makes what was before it old."""
+        if message["kind"] == "round":
+            self._told.clear()
+        self._told.append(message)
+        for one in self._followers:
+            one.put_nowait(message)
+
+    async def follow(self) -> AsyncGenerator[Message, None]:
+        """Yield what was told of this round, and then whatever is, without an end."""
+        queue: asyncio.Queue[Message] = asyncio.Queue()
+        for message in self._told:
+            queue.put_nowait(message)
+        self._followers.add(queue)
+        try:
+            while True:
+                yield await queue.get()
+        finally:
+            self._followers.discard(queue)

@@ -1,0 +1,100 @@
+"""The page's server: one page and one stream of events, for this machine alone."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+import orjson
+from aiohttp import web
+
+from conformance.live.following import Following
+
+_HOST: Final = "127.0.0.1"
+_NAMES: Final = frozenset({"127.0.0.1", "localhost"})
+# A stream on which nothing comes says so, or nobody would notice that a page was closed.
+_BREATH_SECONDS: Final = 15.0
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def serving(following: Following, port: int) -> AsyncIterator[str]:
+    """Serve the page at a port of this machine, any free one for 0, and yield its address.
+
+    Raises:
+        OSError: The port cannot be bound.
+    """
+    app = web.Application(middlewares=[_own_names])
+    app.router.add_get("/", _page)
+
+    async def events(request: web.Request) -> web.StreamResponse:
+        return await _events(request, following)
+
+    app.router.add_get("/events", events)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, _HOST, port)
+        await site.start()
+        yield f"http://{_HOST}:{runner.addresses[0][1]}/"
+    finally:
+        await runner.cleanup()
+
+
+@web.middleware
+async def _own_names(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answer nobody who came by another name: a page of some other site might have led its reader here."""
+    if request.host.partition(":")[0] not in _NAMES:
+        raise web.HTTPForbidden(text="this page answers to 127.0.0.1 and localhost alone\n")
+    return await handler(request)
+
+
+async def _page(_: web.Request) -> web.StreamResponse:
+    text, policy = _shown()
+    headers = {"Content-Security-Policy": policy, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return web.Response(text=text, content_type="text/html", headers=headers)
+
+
+@cache
+def _shown() -> tuple[str, str]:
+    """Return the page, and the policy that lets run nothing but its own style and script."""
+    text = files(__package__).joinpath("page.html").read_text("utf-8")
+    style, script = (
+        _digest(re.findall(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)[0]) for name in ("style", "script")
+    )
+    return text, f"default-src 'none'; style-src '{style}'; script-src '{script}'; connect-src 'self'; base-uri 'none'"
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+async def _events(request: web.Request, following: Following) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+    await response.prepare(request)
+    messages = following.follow()
+    coming = asyncio.ensure_future(anext(messages))
+    # Who closed the page is no fault.
+    with contextlib.suppress(ConnectionError):
+        try:
+            while True:
+                done, _ = await asyncio.wait([coming], timeout=_BREATH_SECONDS)
+                if done:
+                    await response.write(b"data: " + orjson.dumps(coming.result()) + b"\n\n")
+                    coming = asyncio.ensure_future(anext(messages))
+                else:
+                    await response.write(b": nothing new\n\n")
+        finally:
+            coming.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await coming
+            await messages.aclose()
+    return response

@@ -1,0 +1,104 @@
+"""The page that follows a run: what it is told, whom it answers, and that a target cannot act on its reader."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import re
+from typing import Any
+
+import aiohttp
+import pytest
+
+from conformance.events import Event
+from conformance.live.following import Following, message_of
+from conformance.live.server import serving
+
+STARTED: Event = {
+    "event": "run.started",
+    "rows": ["RAIL-402-01", "RAIL-402-02"],
+    "checks": [("unpaid_call_is_challenged", "together")],
+    "target": {"name": "x", "surfaces": {"rail": "http://127.0.0.1:9"}},
+}
+SCRIPT = "</script><script>alert(1)</script>"
+JUDGEMENT: Event = {
+    "event": "judgement",
+    "check": "unpaid_call_is_challenged",
+    "row": "RAIL-402-01",
+    "verdict": "fail",
+    "expected": "402",
+    "found": SCRIPT + "x" * 5000,
+    "hint": "Answer 402.",
+}
+ROW: Event = {"event": "row", "id": "RAIL-402-01", "verdict": "fail", "reason": None}
+
+
+def test_it_is_told_what_it_shows() -> None:
+    """The rows of the round with their sentences, the breaches cut short, verdicts; nothing of exchanges and passes."""
+    begun, found, row = (message_of(one) for one in (STARTED, JUDGEMENT, ROW))
+    assert begun is not None
+    assert [one["id"] for one in begun["rows"]] == ["RAIL-402-01", "RAIL-402-02"]
+    assert (begun["checks"], begun["target"]) == (1, {"rail": "http://127.0.0.1:9"})
+    assert found is not None
+    assert (found["row"], len(found["found"]) < 700) == ("RAIL-402-01", True)
+    assert row == {"kind": "row", "row": "RAIL-402-01", "verdict": "fail", "reason": None}
+    assert message_of({**JUDGEMENT, "verdict": "pass"}) is None
+    assert message_of({"event": "exchange", "request": {}, "response": {}}) is None
+
+
+async def _read(url: str, count: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    async with aiohttp.ClientSession() as client, client.get(f"{url}events") as answer:
+        assert answer.headers["Content-Type"] == "text/event-stream"
+        async for line in answer.content:
+            if line.startswith(b"data: "):
+                found.append(json.loads(line.removeprefix(b"data: ")))
+            if len(found) == count:
+                break
+    return found
+
+
+async def test_whoever_comes_later_is_told_the_round_so_far() -> None:
+    """Two readers see the same; what was before the round is told to nobody."""
+    following = Following()
+    async with serving(following, 0) as url:
+        following.tell({"kind": "said", "text": "of the round before"})
+        following.take(STARTED)
+        following.take(JUDGEMENT)
+        early = asyncio.ensure_future(_read(url, 3))
+        assert [one["kind"] for one in await asyncio.wait_for(_read(url, 2), 600)] == ["round", "finding"]
+        following.take(ROW)
+        assert [one["kind"] for one in await asyncio.wait_for(early, 600)] == ["round", "finding", "row"]
+
+
+async def test_it_answers_to_this_machines_names_alone() -> None:
+    """A page of another site that has its name resolve to this machine gets nothing."""
+    async with serving(Following(), 0) as url, aiohttp.ClientSession() as client:
+        for host, status in (("127.0.0.1", 200), ("localhost:1", 200), ("evil.example", 403)):
+            async with client.get(url, headers={"Host": host}) as answer:
+                assert answer.status == status, host
+        async with client.get(f"{url}events", headers={"Host": "evil.example"}) as answer:
+            assert answer.status == 403
+
+
+async def test_its_policy_lets_run_its_own_script_alone() -> None:
+    """The digests are those of what the page holds, and the script never makes elements of text."""
+    async with serving(Following(), 0) as url, aiohttp.ClientSession() as client, client.get(url) as answer:
+        text, policy = await answer.text(), answer.headers["Content-Security-Policy"]
+    for name in ("style", "script"):
+        (inside,) = re.findall(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|eval\(", text)
+
+
+async def test_a_port_that_is_taken_is_told() -> None:
+    """As the system says it."""
+    async with serving(Following(), 0) as url:
+        port = int(url.rsplit(":", 1)[1].strip("/"))
+        with pytest.raises(OSError, match="in use"):
+            async with serving(Following(), port):
+                pass
