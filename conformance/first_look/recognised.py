@@ -24,9 +24,11 @@ from conformance.recognising import described
 
 T = TypeVar("T")
 _PAYMENT_REQUIRED: Final = 402
+_NO_SUCH_METHOD: Final = 405
 # Documents in which a server tells what it sells.
-_DOCUMENTS: Final = ("/openapi.json", "/.well-known/x402", "/discovery/resources")
-_MOST_TRIED: Final = 3
+_OPENAPI: Final = "/openapi.json"
+_DOCUMENTS: Final = (_OPENAPI, "/.well-known/x402", "/discovery/resources")
+_MOST_TRIED: Final = 8
 
 
 @dataclass(slots=True)
@@ -138,12 +140,15 @@ async def _of_rail(client: Client, seen: Recognised, operation: Operation) -> No
 
 
 async def _of_documents(client: Client, permit: OnlyReading, seen: Recognised) -> None:
-    """Look for an address that the server itself says it sells."""
+    """Look for an address that is sold: one of which the server says so, else one of those that anybody may read."""
     documents = {path: (await client.call("GET", seen.base + path)).object() for path in _DOCUMENTS}
-    for method, url in [*_listed(seen.base, documents)][:_MOST_TRIED]:
+    sold = dict.fromkeys(_listed(seen.base, documents))
+    for _, url in sold:
         permit.sells(url)
+    readable = dict.fromkeys(("GET", url) for url in _readable(seen.base, documents[_OPENAPI]))
+    for method, url in [*{**sold, **readable}][:_MOST_TRIED]:
         answer = await client.call(method, url, json_body={} if method == "POST" else None)
-        if answer.status == 405 and method == "GET":
+        if answer.status == _NO_SUCH_METHOD and (method, url) in sold:
             method = "POST"  # noqa: PLW2901 - a catalog tells no method
             answer = await client.call(method, url, json_body={})
         if _is_challenge(answer):
@@ -161,6 +166,20 @@ def _listed(base: str, documents: dict[str, dict[str, Any]]) -> Iterator[tuple[s
         address = urljoin(base + "/", url)
         if urlsplit(address)[:2] == urlsplit(base)[:2]:
             yield "GET", address
+
+
+def _readable(base: str, openapi: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a document lists for GET: of what a stock server's middleware charges for, its document knows nothing."""
+    paths = at_their_paths(openapi, base).get("paths")
+    for path, item in paths.items() if isinstance(paths, dict) else ():
+        if (
+            isinstance(path, str)
+            and path.startswith("/")
+            and "{" not in path
+            and isinstance(item, dict)
+            and "get" in item
+        ):
+            yield base + path
 
 
 async def _junk(client: Client, seen: Recognised) -> None:

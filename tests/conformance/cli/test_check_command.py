@@ -15,7 +15,7 @@ from tests import prepared
 from tests.conformance.cli.test_wrong_targets import ALIKE, OF_NODE, RIGHT, SILENT
 from tests.conformance.first_look.test_x402_rules import encoded, offering, terms
 from tests.conformance.node_servers import node_servers
-from tests.conformance.wrong_targets import Serve, answering, certificates, hangs, standing
+from tests.conformance.wrong_targets import Serve, answering, certificates, hangs, routing, standing
 from tests.reserved_port import reserved_port
 
 # Long enough that a busy machine reaches everything.
@@ -145,6 +145,41 @@ def test_a_broken_stock_server_fails_by_the_rule(member: str, value: Any, rule: 
     assert "Grade: broken: it breaks 1 of" in done.stdout
 
 
+@pytest.mark.parametrize(
+    "documents",
+    [
+        {
+            "/openapi.json": {
+                "openapi": "3.1.0",
+                "paths": {"/free": {"get": {}}, "/a/{id}": {"get": {}}, "/sold": {"get": {}}},
+            }
+        },
+        {"/.well-known/x402": {"version": 1, "resources": ["/sold", "https://elsewhere.example/sold"]}},
+        {"/discovery/resources": {"items": [{"resource": "/sold"}]}},
+    ],
+    ids=["OpenAPI", "catalog", "listing"],
+)
+def test_what_is_sold_is_found_by_the_servers_documents(documents: dict[str, object], tmp_path: Path) -> None:
+    """The address of the server is enough where it tells what can be called."""
+    answers: dict[tuple[str, str], tuple[int, object]] = {("GET", path): (200, one) for path, one in documents.items()}
+    answers |= {("GET", "/sold"): (402, terms()), ("GET", "/free"): (200, {})}
+    with standing(routing(answers)) as place:
+        code, document = looked(tmp_path, f"http://{place}")
+    # Its terms are in the body alone, which no client reads.
+    assert (code, broken(document)) == (1, {"X402-02", "X402-19"})
+    assert document["x402"]["url"] == f"http://{place}/sold"
+
+
+def test_a_server_of_version_one_is_told_so(tmp_path: Path) -> None:
+    """No client of version 2 can pay it."""
+    offer = {"scheme": "exact", "network": "base-sepolia", "maxAmountRequired": "10000"}
+    body = json.dumps({"x402Version": 1, "accepts": [offer]}).encode()
+    with standing(answering("402 x", body)) as place:
+        code, document = looked(tmp_path, f"http://{place}/weather")
+    assert (code, "version 1, which no client of version 2 can pay" in document["x402"]["kind"]) == (1, True)
+    assert {"X402-02", "X402-04", "X402-08", "X402-09"} <= broken(document)
+
+
 def test_a_server_that_serves_whoever_sends_a_payment_is_broken(tmp_path: Path) -> None:
     """A payment that cannot be read, or that nobody signed, is presented, and must buy nothing."""
     unpaid = f"PAYMENT-REQUIRED: {encoded(terms())}"
@@ -229,3 +264,18 @@ def test_paying_says_what_it_would_take(tmp_path: Path) -> None:
     assert (none.returncode, "paying judges nothing more" in none.stderr) == (2, True), none.stderr
     assert (how.returncode, "--base-rpc ADDRESS --base-funder-env VARIABLE" in how.stderr) == (2, True), how.stderr
     assert (other.returncode, "describes another server" in other.stderr) == (2, True), other.stderr
+
+
+def test_paying_runs_the_suite_with_the_profile_that_says_who_pays(tmp_path: Path) -> None:
+    """After the look, with the run's own report and exit code; here nobody can pay, since no node answers."""
+    with standing(RIGHT) as place, reserved_port() as port:
+        (tmp_path / "target.toml").write_text(
+            f'[surfaces.rail]\nurl = "http://{place}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["base"]\n'
+            f'[pace]\nrequests_per_second = 0\n[chains.base]\nnetwork = "base_sepolia"\nrpc = "http://127.0.0.1:{port}"\n'
+        )
+        done = checked(tmp_path, f"http://{place}", "--pay", "--config", "target.toml", *PATIENT)
+    look, _, run = done.stdout.partition("weldproof run --config target.toml")
+    assert "Grade: broken" in look
+    assert "Failed:" in run, done.stderr
+    assert done.returncode == 1
+    assert (tmp_path / "report" / "report.json").exists()
