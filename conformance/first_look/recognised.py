@@ -169,7 +169,7 @@ def _listed(base: str, documents: dict[str, dict[str, Any]]) -> Iterator[tuple[s
 
 
 def _readable(base: str, openapi: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a document lists for GET: of what a stock server's middleware charges for, its document knows nothing."""
+    """Yield what a document lists for GET: it knows nothing of what a stock server's middleware charges for."""
     paths = at_their_paths(openapi, base).get("paths")
     for path, item in paths.items() if isinstance(paths, dict) else ():
         if (
