@@ -40,6 +40,10 @@ from conformance.surfaces.gateway.profile_draft import (
 from conformance.surfaces.measuring import measure
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.target import LANES, Claims, Pace, Profile, ProfileError, Secret, Surface, Target, Tls, parse
+from conformance.drafting import bindable
+from conformance.target import AgentBindings
+from conformance.target import Hub
+from conformance.target import RailBindings
 from conformance.target.chains import ATOMIC_UNITS
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.claims import RECEIPTS_ONLY
@@ -366,10 +370,10 @@ def render(
     for name, table in (gateway_tables(gateway, tenants) if gateway is not None else {}).items():
         document[name] = table
     if agent is not None and agent.bindings:
-        document["agent"] = agent.bindings
+        document["agent"] = bindable(AgentBindings, agent.bindings)
     hub = found.get("control_plane")
     if hub is not None and hub.bindings:
-        document["hub"] = hub.bindings
+        document["hub"] = bindable(Hub, hub.bindings)
     if tables:
         document["chains"] = tables
     document["pace"] = {"requests_per_second": pace.requests_per_second, "workers": pace.workers}
@@ -401,7 +405,7 @@ def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
     }
     price = next((rail["prices"][one.path] for one in known if one.role == "receipt-verify"), None)
     named = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}
-    return bindings | {name: value for name, value in named.items() if value is not None and writable(value)}
+    return bindable(RailBindings, bindings | {name: value for name, value in named.items() if value is not None})
 
 
 def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import tomlkit
+from pydantic import BaseModel, ValidationError
 from tomlkit.exceptions import TOMLKitError
 
 from conformance.surfaces.gateway.probing import GatewayFound
 from conformance.target import LANES
 from conformance.vocabulary.networks import network_named
+from conformance.target import Gateway
+from conformance.target import ProfileError
 
 _TENANTS_HELP = """
 # Credentials of tenants: keys by environment variable or file, never by value. Without `first`, what needs a tenant is
@@ -85,6 +88,24 @@ def writable(value: Any) -> bool:
     return True
 
 
+def bindable(table: type[BaseModel], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those members of a profile's table that it takes: what a server says of itself may be anything.
+
+    Args:
+        table: The table's model.
+        values: Members by name.
+    """
+    return {name: value for name, value in values.items() if writable(value) and _is_taken(table, name, value)}
+
+
+def _is_taken(table: type[BaseModel], name: str, value: Any) -> bool:
+    try:
+        table.model_validate({name: value})
+    except (ValidationError, ProfileError):
+        return False
+    return True
+
+
 def gateway_tables(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     """Return the tables of a profile that describe a gateway.
 
@@ -92,7 +113,7 @@ def gateway_tables(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) 
         found: What probing told.
         tenants: Id and environment variable of the key, by the tenant's name.
     """
-    tables: dict[str, Any] = {"gateway": {name: value for name, value in found.bindings.items() if writable(value)}}
+    tables: dict[str, Any] = {"gateway": bindable(Gateway, found.bindings)}
     if tenants:
         tables["tenants"] = {name: _tenant(found, name, *given) for name, given in tenants.items()}
     return tables

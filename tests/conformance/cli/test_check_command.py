@@ -279,3 +279,23 @@ def test_paying_runs_the_suite_with_the_profile_that_says_who_pays(tmp_path: Pat
     assert "Failed:" in run, done.stderr
     assert done.returncode == 1
     assert (tmp_path / "report" / "report.json").exists()
+
+
+def test_a_rail_that_says_what_no_profile_takes_is_judged_all_the_same(tmp_path: Path) -> None:
+    """A price in dollars and no time at all are the rail's faults, no faults of usage or of the suite."""
+    path, offer = "/pay/v1/receipt/verify", {"scheme": "exact", "network": "eip155:8453"}
+    wrong = {**offer, "maxAmountRequired": "0.01", "maxTimeoutSeconds": 0}
+    paid = {"responses": {"402": {}}, "requestBody": {"content": {"application/json": {"example": {"jws": "a.b.c"}}}}}
+    answers: dict[tuple[str, str], tuple[int, object]] = {
+        ("GET", "/openapi.json"): (200, {"openapi": "3.1.0", "paths": {path: {"post": paid}}}),
+        ("POST", path): (402, {"x402Version": 2, "accepts": [wrong]}),
+    }
+    with standing(routing(answers)) as place:
+        code, document = looked(tmp_path, f"http://{place}")
+        init = prepared.run("conformance", "init", f"http://{place}", env=os.environ, cwd=tmp_path, timeout=600)
+    assert (code, "RAIL-402-09" in broken(document)) == (1, True)
+    assert init.returncode == 0, init.stderr
+    written = (tmp_path / "weldproof.toml").read_text("utf-8")
+    assert "0.01" not in written
+    assert "challenge_ttl" not in written
+    assert 'scheme = "exact"' in written
