@@ -12,18 +12,19 @@ from urllib.parse import urlsplit
 import click
 import orjson
 
-from conformance import interrupt, target
+from conformance import target
 from conformance.cli.connection import connected
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
-from conformance.client import Throttled, Unreachable
 from conformance.first_look import words
 from conformance.first_look.look import Asking, Look, look
 from conformance.first_look.paying import paying
-from conformance.purchase import lane_of
-from conformance.report.text import one_line
+from conformance.http.client import Throttled, Unreachable
+from conformance.outcome import Exit
+from conformance.processes import interrupt
+from conformance.surfaces.rail.purchase import lane_of
 from conformance.target import Profile, ProfileError, Surface
-from conformance.verdict import Exit
+from conformance.text.untrusted import one_line
 
 _STYLES: Mapping[str, Mapping[str, Any]] = {
     "title": {"bold": True},

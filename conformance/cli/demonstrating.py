@@ -9,19 +9,20 @@ from typing import Final
 
 import click
 
-from conformance import interrupt
 from conformance.cli.usage import UsageFault
-from conformance.events import LOG, EventLog
+from conformance.engine.runner import Plan, Run, brought_in, select_checks
 from conformance.ledger import load
-from conformance.own_stack import StackFault, own_stack
+from conformance.log.events import LOG, EventLog
+from conformance.outcome import Exit, Verdict
+from conformance.processes import interrupt
+from conformance.processes.own_stack import StackFault, own_stack
 from conformance.report import formats
 from conformance.report.progress import Progress
-from conformance.report.summary import RowResult, Summary, summarise
-from conformance.report.text import one_line
-from conformance.runner import Plan, Run, brought_in, select_checks
+from conformance.report.row_result import RowResult
+from conformance.report.summary import Summary, summarise
 from conformance.selftest.kill_lists import load_kill_lists
-from conformance.shell import word
-from conformance.verdict import Exit, Verdict
+from conformance.text.shell_words import word
+from conformance.text.untrusted import one_line
 
 MUTANT: Final = "note-any-token"
 # The rule that the mutant breaks, and two beside it that hold, so that a reader sees both.

@@ -30,6 +30,7 @@ from conformance.surfaces.control_plane.probing import HubFound, probe_hub
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY
 from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway
 from conformance.surfaces.gateway.profile_draft import (
+    bindable,
     checkout_nodes_help,
     gateway_help,
     gateway_tables,
@@ -39,11 +40,21 @@ from conformance.surfaces.gateway.profile_draft import (
 )
 from conformance.surfaces.measuring import measure
 from conformance.surfaces.rail.purchase import lane_of
-from conformance.target import LANES, Claims, Pace, Profile, ProfileError, Secret, Surface, Target, Tls, parse
-from conformance.drafting import bindable
-from conformance.target import AgentBindings
-from conformance.target import Hub
-from conformance.target import RailBindings
+from conformance.target import (
+    LANES,
+    AgentBindings,
+    Claims,
+    Hub,
+    Pace,
+    Profile,
+    ProfileError,
+    RailBindings,
+    Secret,
+    Surface,
+    Target,
+    Tls,
+    parse,
+)
 from conformance.target.chains import ATOMIC_UNITS
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.claims import RECEIPTS_ONLY

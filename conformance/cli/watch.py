@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from conformance.claimable import LANES
 from conformance.cli.connection import connecting
+from conformance.vocabulary.claims import LANES
 
 
 @click.command("watch")

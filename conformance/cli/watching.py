@@ -14,27 +14,27 @@ from typing import Any, Final
 
 import click
 
-from conformance import interrupt
-from conformance.check import Check
 from conformance.cli.connection import connected
 from conformance.cli.running import NO_TARGET, chosen, wanted, with_fuzz
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
-from conformance.events import LOG, EventLog
+from conformance.engine.check import Check
+from conformance.engine.quick import FUZZ_SECONDS
+from conformance.engine.quick_look import QuickLook, quick_look
+from conformance.engine.runner import Plan, Run, brought_in, select_checks
 from conformance.ledger import Requirement
 from conformance.live.anew import until_anew
 from conformance.live.following import Following
 from conformance.live.server import serving
-from conformance.quick import FUZZ_SECONDS
-from conformance.quick_look import QuickLook, quick_look
+from conformance.log.events import LOG, EventLog
+from conformance.outcome import Exit, Verdict
+from conformance.processes import interrupt
 from conformance.report import formats
 from conformance.report.conclusion import sentence
 from conformance.report.progress import Progress
 from conformance.report.summary import Summary, summarise
-from conformance.report.text import one_line
-from conformance.runner import Plan, Run, brought_in, select_checks
 from conformance.target import Profile
-from conformance.verdict import Exit, Verdict
+from conformance.text.untrusted import one_line
 
 # What is tried again; what could not be decided is, too, where the target gave no answer at all.
 _BROKEN: Final = frozenset({Verdict.FAIL, Verdict.WARN, Verdict.ERROR})

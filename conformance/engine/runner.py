@@ -21,11 +21,10 @@ from conformance.engine.check import REGISTRY, Case, Check, shortened
 from conformance.engine.quick_look import QuickLook
 from conformance.engine.schedule import Schedule, company
 from conformance.engine.session import Session
-from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
+from conformance.http.client import Client, Counter, JsonFault, Names, Permit, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.lanes.spending import Wallet
-from conformance.client import Permit
 from conformance.ledger import Requirement
 from conformance.log.events import RUN, Event, EventLog
 from conformance.log.owner import OwnRandom

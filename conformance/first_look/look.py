@@ -11,18 +11,19 @@ from functools import cached_property
 from urllib.parse import urlsplit
 
 from conformance.cli.initialising import render
-from conformance.client import Client, Counter, Names, Unreachable
-from conformance.events import EventLog
+from conformance.engine.quick_look import quick_look
 from conformance.first_look.permit import OnlyReading, is_tried
 from conformance.first_look.recognised import Recognised, bases, recognise
 from conformance.first_look.x402_rules import Judged, judge
-from conformance.http_transport import HttpTransport
+from conformance.http.client import Client, Counter, Names, Unreachable
+from conformance.http.transport import HttpTransport
+from conformance.http.trust import context_of
 from conformance.ledger import load
-from conformance.quick_look import quick_look
-from conformance.report.summary import RowResult, Summary, summarise
+from conformance.log.events import EventLog
+from conformance.outcome import Exit, Verdict
+from conformance.report.row_result import RowResult
+from conformance.report.summary import Summary, summarise
 from conformance.target import Budgets, Pace, Profile, Tls, parse
-from conformance.trust import context_of
-from conformance.verdict import Exit, Verdict
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 # Requests a second elsewhere than on this machine.
@@ -140,7 +141,7 @@ def profile_of(seen: Recognised, asking: Asking) -> Profile:
 
 async def _run(profile: Profile, permit: OnlyReading, seed: int, names: Names, seconds: float) -> Summary:
     # Every check of the suite comes along, which takes longer than most looks do.
-    from conformance.runner import Plan, Run, select_checks  # noqa: PLC0415
+    from conformance.engine.runner import Plan, Run, select_checks  # noqa: PLC0415
 
     surfaces = {*profile.claims.surfaces, "shared"}
     rows = tuple(row for row in load() if row.surface in surfaces)

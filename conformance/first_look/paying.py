@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.first_look.look import Look
-from conformance.network_names import Network, network_named
 from conformance.oracles.x402 import atomic_amount
-from conformance.purchase import lane_of
+from conformance.surfaces.rail.purchase import lane_of
+from conformance.vocabulary.networks import Network, network_named
 
 _BY_PAYING: Final = frozenset({"B", "V", "C"})
 # How many calls' price a whole run pays on each lane: what the payees held after a run of all rows of the rail on the

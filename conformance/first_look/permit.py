@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from conformance.agent.paths import EXPLAIN, SIGN, VERIFY
-from conformance.check import Check
-from conformance.discovery import PAID_PREFIX
-from conformance.gateway import LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
+from conformance.discovery.rail import PAID_PREFIX
+from conformance.discovery.recognising import NOWHERE
+from conformance.engine.check import Check
 from conformance.ledger import load
-from conformance.recognising import NOWHERE
-from conformance.verdict import Inconclusive
+from conformance.outcome import Inconclusive
+from conformance.surfaces.agent.paths import EXPLAIN, SIGN, VERIFY
+from conformance.surfaces.gateway.calls import LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
 
 # What a row's test may need at most: vectors, and the server as anybody reaches it.
 _WITHOUT_MEANS: Final = frozenset({"B", "V"})

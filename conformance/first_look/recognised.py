@@ -7,20 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from conformance.agent.paths import VERIFY
-from conformance.agent.probing import probe_agent
-from conformance.check import Inconclusive
 from conformance.cli.initialising import probe_rail
-from conformance.client import Answer, Client, JsonFault, Unreachable
-from conformance.discovery import Operation, catalog_urls, listing_urls, paid_operations
+from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.rail import Operation, catalog_urls, listing_urls, paid_operations
+from conformance.discovery.recognising import described
 from conformance.first_look.permit import OnlyReading
 from conformance.first_look.x402_answer import Challenged, challenged, forged
-from conformance.gateway import LINKS, RECEIPT_VERIFY
-from conformance.hub.access import PKS
-from conformance.hub.probing import probe_hub
-from conformance.openapi_paths import at_their_paths
-from conformance.probing import probe_gateway
-from conformance.recognising import described
+from conformance.http.client import Answer, Client, JsonFault, Unreachable
+from conformance.outcome import Inconclusive
+from conformance.surfaces.agent.paths import VERIFY
+from conformance.surfaces.agent.probing import probe_agent
+from conformance.surfaces.control_plane.access import PKS
+from conformance.surfaces.control_plane.probing import probe_hub
+from conformance.surfaces.gateway.calls import LINKS, RECEIPT_VERIFY
+from conformance.surfaces.gateway.probing import probe_gateway
 
 T = TypeVar("T")
 _PAYMENT_REQUIRED: Final = 402

@@ -11,11 +11,11 @@ from conformance.first_look.look import Look, by_needs
 from conformance.first_look.paying import Paying, paying
 from conformance.first_look.x402_rules import Judged
 from conformance.ledger import load
-from conformance.network_names import network_named
+from conformance.outcome import Verdict
 from conformance.report.conclusion import SURFACES
-from conformance.report.summary import RowResult
-from conformance.report.text import one_line
-from conformance.verdict import Verdict
+from conformance.report.row_result import RowResult
+from conformance.text.untrusted import one_line
+from conformance.vocabulary.networks import network_named
 
 _UNITS: Final = 10**6
 _WORDS: Final = {Verdict.PASS: "ok", Verdict.FAIL: "FAIL", Verdict.WARN: "WARN"}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.client import Answer
+from conformance.http.client import Answer
 from conformance.oracles.profile_json import refuse_constant, unique_members
 
 HEADER: Final = "PAYMENT-REQUIRED"

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 from conformance.first_look.x402_answer import Challenged
-from conformance.network_names import network_named
 from conformance.oracles.addresses import is_address, is_caip2
 from conformance.oracles.x402 import atomic_amount
-from conformance.purchase import lane_of
-from conformance.report.text import one_line
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
+from conformance.surfaces.rail.purchase import lane_of
+from conformance.text.untrusted import one_line
+from conformance.vocabulary.networks import network_named
 
 SPEC: Final = "x402 version 2, section 5.1"
 TRANSPORT: Final = "x402 version 2, HTTP transport"

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from conformance.client import Unreachable
-from conformance.http_transport import HttpTransport
+from conformance.http.client import Unreachable
+from conformance.http.transport import HttpTransport
 
 POLL_SECONDS: Final = 0.5
 _ANSWER_SECONDS: Final = 5.0

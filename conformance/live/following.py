@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
-from conformance.events import Event
 from conformance.ledger import load
-from conformance.report.text import one_line
+from conformance.log.events import Event
+from conformance.text.untrusted import one_line
 
 Message = Mapping[str, Any]
 _SHOWN = frozenset({"fail", "warn", "error"})

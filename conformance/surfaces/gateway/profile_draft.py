@@ -10,10 +10,8 @@ from pydantic import BaseModel, ValidationError
 from tomlkit.exceptions import TOMLKitError
 
 from conformance.surfaces.gateway.probing import GatewayFound
-from conformance.target import LANES
+from conformance.target import LANES, Gateway, ProfileError
 from conformance.vocabulary.networks import network_named
-from conformance.target import Gateway
-from conformance.target import ProfileError
 
 _TENANTS_HELP = """
 # Credentials of tenants: keys by environment variable or file, never by value. Without `first`, what needs a tenant is

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.own_stack import own_stack
+from conformance.processes.own_stack import own_stack
 from tests import prepared
 from tests.conformance.cli.ending import using
 from tests.conformance.cli.test_interrupted_runs import until

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from conformance.engine.runner import registered
 from conformance.first_look.permit import NotSent, OnlyReading, is_tried
 from conformance.ledger import load
-from conformance.runner import registered
 
 BASE = "http://127.0.0.1:8402"
 BODY = b'{"amount":1}'

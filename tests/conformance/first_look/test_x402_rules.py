@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.client import Answer
 from conformance.first_look.x402_answer import Challenged, challenged, forged
 from conformance.first_look.x402_rules import RULES, judge
-from conformance.verdict import Verdict
+from conformance.http.client import Answer
+from conformance.outcome import Verdict
 
 BROKEN = {Verdict.FAIL, Verdict.WARN}
 Document = dict[str, Any]

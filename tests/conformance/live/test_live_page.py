@@ -12,9 +12,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from conformance.events import Event
 from conformance.live.following import Following, message_of
 from conformance.live.server import serving
+from conformance.log.events import Event
 
 STARTED: Event = {
     "event": "run.started",
