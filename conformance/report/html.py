@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
+from conformance.claimable import LANES
 from conformance.report.conclusion import (
     SURFACES,
     WORDS,
@@ -42,6 +43,8 @@ BODY_LIMIT: Final = 16_000
 TEXT_LIMIT: Final = 4_000
 SHOWN_FINDINGS: Final = 20
 SHOWN_PASSES: Final = 12
+SHOWN_OF_CAUSE: Final = 6
+LEVELS: Final = ("MUST", "SHOULD", "MAY")
 BAR_ORDER: Final = (
     Verdict.PASS,
     Verdict.WARN,
@@ -66,20 +69,48 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class ShownFinding:
-    """A finding with its exchange, or with the number of one that the page shows further up."""
+    """A finding with its exchange, or with the number of one that another row of the list shows."""
 
     finding: Finding
     exchange: Exchange | None
-    shown_above: int | None
+    shown_elsewhere: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A row that needs attention."""
+    """A row of the list, with what was found against it."""
 
     row: RowResult
+    lanes: tuple[str, ...]
     findings: tuple[ShownFinding, ...]
     more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """The rows of one surface by group.
+
+    Attributes:
+        name: As profiles call it.
+        title: In words.
+        groups: Name of each group and its rows, in ledger order.
+        broken: Whether one of them by itself fails the run.
+    """
+
+    name: str
+    title: str
+    groups: tuple[tuple[str, tuple[Card, ...]], ...]
+    broken: bool
+
+    @property
+    def rows(self) -> tuple[RowResult, ...]:
+        """All its rows."""
+        return tuple(card.row for _, cards in self.groups for card in cards)
+
+    @property
+    def attention(self) -> int:
+        """How many of them need attention."""
+        return sum(row.needs_attention for row in self.rows)
 
 
 def render(events: Iterable[Event]) -> bytes:
@@ -95,8 +126,10 @@ def render(events: Iterable[Event]) -> bytes:
         rests_on=rests_on(summary),
         words=words(summary),
         segments=tuple(_segments(summary)),
-        causes=tuple(_causes(summary)),
-        surfaces=_by_surface(summary),
+        causes=tuple((cause, cause.rows[0].against[:1]) for cause in summary.causes),
+        surfaces=(surfaces := tuple(_by_surface(summary))),
+        levels=tuple(level for level in LEVELS if any(row.requirement.level == level for row in summary.rows)),
+        lanes=tuple(lane for lane in LANES if any(lane in card.lanes for card in _cards(surfaces))),
     )
     return page.encode("utf-8")
 
@@ -121,7 +154,13 @@ def template(name: str) -> Template:
         "expectation": expectation,
         "standing": standing,
     }
-    environment.globals |= {"WORDS": WORDS, "BODY_LIMIT": BODY_LIMIT, "SHOWN_PASSES": SHOWN_PASSES, "GRADES": GRADES}
+    environment.globals |= {
+        "WORDS": WORDS,
+        "BODY_LIMIT": BODY_LIMIT,
+        "SHOWN_PASSES": SHOWN_PASSES,
+        "SHOWN_OF_CAUSE": SHOWN_OF_CAUSE,
+        "GRADES": GRADES,
+    }
     return environment.get_template(name)
 
 
@@ -157,17 +196,20 @@ def _segments(summary: Summary) -> Iterator[Segment]:
         start += width
 
 
-def _causes(summary: Summary) -> Iterator[tuple[str, tuple[Card, ...]]]:
-    """Yield each cause in words with the cards of its rows."""
-    shown: set[int] = set()
-    for cause in summary.causes:
-        yield cause.text, tuple(_card(summary, row, shown) for row in cause.rows)
+def _cards(surfaces: Iterable[Surface]) -> Iterator[Card]:
+    return (card for surface in surfaces for _, cards in surface.groups for card in cards)
 
 
 def _card(summary: Summary, row: RowResult, shown: set[int]) -> Card:
-    telling = row.against
+    telling = row.against if row.needs_attention else ()
     found = tuple(_shown(finding, summary.exchanges, shown) for finding in telling[:SHOWN_FINDINGS])
-    return Card(row, found, max(0, len(telling) - SHOWN_FINDINGS))
+    return Card(row, _lanes(row), found, max(0, len(telling) - SHOWN_FINDINGS))
+
+
+def _lanes(row: RowResult) -> tuple[str, ...]:
+    """Return the lanes that a row was judged on, or that it is of."""
+    named = {row.requirement.lane, *(finding.where.get("lane") for finding in row.findings)}
+    return tuple(lane for lane in LANES if lane in named or any(name.endswith(f"[{lane}]") for name in row.checks))
 
 
 def _shown(finding: Finding, exchanges: Mapping[int, Exchange], shown: set[int]) -> ShownFinding:
@@ -180,8 +222,12 @@ def _shown(finding: Finding, exchanges: Mapping[int, Exchange], shown: set[int])
     return ShownFinding(finding, exchange, None)
 
 
-def _by_surface(summary: Summary) -> tuple[tuple[str, tuple[tuple[str, tuple[RowResult, ...]], ...]], ...]:
-    found: dict[str, list[tuple[str, tuple[RowResult, ...]]]] = {}
+def _by_surface(summary: Summary) -> Iterator[Surface]:
+    found: dict[str, list[tuple[str, tuple[Card, ...]]]] = {}
+    shown: set[int] = set()
     for name, rows in summary.groups.items():
-        found.setdefault(rows[0].requirement.surface, []).append((name, rows))
-    return tuple((SURFACES.get(surface, surface), tuple(groups)) for surface, groups in found.items())
+        cards = tuple(_card(summary, row, shown) for row in rows)
+        found.setdefault(rows[0].requirement.surface, []).append((name, cards))
+    for surface, groups in found.items():
+        broken = any(summary.breaks(card.row) for _, cards in groups for card in cards)
+        yield Surface(surface, SURFACES.get(surface, surface), tuple(groups), broken)

@@ -104,7 +104,7 @@ def test_the_console_tells_a_cause_once() -> None:
 def test_page_and_markdown_tell_a_cause_above_its_rows() -> None:
     """Each row stands below its cause, and the first cause comes first."""
     for name, heading in (
-        ("html", "<b>5 requirements of one cause:</b> answered"),
+        ("html", "5 requirements of one cause</p>\n<h3>answered"),
         ("markdown", "**5 requirements"),
     ):
         text = formats.FORMATS[name].render(one_cause_many_rows()).decode().replace("\\", "")
