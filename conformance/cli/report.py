@@ -50,13 +50,14 @@ def command() -> None:
 @command.command("show")
 @click.argument("run", type=click.Path(path_type=Path, exists=True))
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON report.")
-def show(run: Path, as_json: bool) -> None:
+@click.option("-v", "--verbose", is_flag=True, help="Show more findings of a row, and the profile's values.")
+def show(run: Path, as_json: bool, verbose: bool) -> None:
     """Show one run as it ended."""
     summary = read_run(run)
     if as_json:
         click.echo(json_report.encode(json_report.document(summary)), nl=False)
     else:
-        console.show(summary, report=str(run if run.is_dir() else run.parent))
+        console.show(summary, report=str(run if run.is_dir() else run.parent), verbose=verbose)
 
 
 @command.command("write")

@@ -62,6 +62,7 @@ from conformance.vocabulary.claims import LANES, SURFACES
     help="A look of seconds: of everything a little, no verdict; says what it left out.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the JSON report on standard output, nothing else.")
+@click.option("-v", "--verbose", is_flag=True, help="Show more findings of a row, and the profile's values.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Run the suite: a verdict per requirement.

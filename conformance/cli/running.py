@@ -47,6 +47,8 @@ from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, p
 # Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
 PUBLISHING = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
 DOCUMENT_ROW = "X-OAS-01"
+# Options that change nothing of a run, only how it is shown.
+_SHOWING = frozenset({"report_dir", "as_json", "verbose"})
 NO_TARGET = (
     "no target is named and there is no ./weldproof.toml: `weldproof init URL` writes one; else give --config or "
     "--target, or --own-stack for our own stack"
@@ -103,14 +105,15 @@ def run(ctx: click.Context, /, **options: Any) -> None:
                 expected=(*found.xfail, *expected),
                 lanes=tuple(options["lanes"]),
             )
-            shown = {name: value for name, value in options.items() if value and name not in {"report_dir", "as_json"}}
+            shown = {name: value for name, value in options.items() if value and name not in _SHOWING}
             not_yours = found.target.name if profile is None else only_our_own(rows, found)
             whole = Run(plan, found, log, _afterwards(other, plan, found), names, wallet, not_yours)
             return await whole.execute(options=_plain(shown))
 
     names, wallet = Names(), Wallet(main_network=options["main_network"])
     kinds_wanted = options["kinds"] or ("html", "json")
-    ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, options["as_json"], names))
+    shown = {"as_json": options["as_json"], "verbose": options["verbose"]}
+    ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, names, **shown))
 
 
 def _connected(profile: Profile | None, options: Mapping[str, Any]) -> Profile | None:
@@ -145,8 +148,10 @@ def run_and_report(
     body: Callable[[EventLog], Coroutine[Any, Any, Exit]],
     directory: Path,
     kinds: Sequence[str],
-    as_json: bool,
     names: Names,
+    *,
+    as_json: bool = False,
+    verbose: bool = False,
 ) -> int:
     """Run `body` with a log in `directory`, progress on the console, Ctrl-C honoured, and write the reports.
 
@@ -182,27 +187,27 @@ def run_and_report(
             progress.close()
         log.close()
     try:
-        return _reported(log, directory, kinds, names, code, as_json=as_json)
+        written = formats.write(log.events, directory, kinds)
+        if code == Exit.SUITE_FAULT:
+            written.append(_fault_file(log, directory, names))
+        _show(log, directory, written, code, as_json=as_json, verbose=verbose)
     except Exception as escaped:  # noqa: BLE001 - as above
         return _broken(log, directory, (), names, escaped)
+    return int(code)
 
 
-def _reported(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, code: Exit, *, as_json: bool) -> int:
-    """Write the reports, show the run, and return the exit code."""
-    written = formats.write(log.events, directory, kinds)
-    if code == Exit.SUITE_FAULT:
-        written.append(_fault_file(log, directory, names))
+def _show(log: EventLog, directory: Path, written: Sequence[Path], code: Exit, *, as_json: bool, verbose: bool) -> None:
+    """Show the run, and where its files lie."""
     try:
         if as_json:
             click.echo(formats.FORMATS["json"].render(log.events))
         else:
-            console.show(summarise(log.events), written=[directory / LOG, *written])
+            console.show(summarise(log.events), written=[directory / LOG, *written], verbose=verbose)
         if code == Exit.SUITE_FAULT:
             click.echo(f"weldproof run: {fault.hint(str(directory))}", err=True)
     except BrokenPipeError:
         # The verdict is the same, whether or not it is read to its end.
         unread()
-    return int(code)
 
 
 def _broken(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, escaped: Exception) -> int:

@@ -162,7 +162,7 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
         lines.append(f"{_number(count, 'requirement')} judged on {name}, since the profile names none of yours.")
     if summary.non_defaults:
         changed = _number(len(summary.non_defaults), "value")
-        lines.append(f"{changed} of the target profile not at the default, listed below.")
+        lines.append(f"{changed} of the target profile not at the default.")
     else:
         lines.append("Every value of the target profile is the default.")
     return tuple(lines)

@@ -48,9 +48,9 @@ STYLES: Final = {
     Verdict.LEFT_OUT: "dim",
 }
 _GRADE_STYLES: Final = {SAME: "green", EXPECTED: "green", MATTERS: "yellow"}
-SHOWN_FINDINGS: Final = 2
+# Findings of a row that are shown; with `verbose` the second.
+SHOWN_FINDINGS: Final = (1, 10)
 SHOWN_IDS: Final = 12
-SHOWN_VALUES: Final = 20
 
 
 class Terminal(Console):
@@ -67,15 +67,21 @@ class Terminal(Console):
 
 
 def show(
-    summary: Summary, *, written: Sequence[Path] = (), report: str | None = None, console: Console | None = None
+    summary: Summary,
+    *,
+    written: Sequence[Path] = (),
+    report: str | None = None,
+    console: Console | None = None,
+    verbose: bool = False,
 ) -> None:
-    """Print a run: what was tested, each group's counts, every breach, and what the verdict rests on.
+    """Print a run: each group's counts, every breach, what the verdict rests on, and last the verdict itself.
 
     Args:
         summary: The run.
         written: Report files, to be named at the end.
         report: The report folder as replay ids name it; by default the folder of the first file written.
         console: Where to; standard output by default.
+        verbose: Show more findings of a row than one, and each value of the profile that is not the default.
 
     Raises:
         BrokenPipeError: Nobody reads it to its end.
@@ -86,7 +92,7 @@ def show(
         _line(console, Text(nothing_of_yours(summary.not_yours), style="bold yellow"))
     console.print(_groups(summary))
     for cause in reversed(summary.causes):
-        _caused(console, summary, cause, report)
+        _caused(console, summary, cause, report, SHOWN_FINDINGS[verbose])
     _inconclusive(console, summary)
     _absent(console, summary)
     _slowest(console, summary)
@@ -94,11 +100,10 @@ def show(
     for note in summary.notes:
         if note.check == RUN:
             _line(console, Text(f"\n{one_line(note.text, 600)}", style="yellow"))
-    _conclusion(console, summary)
+    _basis(console, summary, verbose=verbose)
     for path in written:
         _line(console, Text(f"  {path}", style="dim"))
-    if summary.not_yours is not None:
-        _line(console, Text(nothing_of_yours(summary.not_yours), style="bold yellow"))
+    _verdict(console, summary)
 
 
 def _line(console: Console, text: Text) -> None:
@@ -129,14 +134,14 @@ def _cells(styles: Iterable[str], counts: Iterable[int]) -> list[Text]:
     return [Text(str(count), style=style) if count else Text("·", style="dim") for style, count in pairs]
 
 
-def _caused(console: Console, summary: Summary, cause: Cause, report: str) -> None:
+def _caused(console: Console, summary: Summary, cause: Cause, report: str, most: int) -> None:
     """Print the breaches of one cause: the first whole, the others in a line, and what could not be decided for it."""
     breaches = [row for row in cause.rows if row.verdict is not Verdict.INCONCLUSIVE]
     if not breaches:
         return
     if len(cause.rows) > 1:
         _heading(console, f"{len(cause.rows)} requirements of one cause: {cause.text}")
-    _breach(console, summary, breaches[0], report)
+    _breach(console, summary, breaches[0], report, most)
     for row in breaches[1:]:
         found = next((one_line(f": found {one.found}", 200) for one in row.telling if one.found is not None), "")
         word = (WORDS[row.verdict], STYLES[row.verdict])
@@ -147,7 +152,7 @@ def _caused(console: Console, summary: Summary, cause: Cause, report: str) -> No
         _line(console, Text.assemble("could not be decided for it: ", ids))
 
 
-def _breach(console: Console, summary: Summary, row: RowResult, report: str) -> None:
+def _breach(console: Console, summary: Summary, row: RowResult, report: str, most: int) -> None:
     word = Text.assemble("\n", (WORDS[row.verdict], STYLES[row.verdict]), "  ", (row.id, "bold"))
     _line(console, word)
     _line(console, Text(f"  {row.requirement.sentence}"))
@@ -156,11 +161,11 @@ def _breach(console: Console, summary: Summary, row: RowResult, report: str) -> 
     if known is not None:
         _line(console, Text(f"  {known}", style="yellow"))
     telling = row.against
-    for finding in telling[:SHOWN_FINDINGS]:
+    for finding in telling[:most]:
         text = finding_text(finding, summary.exchanges, report=report)
         _line(console, Text("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n"))))
-    if len(telling) > SHOWN_FINDINGS:
-        more = f"    and {len(telling) - SHOWN_FINDINGS} more findings, in the HTML and JSON reports"
+    if len(telling) > most:
+        more = f"    and {len(telling) - most} more of the same row, in the HTML and JSON reports"
         _line(console, Text("\n" + more, style="dim"))
 
 
@@ -215,21 +220,25 @@ def _comparisons(console: Console, summary: Summary) -> None:
             _line(console, Text(one_line(text, 600), style="bold red"))
 
 
-def _conclusion(console: Console, summary: Summary) -> None:
+def _basis(console: Console, summary: Summary, *, verbose: bool) -> None:
+    _heading(console, "What the verdict rests on")
+    for line in rests_on(summary):
+        _line(console, Text(f"  {line}"))
+    if verbose:
+        for key, value in summary.non_defaults:
+            _line(console, Text(f"    {one_line(key, 200)} = {one_line(value, 200)}", style="dim"))
+    elif summary.non_defaults:
+        _line(console, Text("  -v shows these values.", style="dim"))
+    code = "none" if summary.exit_code is None else str(summary.exit_code)
+    about = f"  {one_line(summary.target, 100)}, seed {summary.seed}, {started(summary)}, {duration(summary)}"
+    _line(console, Text(f"{about}, exit code {code}", style="dim"))
+
+
+def _verdict(console: Console, summary: Summary) -> None:
     style = "bold green" if summary.is_clean else "bold red"
     if summary.exit_code == Exit.PASSED and not summary.is_clean:
         style = "bold magenta" if summary.quick else "bold yellow"
     _line(console, Text.assemble("\n", (headline(summary), style), ": ", sentence(summary)))
-    for line in rests_on(summary):
-        _line(console, Text(f"  {line}"))
-    for key, value in summary.non_defaults[:SHOWN_VALUES]:
-        _line(console, Text(f"    {one_line(key, 200)} = {one_line(value, 200)}", style="dim"))
-    if len(summary.non_defaults) > SHOWN_VALUES:
-        more = f"    and {len(summary.non_defaults) - SHOWN_VALUES} more values, in the HTML and JSON reports"
-        _line(console, Text(more, style="dim"))
-    code = "none" if summary.exit_code is None else str(summary.exit_code)
-    about = f"  {one_line(summary.target, 100)}, seed {summary.seed}, {started(summary)}, {duration(summary)}"
-    _line(console, Text(f"{about}, exit code {code}", style="dim"))
 
 
 def _ids(ids: Sequence[str]) -> str:

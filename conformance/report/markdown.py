@@ -31,7 +31,7 @@ SHOWN_COLUMNS = (Verdict.PASS, Verdict.FAIL, Verdict.WARN, Verdict.INCONCLUSIVE,
 def render(events: Iterable[Event]) -> bytes:
     """Return `report.md`, UTF-8."""
     summary = summarise(events)
-    parts = [*_head(summary), *_table(summary), *_attention(summary), *_comparisons(summary), *_basis(summary)]
+    parts = [*_head(summary), *_attention(summary), *_comparisons(summary), *_table(summary), *_basis(summary)]
     return ("\n".join(parts) + "\n").encode("utf-8")
 
 
@@ -45,7 +45,7 @@ def _head(summary: Summary) -> Iterator[str]:
 
 def _table(summary: Summary) -> Iterator[str]:
     columns = (*SHOWN_COLUMNS, *([Verdict.LEFT_OUT] if summary.quick else []))
-    yield ""
+    yield "\n## Every requirement, by group\n"
     yield f"| Group | {' | '.join(words(summary)[verdict] for verdict in columns)} |"
     yield f"| --- |{' ---: |' * len(columns)}"
     for name, rows in summary.groups.items():
@@ -55,6 +55,9 @@ def _table(summary: Summary) -> Iterator[str]:
 
 def _attention(summary: Summary) -> Iterator[str]:
     rows, told = summary.attention, 0
+    yield "\n## What needs attention"
+    if not rows:
+        yield "\nNothing: no breach, no fault, nothing undecided."
     for cause in summary.causes:
         shown = cause.rows[: max(0, SHOWN_ROWS - told)]
         if len(cause.rows) > 1 and shown:
@@ -67,7 +70,7 @@ def _attention(summary: Summary) -> Iterator[str]:
 
 
 def _row(summary: Summary, row: RowResult) -> Iterator[str]:
-    yield f"\n## {inline(row.id)}: {WORDS[row.verdict]}\n"
+    yield f"\n### {inline(row.id)}: {WORDS[row.verdict]}\n"
     yield f"{inline(row.requirement.sentence)}\n"
     yield inline(standing(row))
     known = expectation(row)
@@ -99,10 +102,12 @@ def _basis(summary: Summary) -> Iterator[str]:
     yield "\n## What the verdict rests on\n"
     for line in rests_on(summary):
         yield f"* {inline(line)}"
-    for key, value in summary.non_defaults:
-        yield f"* {inline(key)} = {inline(value)}"
     for reason, ids in summary.absent.items():
         yield f"* {len(ids)} not applicable: {inline(reason)}"
+    if summary.non_defaults:
+        yield "\n## Values of the target profile that are not the default\n"
+    for key, value in summary.non_defaults:
+        yield f"* {inline(key)} = {inline(value)}"
 
 
 def inline(text: str) -> str:

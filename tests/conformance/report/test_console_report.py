@@ -9,6 +9,7 @@ from rich.console import Console
 
 from conformance.report.console import show
 from conformance.report.summary import summarise
+from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
 
 
@@ -22,17 +23,33 @@ def test_a_failure_carries_what_repairs_it() -> None:
     assert "fix       Answer 402 before the service runs." in text
     assert any(line.strip().startswith("curl ") and line.endswith("'") for line in text.splitlines())
     assert "weldproof replay out#1" in text
-    assert text.rstrip().endswith("out/events.ndjson")
+    assert "\n  out/events.ndjson\n" in text
 
 
-def test_the_last_lines_say_the_verdict_and_what_it_rests_on() -> None:
-    """After pages of failures the reader finds the conclusion where the terminal stopped."""
+def test_the_verdict_is_the_last_line() -> None:
+    """After pages of failures the reader finds it where the terminal stopped, below what it rests on and the files."""
     out = io.StringIO()
-    show(summarise(every_verdict()), console=Console(file=out, width=200))
-    ending = out.getvalue().splitlines()[-9:]
-    assert ending[0].startswith("Fault in the suite: 87 of 90 judged requirements pass")
-    assert any("rail.scheme = exact" in line for line in ending)
-    assert "exit code 4" in ending[-1]
+    written = [Path("out/events.ndjson.gz"), Path("out/index.html")]
+    show(summarise(every_verdict()), written=written, console=Console(file=out, width=200))
+    *before, last = out.getvalue().splitlines()
+    assert last.startswith("Fault in the suite: 87 of 90 judged requirements pass")
+    assert before.index("What the verdict rests on") < before.index("  out/index.html")
+    assert any(line.endswith("exit code 4") for line in before)
+
+
+def test_a_row_is_shown_by_one_case() -> None:
+    """The first finding of a row stands for all, and the others are counted; `verbose` shows them."""
+    run = RunBuilder(["RAIL-402-01"])
+    for number in range(3):
+        run.judge("RAIL-402-01", Verdict.FAIL, found=f"case {number}")
+    summary = summarise(run.finish({"RAIL-402-01": Verdict.FAIL}))
+    shown = []
+    for verbose in (False, True):
+        out = io.StringIO()
+        show(summary, console=Console(file=out, width=200), verbose=verbose)
+        shown.append([number for number in range(3) if f"found     case {number}" in out.getvalue()])
+        assert ("and 2 more of the same row" in out.getvalue()) is not verbose
+    assert shown == [[0], [0, 1, 2]]
 
 
 def test_a_stale_entry_of_the_expected_failure_list_is_shown() -> None:
@@ -44,14 +61,15 @@ def test_a_stale_entry_of_the_expected_failure_list_is_shown() -> None:
     assert "on the expected-failure list, and yet it passes: take the entry out" in out.getvalue()
 
 
-def test_a_long_profile_leaves_the_conclusion_on_the_screen() -> None:
-    """Of many values that are not defaults the first are shown and the rest counted; the reports have them all."""
-    out = io.StringIO()
+def test_the_profile_is_listed_where_it_is_asked_for() -> None:
+    """Values that are not defaults are counted; `verbose` shows each."""
     events = RunBuilder(["RAIL-402-01"], non_defaults=[(f"key.{n}", n) for n in range(25)]).finish({})
-    show(summarise(events), console=Console(file=out, width=200))
-    assert "key.19 = 19" in out.getvalue()
-    assert "key.20" not in out.getvalue()
-    assert "and 5 more values" in out.getvalue()
+    for verbose in (False, True):
+        out = io.StringIO()
+        show(summarise(events), console=Console(file=out, width=200), verbose=verbose)
+        assert "25 values of the target profile not at the default." in out.getvalue()
+        assert ("key.24 = 24" in out.getvalue()) is verbose
+        assert ("-v shows these values." in out.getvalue()) is not verbose
 
 
 def test_no_color_is_obeyed() -> None:

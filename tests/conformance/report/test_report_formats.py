@@ -177,6 +177,18 @@ def test_the_page_sets_code_in_sentences_as_code() -> None:
     assert "<code>accepts</code> is a non-empty array" in text
 
 
+def test_markdown_tells_the_verdict_then_what_needs_attention_then_the_rest() -> None:
+    """The order of the page: nobody reads a table before what is wrong."""
+    lines = formats.FORMATS["markdown"].render(every_verdict()).decode().splitlines()
+    assert [line for line in lines if line.startswith(("# ", "## "))] == [
+        "# Fault in the suite: test target",
+        "## What needs attention",
+        "## Every requirement, by group",
+        "## What the verdict rests on",
+        "## Values of the target profile that are not the default",
+    ]
+
+
 def test_huge_bodies_are_cut_and_say_so() -> None:
     """A body of megabytes does not make a report of megabytes."""
     events = run_with("y" * 3_000_000)
