@@ -1,4 +1,9 @@
-"""`badge.svg`: the verdict at a glance, in plain SVG without fonts or links of its own."""
+"""`badge.svg`: the verdict at a glance, in plain SVG without fonts or links of its own.
+
+It stands where nobody sees the rest, so it says more against the target than for it: it is green only where the whole
+suite judged what the operator claims, on the operator's own server, and no MUST is broken. It counts what did not
+apply.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +14,10 @@ from markupsafe import escape
 
 from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
+from conformance.ledger import load
 from conformance.report.conclusion import QUICK_LOOK, headline
 from conformance.report.summary import Summary, summarise
+from conformance.report.text import one_line
 
 _COLOURS: Final[Mapping[int | None, str]] = {
     Exit.FAILED: "#b42318",
@@ -19,6 +26,12 @@ _COLOURS: Final[Mapping[int | None, str]] = {
 _CLEAN: Final = "#1a7f4b"
 _BUT_FOR: Final = "#8a5a00"
 _OTHER: Final = "#7a3e9d"
+_COUNTED: Final = {
+    Verdict.FAIL: "fail",
+    Verdict.WARN: "warn",
+    Verdict.INCONCLUSIVE: "undecided",
+    Verdict.NOT_APPLICABLE: "not applicable",
+}
 _CHARACTER: Final = 7
 _SVG: Final = """\
 <svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="20" role="img" aria-label="{label}">
@@ -53,20 +66,38 @@ def render(events: Iterable[Event]) -> bytes:
 
 
 def _colour(summary: Summary) -> str:
-    """Return the colour of the outcome: green for no quick look, and not while a MUST is broken."""
-    if summary.is_clean:
-        return _CLEAN
-    if summary.exit_code == Exit.PASSED and not summary.quick:
-        return _BUT_FOR
-    return _COLOURS.get(summary.exit_code, _OTHER)
+    """Return the colour of the outcome: green only where nothing speaks against it, and nothing was left out."""
+    if summary.exit_code == Exit.PASSED and not summary.quick and summary.not_yours is None:
+        whole = summary.is_clean and not _not_run(summary) and not _unchecked(summary)
+        return _CLEAN if whole else _BUT_FOR
+    return _OTHER if summary.exit_code == Exit.PASSED else _COLOURS.get(summary.exit_code, _OTHER)
 
 
 def _text(summary: Summary) -> str:
     counts = summary.counts
-    breaches = [f"{counts[one]} {one.value}" for one in (Verdict.FAIL, Verdict.WARN) if counts[one]]
-    if summary.quick and summary.exit_code == Exit.PASSED:
-        return ", ".join([QUICK_LOOK.lower(), "no verdict", *breaches])
     passed = "without a breach" if summary.quick else "pass"
     # Warnings are counted behind.
-    outcome = headline(summary).lower().partition(" with ")[0].rstrip(",")
-    return ", ".join([outcome, f"{counts[Verdict.PASS]} {passed}", *breaches])
+    outcome = [headline(summary).lower().partition(" with ")[0].rstrip(","), f"{counts[Verdict.PASS]} {passed}"]
+    if summary.quick and summary.exit_code == Exit.PASSED:
+        outcome = [QUICK_LOOK.lower(), "no verdict"]
+    parts = outcome + [f"{counts[one]} {words}" for one, words in _COUNTED.items() if counts[one]]
+    parts += [f"{_not_run(summary)} not run"] if _not_run(summary) else []
+    parts += ["certificates not checked"] if _unchecked(summary) else []
+    whose = "" if summary.not_yours is None else f"{one_line(summary.not_yours, 40)}: "
+    return f"{whose}{', '.join(parts)}"
+
+
+def _not_run(summary: Summary) -> int:
+    """Return how many requirements of what the operator claims were not selected, or are of a lane left out."""
+    claimed = {*summary.claims.get("surfaces", ()), "shared"}
+    selected = {row.id for row in summary.rows}
+    lanes = summary.options.get("lanes") or summary.claims.get("lanes", ())
+    left_out = set(summary.claims.get("lanes", ())) - set(lanes)
+    unselected = sum(row.surface in claimed and row.id not in selected for row in load())
+    return unselected + sum(
+        row.requirement.lane in left_out and row.verdict is Verdict.NOT_APPLICABLE for row in summary.rows
+    )
+
+
+def _unchecked(summary: Summary) -> bool:
+    return ("tls.insecure", "true") in summary.non_defaults
