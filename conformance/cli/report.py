@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
@@ -17,26 +17,18 @@ from conformance.log import events
 from conformance.outcome import Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report
+from conformance.report import matrix as matrix_report
+from conformance.report.comparing import Change, compare, judged_by_both, judged_only
 from conformance.report.conclusion import WORDS, headline
 from conformance.report.row_result import RowResult
 from conformance.report.summary import LogFault, Summary, summarise
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
+from conformance.report.matrix import BY
+from conformance.report.matrix import matrix as side_by_side
 
-_WORST_FIRST: Final = (
-    Verdict.ERROR,
-    Verdict.FAIL,
-    Verdict.INCONCLUSIVE,
-    Verdict.WARN,
-    Verdict.LEFT_OUT,
-    Verdict.NOT_APPLICABLE,
-    Verdict.DOCUMENTED,
-    Verdict.PASS,
-)
 # Letters of a template that are shown.
 _SHOWN: Final = 300
-# Options of `weldproof run` that choose rows.
-_SELECTING: Final = ("ids", "surfaces", "levels", "lanes", "addon")
 
 
 @click.group("report")
@@ -77,42 +69,16 @@ def write(run: Path, kinds: Sequence[str], report_dir: Path | None) -> None:
         click.echo(path)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One row whose verdict differs.
-
-    Attributes:
-        id: Its id.
-        sentence: Its sentence.
-        before: Its verdict in the first run, None where it has none.
-        after: Its verdict in the second run likewise.
-        unselected: Whether the run that has none was asked for another part of the suite than the other run.
-    """
-
-    id: str
-    sentence: str
-    before: Verdict | None
-    after: Verdict | None
-    unselected: bool = False
-
-    @property
-    def worse(self) -> bool:
-        """Whether the second run says less good of the row; a row that is not looked at any more is worse.
-
-        One that the operator did not select is not: what is compared is what both runs were asked for.
-        """
-        return not self.unselected and _rank(self.after) < _rank(self.before)
-
-
 @command.command("diff")
 @click.argument("before", type=click.Path(path_type=Path, exists=True))
 @click.argument("after", type=click.Path(path_type=Path, exists=True))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
-    """Compare two runs: every row whose verdict differs.
+    """Compare two runs: every row that both judged and whose verdict differs, and what only one of them judged.
 
-    Where one run is of a part of the suite, the rows of that part are compared, and the others are counted.
+    Judged is what passed, failed or warned. Where one run is of a part of the suite, the rows of that part are
+    compared, and the others are counted. What the second run does not judge any more is worse.
 
     Exit codes: 0 nothing became worse, 1 something did, 2 usage, or no row is in both.
     """
@@ -122,7 +88,8 @@ def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
     changes = compare(old, new)
     if as_json:
         shown = [{**asdict(change), "worse": change.worse} for change in changes]
-        value = {"before": _named(old), "after": _named(new), "changes": shown}
+        value: dict[str, object] = {"before": _named(old), "after": _named(new), "changes": shown}
+        value |= {"judged_by_both": judged_by_both(old, new), "judged_only": judged_only(changes)}
         click.echo(json_report.encode(json_safe(value)), nl=False)
     else:
         _show_changes(old, new, changes)
@@ -155,40 +122,32 @@ def requests(ctx: click.Context, before: Path, after: Path, as_json: bool) -> No
 
 @command.command("matrix")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--rows", "as_rows", is_flag=True, help="A line a requirement; by default a line a row group.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def matrix(runs: Sequence[Path], as_rows: bool, as_json: bool) -> None:
-    """Set many runs side by side: of each group, how many of the judged rows pass in each run."""
+@click.option("--by", type=click.Choice(sorted(BY)), default="group", show_default=True, help="What a line is.")
+@click.option("--rows", "as_rows", is_flag=True, help="A line a requirement, as --by row.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "html", "json"]),
+    default="text",
+    show_default=True,
+    help="How it is written; html and markdown have a line a surface, unless --by says otherwise.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json.")
+@click.pass_context
+def matrix(ctx: click.Context, runs: Sequence[Path], by: str, as_rows: bool, form: str, as_json: bool) -> None:
+    """Set many runs side by side: of each line, how many of the judged rows pass in each run."""
     summaries = [read_run(path) for path in runs]
-    rows = tabulated(summaries, by_row=as_rows)
-    if as_json:
-        value = {"runs": [_named(run) for run in summaries], "rows": rows}
-        click.echo(json_report.encode(json_safe(value)), nl=False)
-        return
-    outcome_width = max(len(headline(run)) for run in summaries)
-    for number, run in enumerate(summaries, start=1):
-        click.echo(f"{number}  {headline(run):{outcome_width}}  {one_line(run.target, 60)}  {runs[number - 1]}")
-    click.echo()
-    name_width = max((len(name) for name in rows), default=0)
-    width = max((len(cell) for cells in rows.values() for cell in cells), default=1)
-    click.echo("  ".join([" " * name_width, *(f"{number:>{width}}" for number in range(1, len(runs) + 1))]).rstrip())
-    for name, cells in rows.items():
-        click.echo("  ".join([f"{name:{name_width}}", *(f"{cell:>{width}}" for cell in cells)]))
-
-
-def tabulated(runs: Sequence[Summary], *, by_row: bool) -> dict[str, list[str]]:
-    """Return each row's verdict, or each group's `passed/judged`, in each run; `-` where a run has none."""
-    if by_row:
-        verdicts = [{row.id: WORDS[row.verdict] for row in run.rows} for run in runs]
+    given = ctx.get_parameter_source("by") is not click.core.ParameterSource.DEFAULT
+    line = "row" if as_rows else "surface" if form in {"html", "markdown"} and not given else by
+    table = side_by_side(summaries, line)
+    if as_json or form == "json":
+        click.echo(json_report.encode(json_safe(table.as_json())), nl=False)
+    elif form == "html":
+        click.echo(matrix_report.html(table), nl=False)
+    elif form == "markdown":
+        click.echo(matrix_report.markdown(table), nl=False)
     else:
-        verdicts = [{name: _passed(rows) for name, rows in run.groups.items()} for run in runs]
-    names = dict.fromkeys(name for found in verdicts for name in found)
-    return {name: [found.get(name, "-") for found in verdicts] for name in names}
-
-
-def _passed(rows: Sequence[RowResult]) -> str:
-    judged = [row for row in rows if row.verdict in {Verdict.PASS, Verdict.FAIL, Verdict.WARN}]
-    return f"{sum(row.verdict is Verdict.PASS for row in judged)}/{len(judged)}" if judged else "-"
+        click.echo(matrix_report.text(table, [str(path) for path in runs]))
 
 
 def read_log(path: Path) -> tuple[events.Event, ...]:
@@ -222,28 +181,6 @@ def read_run(path: Path) -> Summary:
         raise UsageFault(f"cannot read {path}: {one_line(str(fault))}") from fault
 
 
-def compare(before: Summary, after: Summary) -> tuple[Change, ...]:
-    """Return the rows whose verdict differs, what became worse first, else in the order of the runs."""
-    old, new = ({row.id: row for row in run.rows} for run in (before, after))
-    found = []
-    for row_id in {**old, **new}:
-        requirement: Requirement = (new.get(row_id) or old[row_id]).requirement
-        was, now = (run[row_id].verdict if row_id in run else None for run in (old, new))
-        if was is not now:
-            part = None in (was, now) and _selection(before) != _selection(after)
-            found.append(Change(row_id, requirement.sentence, was, now, unselected=part))
-    return tuple(sorted(found, key=lambda change: not change.worse))
-
-
-def _rank(verdict: Verdict | None) -> int:
-    return len(_WORST_FIRST) - 2 if verdict is None else _WORST_FIRST.index(verdict)
-
-
-def _selection(run: Summary) -> dict[str, object]:
-    """Return what of the suite a run was asked for."""
-    return {name: run.options[name] for name in _SELECTING if run.options.get(name)} | {"quick": run.quick}
-
-
 def _named(run: Summary) -> dict[str, object]:
     return {"run_id": run.run_id, "target": run.target, "exit_code": run.exit_code, "headline": headline(run)}
 
@@ -255,16 +192,30 @@ def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None
     click.echo()
     apart = [change for change in changes if change.unselected]
     for change in changes:
-        if change.unselected:
-            continue
-        words = [WORDS[verdict] if verdict is not None else "not selected" for verdict in (change.before, change.after)]
-        mark = click.style("worse", fg="red") if change.worse else "     "
-        click.echo(f"{mark}  {change.id}  {words[0]} → {words[1]}  {change.sentence}")
-    worse, differing = sum(change.worse for change in changes), len(changes) - len(apart)
+        if change.compared:
+            _show_change(change)
+    for name, ids in judged_only(changes).items():
+        if ids:
+            click.echo(f"judged in the run {name} only:")
+        for change in changes:
+            if change.id in ids:
+                _show_change(change)
+    worse, differing = sum(change.worse for change in changes), sum(change.compared for change in changes)
     for name, count in (("before", _lacking(apart, "before")), ("after", _lacking(apart, "after"))):
         if count:
             click.echo(f"{count} rows were not selected in the run {name}, and are not compared")
-    click.echo(f"{differing} verdicts differ, {worse} of them worse" if differing else "no verdict differs")
+    click.echo(f"{judged_by_both(old, new)} requirements were judged in both runs")
+    lost = sum(change.worse and not change.compared for change in changes)
+    also = f"; {lost} worse for not being judged any more" if lost else ""
+    click.echo(
+        (f"{differing} verdicts differ, {worse - lost} of them worse" if differing else "no verdict differs") + also
+    )
+
+
+def _show_change(change: Change) -> None:
+    words = [WORDS[verdict] if verdict is not None else "not selected" for verdict in (change.before, change.after)]
+    mark = click.style("worse", fg="red") if change.worse else "     "
+    click.echo(f"{mark}  {change.id}  {words[0]} → {words[1]}  {change.sentence}")
 
 
 def _lacking(changes: Sequence[Change], run: str) -> int:

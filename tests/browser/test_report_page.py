@@ -11,13 +11,14 @@ import pytest_asyncio
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
 from playwright.async_api import Browser, Page
 
-from conformance.report import formats
+from conformance.report import formats, matrix
+from conformance.report.summary import summarise
 from tests.browser.keyboard import Keyboard
 from tests.conformance.report.run_builder import every_verdict
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-SIZES = {"narrow": {"width": 390, "height": 844}, "wide": {"width": 1280, "height": 900}}
+SIZES: dict[str, Any] = {"narrow": {"width": 390, "height": 844}, "wide": {"width": 1280, "height": 900}}
 ROWS = ".rows > li:visible"
 
 
@@ -53,8 +54,7 @@ class Reader:
 async def reader(browser: Browser, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Reader]:
     """A reader of a run that has every verdict, on a phone and at a desk."""
     (written,) = formats.write(every_verdict(), tmp_path, ["html"])
-    size: Any = SIZES[request.param]
-    context = await browser.new_context(viewport=size, reduced_motion="reduce")
+    context = await browser.new_context(viewport=SIZES[request.param], reduced_motion="reduce")
     found = Reader(await context.new_page(), written.as_uri())
     await found.open()
     yield found
@@ -199,3 +199,17 @@ async def test_print_leaves_out_what_paper_cannot_do(reader: Reader) -> None:
     assert not await reader.page.locator("nav").is_visible()
     assert not await reader.page.locator("form").is_visible()
     assert await reader.page.locator("#RAIL-402-01").is_visible()
+
+
+async def test_the_page_of_many_runs_has_no_fault(browser: Browser, tmp_path: Path) -> None:
+    """Runs side by side scroll within their own frame, and axe has nothing to say."""
+    page_file = tmp_path / "matrix.html"
+    page_file.write_bytes(matrix.html(matrix.matrix([summarise(every_verdict())] * 6, "surface")))
+    for size in SIZES.values():
+        context = await browser.new_context(viewport=size)
+        page = await context.new_page()
+        await page.goto(page_file.as_uri())
+        found = (await Axe().run(page)).response["violations"]
+        assert [(one["id"], at["html"]) for one in found for at in one["nodes"]] == []
+        assert await page.evaluate("document.documentElement.scrollWidth === innerWidth")
+        await context.close()

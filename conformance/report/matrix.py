@@ -1,0 +1,131 @@
+"""Many runs side by side, a column a run: text, Markdown, one HTML page, or data."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from conformance.report.comparing import JUDGED
+from conformance.report.conclusion import SURFACES, WORDS, headline, started
+from conformance.report.markdown import inline
+from conformance.report.summary import RowResult, Summary
+from conformance.report.text import one_line
+from conformance.verdict import Verdict
+
+# What the lines of the table are.
+BY: Final[Mapping[str, Callable[[RowResult], str]]] = {
+    "surface": lambda row: SURFACES.get(row.requirement.surface, row.requirement.surface),
+    "group": lambda row: row.group,
+    "row": lambda row: row.id,
+}
+NOTHING: Final = "-"
+_COUNTED: Final = ((Verdict.FAIL, "fail"), (Verdict.WARN, "warn"), (Verdict.INCONCLUSIVE, "undecided"))
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one run says of one line of the table.
+
+    Attributes:
+        text: It in short: `passed/judged`, a row's verdict, or `-` where nothing was judged.
+        beside: What speaks against it, in words; may be empty.
+        tone: The verdict that it has the colour of, or None where nothing was judged.
+    """
+
+    text: str
+    beside: str = ""
+    tone: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One run of the table."""
+
+    run_id: str
+    target: str
+    headline: str
+    exit_code: int | None
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A table of lines and runs; `rows` has a cell a run for each line's name, in ledger order of the first run."""
+
+    runs: tuple[Column, ...]
+    rows: Mapping[str, tuple[Cell, ...]]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for programs: `rows` has the cells' texts, `cells` the cells."""
+        return {
+            "runs": [asdict(run) for run in self.runs],
+            "rows": {name: [cell.text for cell in cells] for name, cells in self.rows.items()},
+            "cells": {name: [asdict(cell) for cell in cells] for name, cells in self.rows.items()},
+        }
+
+
+def matrix(runs: Sequence[Summary], by: str) -> Matrix:
+    """Set runs side by side, a line for each `surface`, `group` or `row` that one of them has."""
+    parted = [_parted(run, BY[by]) for run in runs]
+    names = dict.fromkeys(name for found in parted for name in found)
+    cell = _verdict_cell if by == "row" else _count_cell
+    table = {name: tuple(cell(found.get(name, ())) for found in parted) for name in names}
+    columns = (Column(run.run_id, run.target, headline(run), run.exit_code, started(run)) for run in runs)
+    return Matrix(tuple(columns), table)
+
+
+def _parted(run: Summary, name: Callable[[RowResult], str]) -> dict[str, list[RowResult]]:
+    found: dict[str, list[RowResult]] = {}
+    for row in run.rows:
+        found.setdefault(name(row), []).append(row)
+    return found
+
+
+def _verdict_cell(rows: Sequence[RowResult]) -> Cell:
+    return Cell(WORDS[rows[0].verdict], tone=rows[0].verdict) if rows else Cell(NOTHING)
+
+
+def _count_cell(rows: Sequence[RowResult]) -> Cell:
+    counts = Counter(row.verdict for row in rows)
+    judged = sum(counts[verdict] for verdict in JUDGED)
+    against = [verdict for verdict in (Verdict.ERROR, *(one for one, _ in _COUNTED)) if counts[verdict]]
+    beside = ", ".join(f"{counts[verdict]} {word}" for verdict, word in _COUNTED if counts[verdict])
+    if not judged:
+        return Cell(NOTHING, beside, against[0] if against else None)
+    return Cell(f"{counts[Verdict.PASS]}/{judged}", beside, against[0] if against else Verdict.PASS)
+
+
+def text(table: Matrix, paths: Sequence[str]) -> str:
+    """Return the table for a terminal: the runs by number with their outcome, then a line each."""
+    width = max(len(run.headline) for run in table.runs)
+    head = [
+        f"{number}  {run.headline:{width}}  {one_line(run.target, 60)}  {path}"
+        for number, (run, path) in enumerate(zip(table.runs, paths, strict=True), start=1)
+    ]
+    names = max((len(name) for name in table.rows), default=0)
+    cells = max((len(cell.text) for line in table.rows.values() for cell in line), default=1)
+    numbers = [f"{number:>{cells}}" for number in range(1, len(table.runs) + 1)]
+    lines = ["  ".join([" " * names, *numbers])]
+    lines += [
+        "  ".join([f"{name:{names}}", *(f"{cell.text:>{cells}}" for cell in row)]) for name, row in table.rows.items()
+    ]
+    return "\n".join([*head, "", *lines])
+
+
+def markdown(table: Matrix) -> str:
+    """Return the table as GitHub-flavoured Markdown."""
+    lines = [f"| | {' | '.join(inline(run.target) for run in table.runs)} |", f"| --- |{' ---: |' * len(table.runs)}"]
+    lines += [f"| **outcome** | {' | '.join(inline(run.headline) for run in table.runs)} |"]
+    for name, row in table.rows.items():
+        cells = (inline(cell.text) + (f" ({inline(cell.beside)})" if cell.beside else "") for cell in row)
+        lines.append(f"| {inline(name)} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def html(table: Matrix) -> bytes:
+    """Return the table as one page without a network, UTF-8."""
+    from conformance.report.html import template  # noqa: PLC0415 - the other forms need no template engine
+
+    return template("matrix.html.j2").render(table=table).encode("utf-8")
