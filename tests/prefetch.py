@@ -34,6 +34,7 @@ PACKAGES = (
     "tests/differential/circle",
     "tests/outside/agentcash",
     "tests/outside/falcon",
+    "tests/outside/har",
     "tests/outside/x402",
     "tests/sim/solana/js",
 )

@@ -24,6 +24,7 @@ from conformance.report.row_result import RowResult
 from conformance.report.summary import LogFault, Summary, summarise
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
+from conformance.report.har import archive
 from conformance.report.matrix import BY
 from conformance.report.matrix import matrix as side_by_side
 
@@ -118,6 +119,24 @@ def requests(ctx: click.Context, before: Path, after: Path, as_json: bool) -> No
             click.echo(f"{was} → {now}  {one_line(one, _SHOWN)}")
         click.echo(f"{old.total()} and {new.total()} requests, {len(found)} templates differ")
     ctx.exit(1 if found else 0)
+
+
+@command.command("har")
+@click.argument("run", type=click.Path(path_type=Path, exists=True))
+@click.option("--check", help="Only exchanges of this check.")
+@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Where to; standard output.")
+def har(run: Path, check: str | None, output: Path | None) -> None:
+    """Write a run's exchanges as an HTTP Archive (HAR 1.2), read from its event log; secrets stay names."""
+    try:
+        value = archive(read_log(run), check)
+    except LogFault as fault:
+        raise UsageFault(f"cannot read {run}: {fault}") from fault
+    if check is not None and not value["log"]["entries"]:
+        raise UsageFault(f"--check {check}: no exchange of this run is of that check")
+    if output is None:
+        click.echo(orjson.dumps(value))
+    else:
+        output.write_bytes(orjson.dumps(value))
 
 
 @command.command("matrix")

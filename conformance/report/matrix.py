@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from conformance.report.comparing import JUDGED
-from conformance.report.conclusion import SURFACES, WORDS, headline, started
+from conformance.report.conclusion import SURFACES, headline, started, words
 from conformance.report.markdown import inline
 from conformance.report.summary import RowResult, Summary
 from conformance.report.text import one_line
@@ -71,7 +71,9 @@ def matrix(runs: Sequence[Summary], by: str) -> Matrix:
     parted = [_parted(run, BY[by]) for run in runs]
     names = dict.fromkeys(name for found in parted for name in found)
     cell = _verdict_cell if by == "row" else _count_cell
-    table = {name: tuple(cell(found.get(name, ())) for found in parted) for name in names}
+    table = {
+        name: tuple(cell(run, found.get(name, ())) for run, found in zip(runs, parted, strict=True)) for name in names
+    }
     columns = (Column(run.run_id, run.target, headline(run), run.exit_code, started(run)) for run in runs)
     return Matrix(tuple(columns), table)
 
@@ -83,18 +85,23 @@ def _parted(run: Summary, name: Callable[[RowResult], str]) -> dict[str, list[Ro
     return found
 
 
-def _verdict_cell(rows: Sequence[RowResult]) -> Cell:
-    return Cell(WORDS[rows[0].verdict], tone=rows[0].verdict) if rows else Cell(NOTHING)
+def _verdict_cell(run: Summary, rows: Sequence[RowResult]) -> Cell:
+    return Cell(words(run)[rows[0].verdict], tone=_tone(run, rows[0].verdict)) if rows else Cell(NOTHING)
 
 
-def _count_cell(rows: Sequence[RowResult]) -> Cell:
+def _tone(run: Summary, verdict: Verdict) -> Verdict | None:
+    """Return the colour of a verdict; that nothing was found in a quick look has none."""
+    return None if run.quick and verdict is Verdict.PASS else verdict
+
+
+def _count_cell(run: Summary, rows: Sequence[RowResult]) -> Cell:
     counts = Counter(row.verdict for row in rows)
     judged = sum(counts[verdict] for verdict in JUDGED)
     against = [verdict for verdict in (Verdict.ERROR, *(one for one, _ in _COUNTED)) if counts[verdict]]
     beside = ", ".join(f"{counts[verdict]} {word}" for verdict, word in _COUNTED if counts[verdict])
     if not judged:
         return Cell(NOTHING, beside, against[0] if against else None)
-    return Cell(f"{counts[Verdict.PASS]}/{judged}", beside, against[0] if against else Verdict.PASS)
+    return Cell(f"{counts[Verdict.PASS]}/{judged}", beside, against[0] if against else _tone(run, Verdict.PASS))
 
 
 def text(table: Matrix, paths: Sequence[str]) -> str:

@@ -59,3 +59,10 @@ def test_matrix_has_a_line_a_surface(tmp_path: Path) -> None:
     assert value["rows"]["Pay-per-call rail"] == ["87/90", "3/3"]
     assert value["cells"]["Payment gateway"][0] == {"text": "-", "beside": "", "tone": None}
     assert [one["target"] for one in value["runs"]] == ["test target", "an<other> | server"]
+
+
+def test_a_quick_look_is_green_in_no_matrix(tmp_path: Path) -> None:
+    """It found nothing; that is no pass, in no word and in no colour."""
+    quick = saved(tmp_path / "a", RunBuilder(ROWS, quick=True).finish({}))
+    assert "v-pass" not in run("matrix", quick, "--format", "html").output.partition("<body>")[2]
+    assert json.loads(run("matrix", quick, "--rows", "--json").output)["rows"][ROWS[0]] == ["no breach"]
