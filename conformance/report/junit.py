@@ -3,8 +3,9 @@
 `fail` is a failure; so is a warning under `--strict` and an expected failure that passes or has lapsed. `error` is an
 error. `inconclusive` is an error of type `inconclusive`, not a skip: a missing prerequisite is red, or a build that
 tested nothing would look green. `not_applicable`, `documented` and a known breach are skipped, with their reason; so
-is what a quick look left out or found no breach in, since it passes nothing. A `warn` passes, with what was found in
-its `system-out`, and is counted by its suite's property `warnings`; `conclusion` is the run's outcome in words.
+is what a quick look left out or found no breach in, since it passes nothing. A `warn` passes: its `system-out` begins
+with `WARNING` and has what was found, and its suite's property `warnings` counts it. The property `conclusion` is the
+run's outcome in words.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ def render(events: Iterable[Event]) -> bytes:
 
 def _case(summary: Summary, row: RowResult) -> TestCase:
     case = TestCase(f"{row.id} {row.requirement.sentence}", classname=f"{row.requirement.surface}.{row.group}")
-    case.time = round(summary.seconds_of(row), 4)
+    case.time = round(summary.seconds_of(row), 3)
     result = _result(summary, row)
     if result is not None:
         case.result = [result]
     if result is None and row.verdict is Verdict.WARN:
-        case.system_out = _text(summary, row)
+        case.system_out = f"WARNING: {_text(summary, row)}"
     return case
 
 

@@ -8,6 +8,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import jsonschema_rs
 import pytest
@@ -247,6 +248,49 @@ def test_junit_says_each_verdict_in_its_own_words() -> None:
     assert found["RAIL-402-07"].result == []
     assert "lower case" in str(found["RAIL-402-07"].system_out)
     assert (suites.tests, suites.failures, suites.errors, suites.skipped) == (104, 2, 2, 12)
+
+
+def test_junit_tells_a_warning_in_the_output_of_its_case() -> None:
+    """A case that warns passes, its output begins with WARNING, and its suite counts it."""
+    suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(every_verdict()))
+    warned = {case.name.split()[0]: case.system_out for suite in suites for case in suite if case.system_out}
+    assert [(row, text.partition(":")[0]) for row, text in warned.items()] == [("RAIL-402-07", "WARNING")]
+    (suite,) = (one for one in suites if one.name == "weldproof.RAIL-402")
+    assert {one.name: one.value for one in suite.properties()}["warnings"] == "1"
+
+
+# What CI systems read of JUnit's XML: each element's attributes, the required ones first, and children in their order.
+JUNIT: dict[str, tuple[set[str], set[str], list[str]]] = {
+    "testsuites": (set(), {"name", "tests", "failures", "errors", "skipped", "time"}, ["testsuite"]),
+    "testsuite": (
+        {"name", "tests", "failures", "errors"},
+        {"skipped", "time", "timestamp", "hostname"},
+        ["properties", "testcase"],
+    ),
+    "properties": (set(), set(), ["property"]),
+    "property": ({"name", "value"}, set(), []),
+    "testcase": ({"name", "classname"}, {"time"}, ["skipped", "error", "failure", "system-out"]),
+    "skipped": (set(), {"type", "message"}, []),
+    "error": (set(), {"type", "message"}, []),
+    "failure": (set(), {"type", "message"}, []),
+    "system-out": (set(), set(), []),
+}
+
+
+@every_hostile
+@given(TEXT)
+def test_junit_has_the_elements_of_its_schema_and_no_others(text: str) -> None:
+    """Names, attributes, order, whole numbers and times of at most three places, as CI systems read them."""
+    for events in (run_with(text), every_verdict()):
+        root = ET.fromstring(formats.FORMATS["junit"].render(events))  # noqa: S314 - our own text
+        for element in root.iter():
+            required, further, children = JUNIT[element.tag]
+            assert required <= set(element.keys()) <= required | further, element.tag
+            places = [children.index(child.tag) for child in element]
+            assert places == sorted(places)
+            numbers = [element.get(name, "0") for name in ("tests", "failures", "errors", "skipped")]
+            assert all(number.isdecimal() for number in numbers)
+            assert re.fullmatch(r"\d+(\.\d{1,3})?", element.get("time", "0"))
 
 
 def test_junit_counts_all_suites_and_says_when() -> None:
