@@ -86,7 +86,7 @@ def exit_code(
 
     Args:
         verdicts: Verdicts of the selected rows after expected failures were taken out (those count as passes).
-        unexpected_passes: Rows on the expected-failure list that passed or whose entry expired.
+        unexpected_passes: Rows on the expected-failure list that passed, do not apply, or whose entry expired.
         interrupted: Whether the run was cut short by a signal.
         strict: Whether a warning fails the run.
     """

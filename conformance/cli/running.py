@@ -34,6 +34,10 @@ from conformance.engine.quick_look import quick_look
 from conformance.engine.runner import Afterwards, Plan, Run, absent, brought_in, select_checks
 from conformance.http.client import Names
 from conformance.lanes.spending import Wallet
+from conformance.expected_failures import FILE
+from conformance.expected_failures import contradictory
+from conformance.expected_failures import faults
+from conformance.expected_failures import proposed
 from conformance.ledger import Requirement, load
 from conformance.log.events import LOG, EventLog
 from conformance.outcome import OUR_LISTENER, Exit
@@ -113,7 +117,8 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     names, wallet = Names(), Wallet(main_network=options["main_network"])
     kinds_wanted = options["kinds"] or ("html", "json")
     shown = {"as_json": options["as_json"], "verbose": options["verbose"]}
-    ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, names, **shown))
+    known = (*(() if profile is None else profile.xfail), *expected)
+    ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, names, known, **shown))
 
 
 def _connected(profile: Profile | None, options: Mapping[str, Any]) -> Profile | None:
@@ -149,6 +154,7 @@ def run_and_report(
     directory: Path,
     kinds: Sequence[str],
     names: Names,
+    known: Sequence[ExpectedFailure] = (),
     *,
     as_json: bool = False,
     verbose: bool = False,
@@ -190,10 +196,22 @@ def run_and_report(
         written = formats.write(log.events, directory, kinds)
         if code == Exit.SUITE_FAULT:
             written.append(_fault_file(log, directory, names))
+        _propose(log, directory, known)
         _show(log, directory, written, code, as_json=as_json, verbose=verbose)
     except Exception as escaped:  # noqa: BLE001 - as above
         return _broken(log, directory, (), names, escaped)
     return int(code)
+
+
+def _propose(log: EventLog, directory: Path, known: Sequence[ExpectedFailure]) -> None:
+    """Write the list of known breaches without the entries that do not hold, and say what is the matter with them."""
+    path, text = directory / FILE, proposed(known, log.events)
+    if text is None:
+        return
+    path.write_text(text, "utf-8")
+    for trouble in faults(known, log.events):
+        click.echo(f"weldproof run: xfail: {trouble}", err=True)
+    click.echo(f"weldproof run: the list without what does not hold: {path}", err=True)
 
 
 def _show(log: EventLog, directory: Path, written: Sequence[Path], code: Exit, *, as_json: bool, verbose: bool) -> None:
@@ -288,6 +306,8 @@ def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailu
     for entry in (*entries, *extra):
         if entry.id not in load():
             raise UsageFault(f"xfail: no requirement {entry.id}")
+    if (trouble := contradictory((*entries, *extra))) is not None:
+        raise UsageFault(trouble)
     return extra
 
 

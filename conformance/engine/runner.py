@@ -25,6 +25,8 @@ from conformance.http.client import Client, Counter, JsonFault, Names, Permit, U
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.lanes.spending import Wallet
+from conformance.expected_failures import FAULTS
+from conformance.expected_failures import expectation
 from conformance.ledger import Requirement
 from conformance.log.events import RUN, Event, EventLog
 from conformance.log.owner import OwnRandom
@@ -343,7 +345,7 @@ class Run:
         for row in self.plan.rows:
             verdict, expected = self._row(row, judged[row.id])
             verdicts.append(Verdict.PASS if expected == "expected" else verdict)
-            unexpected += expected in {"unexpected_pass", "expired"}
+            unexpected += expected in FAULTS
         code = exit_code(verdicts, unexpected_passes=unexpected, interrupted=self._interrupted, strict=self.plan.strict)
         self.log.add(
             "run.finished",
@@ -357,16 +359,16 @@ class Run:
     def _row(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
         verdict, reason = self._verdict(row, judgements)
         entry = next((known for known in self.plan.expected if known.id == row.id), None)
-        expected = None if entry is None else expectation(entry, verdict, self.plan.today)
-        self.log.add(
-            "row",
-            id=row.id,
-            verdict=verdict.value,
-            reason=reason,
-            checks=sorted({event["check"] for event in judgements}),
-            expected_failure=expected,
-        )
+        expected = None if entry is None or self._beside(row, verdict) else expectation(entry, verdict, self.plan.today)
+        checks = sorted({event["check"] for event in judgements})
+        members = {"verdict": verdict.value, "reason": reason, "checks": checks, "expected_failure": expected}
+        self.log.add("row", id=row.id, **members)
         return verdict, expected
+
+    def _beside(self, row: Requirement, verdict: Verdict) -> bool:
+        """Return whether a row was not looked at for a reason of this run's: its lanes, or what its nodes can show."""
+        here = absent(row, self.profile) is None and absent(row, self.profile, self.plan.lanes) is not None
+        return here or (verdict is Verdict.DOCUMENTED and row.documented is None)
 
     def _verdict(self, row: Requirement, judgements: Sequence[Event]) -> tuple[Verdict, str | None]:
         if row.documented is not None and not judgements:
@@ -397,10 +399,3 @@ def _left_out(judgements: Sequence[Event]) -> str | None:
     not_whole = {Verdict.DOCUMENTED, Verdict.LEFT_OUT}
     reasons = {(one["check"], one["expected"]) for one in judgements if one["verdict"] in not_whole}
     return "; ".join(f"{check}: {reason}" for check, reason in sorted(reasons)) or None
-
-
-def expectation(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str | None:
-    """Return what an expected-failure entry makes of a row: a list that rots fails the run."""
-    if verdict in {Verdict.FAIL, Verdict.WARN}:
-        return "expired" if today > entry.expires else "expected"
-    return "unexpected_pass" if verdict is Verdict.PASS else None

@@ -36,7 +36,7 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   JSON text, `grade` `same`, `expected` (it differs as it must or may) or `matters`. Values are compared before live
   ones are taken out.
 * `row`: `id`, `verdict`, `reason` or null, `checks`, `expected_failure` (null, `expected`, `unexpected_pass`,
-  `expired`).
+  `expired`, `unmatched`).
 * `run.finished`: `seconds`, `exit_code`, `interrupted`, `counts` (verdict to number).
 
 Secrets never get here: the recording client takes them out first.

@@ -12,6 +12,7 @@ from conformance.outcome import STAND_IN, Exit, Verdict
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary
 from conformance.text.untrusted import one_line
+from conformance.report.summary import UNEXPECTED
 
 WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "pass",
@@ -34,6 +35,7 @@ SURFACES: Final[Mapping[str, str]] = {
 _EXPECTATIONS: Final[Mapping[str, str]] = {
     "expected": "on the expected-failure list, so it does not fail the run",
     "unexpected_pass": "on the expected-failure list, and yet it passes: take the entry out",
+    "unmatched": "on the expected-failure list, and does not apply to this target: take the entry out",
     "expired": "on the expected-failure list, but its entry has lapsed",
 }
 # Of what the client says where there was no answer.
@@ -87,7 +89,7 @@ def sentence(summary: Summary) -> str:
         if counts[verdict]:
             parts.append(f"{counts[verdict]} {words}")
     known = sum(row.expected_failure == "expected" for row in summary.rows)
-    unexpected = sum(row.expected_failure in {"unexpected_pass", "expired"} for row in summary.rows)
+    unexpected = sum(row.expected_failure in UNEXPECTED for row in summary.rows)
     if known:
         parts.append(f"{known} on the expected-failure list")
     if unexpected:

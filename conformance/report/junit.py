@@ -1,6 +1,6 @@
 """`junit.xml`: one test suite a row group, one test case a requirement; times in UTC.
 
-`fail` is a failure; so is a warning under `--strict` and an expected failure that passes or has lapsed. `error` is an
+`fail` is a failure; so is a warning under `--strict` and an expected failure that does not hold. `error` is an
 error. `inconclusive` is an error of type `inconclusive`, not a skip: a missing prerequisite is red, or a build that
 tested nothing would look green. `not_applicable`, `documented` and a known breach are skipped, with their reason; so
 is what a quick look left out or found no breach in, since it passes nothing. A `warn` passes: its `system-out` begins
@@ -64,7 +64,7 @@ def _result(summary: Summary, row: RowResult) -> Failure | Error | Skipped | Non
     reason = one_line(expectation(row) or row.reason or row.verdict.value, 1000)
     if row.expected_failure == "expected":
         return Skipped(reason, "expected_failure")
-    if row.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED, Verdict.LEFT_OUT}:
+    if row.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED, Verdict.LEFT_OUT} and not summary.breaks(row):
         return Skipped(reason, row.verdict.value)
     result: Error | Failure
     if row.verdict in {Verdict.ERROR, Verdict.INCONCLUSIVE}:

@@ -12,7 +12,7 @@ from conformance.outcome import Verdict
 BAD: Final = frozenset({Verdict.FAIL, Verdict.ERROR})
 
 
-UNEXPECTED: Final = frozenset({"unexpected_pass", "expired"})
+UNEXPECTED: Final = frozenset({"unexpected_pass", "expired", "unmatched"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,10 +205,10 @@ class Tls(Table):
 
 
 class ExpectedFailure(Table):
-    """A known breach, with who answers for it and until when.
+    """A known breach, with who answers for it and until when; it fails the run once it does not hold.
 
     Attributes:
-        id: The row.
+        id: The row; each stands once.
         reason: Why it is broken.
         owner: Who answers for it.
         expires: The last day on which it is expected.

@@ -8,6 +8,7 @@ import pytest
 
 from conformance.engine.check import breach
 from conformance.engine.runner import expectation
+from conformance.expected_failures import expectation
 from conformance.ledger import load
 from conformance.outcome import Exit, Verdict, exit_code, worst
 from conformance.target import ExpectedFailure
@@ -65,5 +66,7 @@ def test_an_expected_failure_list_cannot_rot() -> None:
     assert expectation(entry, Verdict.FAIL, dt.date(2030, 1, 31)) == "expected"
     assert expectation(entry, Verdict.FAIL, dt.date(2030, 2, 1)) == "expired"
     assert expectation(entry, Verdict.PASS, dt.date(2030, 1, 1)) == "unexpected_pass"
+    assert expectation(entry, Verdict.NOT_APPLICABLE, dt.date(2030, 1, 1)) == "unmatched"
+    assert expectation(entry, Verdict.DOCUMENTED, dt.date(2030, 1, 1)) == "unmatched"
     assert expectation(entry, Verdict.INCONCLUSIVE, dt.date(2030, 1, 1)) is None
     assert exit_code([Verdict.PASS], unexpected_passes=1) is Exit.FAILED

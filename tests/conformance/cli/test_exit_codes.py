@@ -69,6 +69,11 @@ def test_1_when_an_expected_failure_passes(tmp_path: Path, version_1: list[str])
     )
     done = run(tmp_path, "RAIL-KEY-01", *version_1, "--xfail", "known.toml")
     assert done.returncode == 1, done.stdout + done.stderr
+    assert "xfail: stale: RAIL-KEY-01 passes" in done.stderr
+    corrected = (tmp_path / "report" / "xfail.toml").read_text()
+    assert '# id = "RAIL-KEY-01"\n' in corrected
+    (tmp_path / "known.toml").write_text(corrected)
+    assert run(tmp_path, "RAIL-KEY-01", *version_1, "--xfail", "known.toml").returncode == 0
 
 
 def test_0_when_a_failure_is_expected(tmp_path: Path, version_1: list[str]) -> None:

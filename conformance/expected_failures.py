@@ -1,0 +1,88 @@
+"""The list of known breaches, held against a run: entries that do not hold any more, and the list without them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import tomlkit
+
+from conformance.events import Event
+from conformance.target import ExpectedFailure
+from conformance.verdict import Verdict
+
+# Name of the proposed list in a report folder.
+FILE: Final = "xfail.toml"
+# What a row says of its entry (`expected_failure` in the log) that fails the run, and what is the matter with it.
+FAULTS: Final = {
+    "unexpected_pass": "stale: {id} passes",
+    "unmatched": "unmatched: {id} does not apply to this target",
+    "expired": "expired on {expires}, and {id} is still broken",
+}
+_HEAD: Final = (
+    "# The expected-failure list as it holds against the last run. Entries that do not hold are left as comments:\n"
+    "# delete them, or repair what they are about, or give an expired one a new date.\n"
+)
+
+
+def expectation(entry: ExpectedFailure, verdict: Verdict, today: dt.date) -> str | None:
+    """Return what an expected-failure entry makes of a row: a list that rots fails the run."""
+    if verdict in {Verdict.FAIL, Verdict.WARN}:
+        return "expired" if today > entry.expires else "expected"
+    if verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED}:
+        return "unmatched"
+    return "unexpected_pass" if verdict is Verdict.PASS else None
+
+
+def contradictory(entries: Iterable[ExpectedFailure]) -> str | None:
+    """Return a sentence on rows that several entries are about, with the entry to keep of each; None where none is."""
+    listed = list(entries)
+    counts = Counter(entry.id for entry in listed)
+    twice = [row for row, count in counts.items() if count > 1]
+    if not twice:
+        return None
+    kept = [min((one for one in listed if one.id == row), key=lambda one: one.expires) for row in twice]
+    named = ", ".join(f"{row} ({counts[row]} entries)" for row in twice)
+    return f"xfail: one row, one entry, and not {named}; keep the first to expire:\n\n{_toml(kept)}"
+
+
+def faults(entries: Iterable[ExpectedFailure], events: Iterable[Event]) -> tuple[str, ...]:
+    """Return what is the matter with each entry that does not hold against a run, a sentence each."""
+    found = _found(events)
+    listed = ((entry, FAULTS.get(found.get(entry.id, ""))) for entry in entries)
+    return tuple(fault.format(id=entry.id, expires=entry.expires) for entry, fault in listed if fault is not None)
+
+
+def proposed(entries: Sequence[ExpectedFailure], events: Iterable[Event]) -> str | None:
+    """Return the list as TOML with the entries that do not hold as comments, None where all hold.
+
+    Entries of rows that the run did not select stay as they are: nothing was learnt of them.
+    """
+    listed = list(events)
+    if not faults(entries, listed):
+        return None
+    found = _found(listed)
+    kept = [entry for entry in entries if found.get(entry.id) not in FAULTS]
+    text = _HEAD + (f"\n{_toml(kept)}" if kept else "")
+    for entry in entries:
+        if entry not in kept:
+            text += f"\n# {faults([entry], listed)[0]}\n"
+            text += "".join(f"# {line}\n" for line in _toml([entry]).splitlines())
+    return text
+
+
+def _found(events: Iterable[Event]) -> dict[str, str]:
+    """Return what each row of a run says of its entry, where it has one."""
+    rows = (event for event in events if event["event"] == "row")
+    return {event["id"]: event["expected_failure"] for event in rows if event["expected_failure"] is not None}
+
+
+def _toml(entries: Iterable[ExpectedFailure]) -> str:
+    tables = tomlkit.aot()
+    for entry in entries:
+        table = tomlkit.table()
+        table.update({"id": entry.id, "reason": entry.reason, "owner": entry.owner, "expires": entry.expires})
+        tables.append(table)
+    return tomlkit.dumps({"xfail": tables})
