@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import click
 import orjson
 import uvloop
 
+from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.ledger import Requirement, load
 from conformance.outcome import Exit
@@ -20,7 +20,6 @@ from conformance.processes.own_stack import StackFault
 from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, trial
 
 _USUAL = 8
-_PART = re.compile(r"([1-9][0-9]*)/([1-9][0-9]*)")
 
 
 def against_chameleon(ids: Sequence[str], part: str | None, options: Mapping[str, Any], *, as_json: bool) -> Exit:
@@ -69,10 +68,8 @@ def _seeds(ids: Sequence[str], part: str | None, options: Mapping[str, Any]) -> 
     seeds = [int(one) for one in ids] or list(range(first, first + number))
     if part is None:
         return seeds
-    match = _PART.fullmatch(part)
-    if match is None or int(match[1]) > int(match[2]):
-        raise UsageFault(f"--shard {part}: give I/N with I from 1 to N")
-    return seeds[int(match[1]) - 1 :: int(match[2])]
+    number, of = part_of(part)
+    return seeds[number - 1 :: of]
 
 
 def _rows(prefixes: Sequence[str]) -> tuple[Requirement, ...] | None:

@@ -27,6 +27,8 @@ from conformance.text.untrusted import one_line
 from conformance.report.har import archive
 from conformance.report.matrix import BY
 from conformance.report.matrix import matrix as side_by_side
+from conformance.report.merging import MergeFault
+from conformance.report.merging import merged
 
 # Letters of a template that are shown.
 _SHOWN: Final = 300
@@ -167,6 +169,38 @@ def matrix(ctx: click.Context, runs: Sequence[Path], by: str, as_rows: bool, for
         click.echo(matrix_report.markdown(table), nl=False)
     else:
         click.echo(matrix_report.text(table, [str(path) for path in runs]))
+
+
+@command.command("merge")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--report", "kinds", multiple=True, type=click.Choice(sorted(formats.FORMATS)), help="Report; html and json."
+)
+@click.option(
+    "--report-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("report"), show_default=True
+)
+@click.option("-v", "--verbose", is_flag=True, help="Show more findings of a row, and the profile's values.")
+@click.pass_context
+def merge(ctx: click.Context, runs: Sequence[Path], kinds: Sequence[str], report_dir: Path, verbose: bool) -> None:
+    """Put the parts of a run together that `weldproof run --shard I/N` made: all N, each once.
+
+    What comes is the report of the whole run, with its exit code.
+    """
+    parts = {str(path): read_log(path) for path in runs}
+    if report_dir.resolve() in {(path if path.is_dir() else path.parent).resolve() for path in runs}:
+        raise UsageFault(f"--report-dir: {report_dir} holds one of the parts")
+    try:
+        whole = merged(parts)
+    except (MergeFault, KeyError, TypeError) as fault:
+        raise UsageFault(f"cannot merge: {fault}") from fault
+    log = events.EventLog(report_dir / events.LOG)
+    for event in whole:
+        log.add(**event)
+    log.close()
+    written = formats.write(whole, report_dir, kinds or ("html", "json"))
+    summary = summarise(whole)
+    console.show(summary, written=[report_dir / events.LOG, *written], verbose=verbose)
+    ctx.exit(summary.exit_code or 0)
 
 
 def read_log(path: Path) -> tuple[events.Event, ...]:

@@ -44,6 +44,7 @@ from conformance.vocabulary.claims import LANES, SURFACES
 @click.option("--xfail", type=click.Path(path_type=Path, dir_okay=False), help="File with [[xfail]] entries.")
 @click.option("--strict", is_flag=True, help="A warning fails the run, too.")
 @click.option("--seed", type=int, help="Seed of everything random; printed, so that a run can be repeated.")
+@click.option("--shard", metavar="I/N", help="The I-th of N parts, for `report merge`; goes with --seed.")
 @click.option("--workers", type=click.IntRange(1, 64), help="Checks at the same time.")
 @click.option(
     "--fuzz-seconds",

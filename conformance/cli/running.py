@@ -18,6 +18,7 @@ from conformance.cli.addon_command import command_of
 from conformance.cli.connection import connected
 from conformance.cli.mutants import checked_mutant
 from conformance.cli.own_addon import ADDON_ROWS, with_addon
+from conformance.cli.shards import part_of
 from conformance.cli.targets import (
     beside_profile,
     chain_file,
@@ -46,6 +47,7 @@ from conformance.processes.own_stack import StackFault, surface_options
 from conformance.report import console, fault, formats
 from conformance.report.progress import Progress
 from conformance.report.summary import summarise
+from conformance.sharding import part
 from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
 
 # Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
@@ -85,7 +87,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     profile = _connected(profile, options)
     checked_nodes(profile, main_network=options["main_network"])
     other = beside_profile(options["beside"], main_network=options["main_network"])
-    rows = _rows(options)
+    rows = _shared_out(_rows(options), options, profile)
     if profile is None and not ours and not all(row.documented for row in rows):
         raise UsageFault(NO_TARGET)
     expected = _expected(options["xfail"], profile)
@@ -292,6 +294,26 @@ def _rows(options: Mapping[str, Any]) -> tuple[Requirement, ...]:
         and (not options["levels"] or row.level in options["levels"])
         and (not options["lanes"] or row.lane is None or row.lane in options["lanes"])
     )
+
+
+def _shared_out(
+    rows: tuple[Requirement, ...], options: Mapping[str, Any], profile: Profile | None
+) -> tuple[Requirement, ...]:
+    """Return the rows of the part that is asked for, all where none is."""
+    if options["shard"] is None:
+        return rows
+    number, of = part_of(options["shard"])
+    if options["quick"] or options["beside"]:
+        raise UsageFault("--shard goes without --quick and --beside")
+    if options["seed"] is None:
+        raise UsageFault("--shard goes with --seed: the parts of a run share theirs")
+    lanes = tuple(options["lanes"])
+    try:
+        return part(
+            rows, number, of, applies=lambda row: profile is None or absent(row, profile, lanes) is None, lanes=lanes
+        )
+    except ValueError as few:
+        raise UsageFault(f"--shard {options['shard']}: {few}") from few
 
 
 def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailure, ...]:

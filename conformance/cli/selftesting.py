@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +11,7 @@ import click
 import orjson
 
 from conformance.cli.chameleon import against_chameleon
+from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
@@ -69,10 +69,7 @@ def _chosen(ids: Sequence[str], part: str | None) -> tuple[KillList, ...]:
     chosen = tuple(one for one in lists if not ids or one.mutant in ids)
     if part is None:
         return chosen
-    match = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)", part)
-    if match is None or int(match[1]) > int(match[2]):
-        raise UsageFault(f"--shard {part}: give I/N with I from 1 to N")
-    return shard(chosen, int(match[1]), int(match[2]))
+    return shard(chosen, *part_of(part))
 
 
 def _print_lists(lists: Sequence[KillList], *, as_json: bool) -> None:

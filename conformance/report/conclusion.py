@@ -99,6 +99,8 @@ def sentence(summary: Summary) -> str:
         ending = " The run was interrupted: it says nothing of what it did not come to."
     if ("tls.insecure", "true") in summary.non_defaults:
         ending += f" {UNCHECKED}"
+    if summary.options.get("shard"):
+        ending += f" This is part {one_line(str(summary.options['shard']), 20)} of a run: `weldproof report merge`."
     if summary.unanswered:
         ending += _unanswered(summary)
     if summary.not_yours is not None:

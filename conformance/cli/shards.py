@@ -1,0 +1,19 @@
+"""`--shard I/N` of the commands that can be shared out among machines."""
+
+from __future__ import annotations
+
+import re
+
+from conformance.cli.usage import UsageFault
+
+
+def part_of(text: str) -> tuple[int, int]:
+    """Return which part of how many an option names.
+
+    Raises:
+        UsageFault: It names none.
+    """
+    match = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)", text)
+    if match is None or int(match[1]) > int(match[2]):
+        raise UsageFault(f"--shard {text}: give I/N with I from 1 to N")
+    return int(match[1]), int(match[2])

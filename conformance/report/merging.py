@@ -1,0 +1,186 @@
+"""The parts of a run that was shared out among machines, put together again into one event log."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.events import Event
+from conformance.expected_failures import FAULTS
+from conformance.ledger import load
+from conformance.verdict import Verdict, exit_code
+
+# What all parts of one run have alike: of `run.started`, and of its options.
+_ALIKE: Final = ("suite_version", "seed", "claims", "quick")
+_OWN: Final = frozenset({"shard", "kinds", "workers", "config"})
+
+
+class MergeFault(ValueError):
+    """The runs are not the parts of one run; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One part: its number, how many there are, where it lies, and its events."""
+
+    number: int
+    of: int
+    name: str
+    events: tuple[Event, ...]
+
+    @property
+    def started(self) -> Event:
+        return next(event for event in self.events if event["event"] == "run.started")
+
+    @property
+    def finished(self) -> Event:
+        return next(event for event in self.events if event["event"] == "run.finished")
+
+
+def merged(runs: Mapping[str, Sequence[Event]]) -> tuple[Event, ...]:
+    """Return the event log of the whole run: each exchange with a number of its own, each row as its part judged it.
+
+    Args:
+        runs: The events of each part, by a name for it.
+
+    Raises:
+        MergeFault: A run is no part, did not end, is of another run, or a part is missing or there twice.
+    """
+    parts = sorted((_part(name, tuple(events)) for name, events in runs.items()), key=lambda part: part.number)
+    _hold_together(parts)
+    rows = [row for part in parts for row in part.started["rows"]]
+    if doubled := sorted(row for row, count in Counter(rows).items() if count > 1):
+        raise MergeFault(f"more than one part judged {', '.join(doubled[:5])}: they are not of one run")
+    return (_started(parts, rows), *_between(parts), *_judged(parts, rows), _finished(parts))
+
+
+def _part(name: str, events: tuple[Event, ...]) -> _Part:
+    started = [event for event in events if event["event"] == "run.started"]
+    if not started:
+        raise MergeFault(f"{name}: no run began")
+    number, _, of = str(started[0]["options"].get("shard", "")).partition("/")
+    if not (number.isdecimal() and of.isdecimal()):
+        raise MergeFault(f"{name}: it is no part of a run, which `weldproof run --shard I/N` makes")
+    if not any(event["event"] == "run.finished" for event in events):
+        raise MergeFault(f"{name}: part {number} did not end")
+    return _Part(int(number), int(of), name, events)
+
+
+def _hold_together(parts: Sequence[_Part]) -> None:
+    if not parts:
+        raise MergeFault("no part was given")
+    first = parts[0]
+    for part in parts[1:]:
+        if part.of != first.of:
+            raise MergeFault(f"{first.name} is one of {first.of} parts, {part.name} one of {part.of}")
+        for name, ours, theirs in _differing(first.started, part.started):
+            raise MergeFault(f"{first.name} and {part.name} are of different runs: {name} {ours} and {theirs}")
+    counts = Counter(part.number for part in parts)
+    for number, count in counts.items():
+        if count > 1:
+            names = " and ".join(part.name for part in parts if part.number == number)
+            raise MergeFault(f"part {number} of {first.of} is there {count} times: {names}")
+    if missing := [str(number) for number in range(1, first.of + 1) if number not in counts]:
+        raise MergeFault(f"of {first.of} parts there is no part {', '.join(missing)}")
+
+
+def _differing(one: Event, other: Event) -> Iterator[tuple[str, object, object]]:
+    for name in _ALIKE:
+        if one.get(name) != other.get(name):
+            yield name, one.get(name), other.get(name)
+    if one["target"]["name"] != other["target"]["name"]:
+        yield "target", one["target"]["name"], other["target"]["name"]
+    ours, theirs = ({k: v for k, v in each["options"].items() if k not in _OWN} for each in (one, other))
+    for name in sorted({*ours, *theirs}):
+        if ours.get(name) != theirs.get(name):
+            yield f"option {name}", ours.get(name), theirs.get(name)
+
+
+def _started(parts: Sequence[_Part], rows: Iterable[str]) -> Event:
+    begins = [part.started for part in parts]
+    not_yours = {begin.get("not_yours") for begin in begins}
+    options = {name: value for name, value in begins[0]["options"].items() if name != "shard"}
+    return {
+        **begins[0],
+        "run_id": hashlib.sha256(":".join(str(begin["run_id"]) for begin in begins).encode()).hexdigest()[:16],
+        "started_at": min(int(begin["started_at"]) for begin in begins),
+        "rows": _in_order(rows),
+        "non_defaults": list(_values(begins)),
+        "checks": [one for begin in begins for one in begin.get("checks", ())],
+        "options": {**options, "parts": len(parts)},
+        # Something of the operator's was judged where one part judged it.
+        "not_yours": next(iter(not_yours)) if len(not_yours) == 1 else None,
+    }
+
+
+def _in_order(rows: Iterable[str]) -> list[str]:
+    places = {row.id: place for place, row in enumerate(load())}
+    return sorted(rows, key=lambda row: (places.get(row, len(places)), row))
+
+
+def _values(begins: Sequence[Event]) -> Iterator[dict[str, Any]]:
+    """Yield each value that is not the default; where machines differ, such as in a port, the values of all."""
+    found: dict[str, list[Any]] = {}
+    for begin in begins:
+        for one in begin["non_defaults"]:
+            values = found.setdefault(one["key"], [])
+            if one["value"] not in values:
+                values.append(one["value"])
+    for key, values in found.items():
+        yield {"key": key, "value": values[0] if len(values) == 1 else values}
+
+
+def _between(parts: Sequence[_Part]) -> Iterator[Event]:
+    """Yield what happened in each part, exchanges counted on from part to part."""
+    before = 0
+    for part in parts:
+        last = before
+        for event in part.events:
+            if event["event"] in {"run.started", "run.finished", "row"}:
+                continue
+            moved = _counted_on(event, before)
+            last = max(last, moved.get("n", 0))
+            yield moved
+        before = last
+
+
+def _counted_on(event: Event, by: int) -> Event:
+    """Return an event with the numbers of exchanges that it has or names further on."""
+    kind = event["event"]
+    if kind in {"exchange", "arrival"}:
+        return {**event, "n": event["n"] + by}
+    if kind == "judgement" and event["exchange"] is not None:
+        return {**event, "exchange": event["exchange"] + by}
+    return event
+
+
+def _judged(parts: Sequence[_Part], rows: Iterable[str]) -> Iterator[Event]:
+    judged = {event["id"]: event for part in parts for event in part.events if event["event"] == "row"}
+    for row in _in_order(rows):
+        if row not in judged:
+            raise MergeFault(f"no part says what became of {row}")
+        yield judged[row]
+
+
+def _finished(parts: Sequence[_Part]) -> Event:
+    rows = [event for part in parts for event in part.events if event["event"] == "row"]
+    ends = [part.finished for part in parts]
+    interrupted = any(end["interrupted"] for end in ends)
+    verdicts = (Verdict.PASS if row["expected_failure"] == "expected" else Verdict(row["verdict"]) for row in rows)
+    code = exit_code(
+        verdicts,
+        unexpected_passes=sum(row["expected_failure"] in FAULTS for row in rows),
+        interrupted=interrupted,
+        strict=bool(parts[0].started["options"].get("strict")),
+    )
+    return {
+        "event": "run.finished",
+        # They ran side by side.
+        "seconds": max(float(end["seconds"]) for end in ends),
+        "exit_code": int(code),
+        "interrupted": interrupted,
+        "counts": dict(Counter(row["verdict"] for row in rows)),
+    }

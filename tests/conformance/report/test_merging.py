@@ -1,0 +1,131 @@
+"""The parts of a run put together: the whole, or a sentence on what is not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.cli.report import command
+from conformance.events import LOG, Event, EventLog, read
+from conformance.report.merging import MergeFault, merged
+from conformance.report.summary import summarise
+from conformance.verdict import Exit, Verdict
+from tests.conformance.report.run_builder import RunBuilder
+
+ROWS = ("RAIL-402-01", "RAIL-402-02", "RAIL-402-03", "RAIL-402-07")
+
+
+def shard(part: str, rows: Sequence[str], verdicts: Mapping[str, Verdict], **options: Any) -> tuple[Event, ...]:
+    """Return one part with an exchange for each row, and one that nobody cites."""
+    run = RunBuilder(rows, options={"seed": 7, "shard": part, **options}, non_defaults=[("port", int(part[0]))])
+    run.exchange("nobody")
+    for row in rows:
+        number = run.exchange(f"check_{row}", answer=f'"{row}"')
+        run.judge(row, verdicts.get(row, Verdict.PASS), check=f"check_{row}", found=row, exchange=number)
+    return run.finish(verdicts, expected={ROWS[3]: "unexpected_pass"} if ROWS[3] in rows else {})
+
+
+def parts() -> dict[str, tuple[Event, ...]]:
+    """Return the three parts of a run, the last first."""
+    return {
+        "c": shard("3/3", ROWS[3:], {}),
+        "a": shard("1/3", (ROWS[0], ROWS[2]), {ROWS[2]: Verdict.FAIL}),
+        "b": shard("2/3", ROWS[1:2], {ROWS[1]: Verdict.WARN}),
+    }
+
+
+def test_the_whole_has_each_row_as_its_part_judged_it() -> None:
+    """Verdicts, findings with their exchanges, the order of the ledger, and the exit code of all."""
+    whole = summarise(merged(parts()))
+    assert [(row.id, row.verdict, row.expected_failure) for row in whole.rows] == [
+        (ROWS[0], Verdict.PASS, None),
+        (ROWS[1], Verdict.WARN, None),
+        (ROWS[2], Verdict.FAIL, None),
+        (ROWS[3], Verdict.PASS, "unexpected_pass"),
+    ]
+    assert (whole.exit_code, whole.exchange_count, "shard" in whole.options) == (Exit.FAILED, 7, False)
+    shown = {row.id: whole.exchanges[row.findings[0].exchange or 0] for row in whole.rows if row.needs_attention}
+    assert {row: exchange.response.body for row, exchange in shown.items() if exchange.response} == {
+        row: f'"{row}"' for row in ROWS[1:]
+    }
+    assert whole.non_defaults == (("port", "1, 2, 3"),)
+
+
+def test_numbers_of_exchanges_are_there_once() -> None:
+    """Each exchange has a number of its own, so that it can be replayed."""
+    numbers = [event["n"] for event in merged(parts()) if event["event"] == "exchange"]
+    assert numbers == list(range(1, 8))
+
+
+def test_a_part_says_that_it_is_one() -> None:
+    """Nobody takes a part's report for the whole run's."""
+    assert "This is part 2/3 of a run" in summarise_sentence(parts()["b"])
+    assert "part" not in summarise_sentence(merged(parts()))
+
+
+def summarise_sentence(events: tuple[Event, ...]) -> str:
+    """Return the verdict in words."""
+    from conformance.report.conclusion import sentence
+
+    return sentence(summarise(events))
+
+
+def test_an_interrupted_part_interrupts_the_whole() -> None:
+    """The exit code is that of all parts, the gravest first."""
+    *begin, end = parts()["b"]
+    whole = summarise(merged({**parts(), "b": (*begin, {**end, "interrupted": True, "exit_code": 130})}))
+    assert (whole.exit_code, whole.interrupted) == (Exit.INTERRUPTED, True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"b": None}, "of 3 parts there is no part 2"),
+        ({"b": None, "c": None}, "no part 2, 3"),
+        ({"d": shard("2/3", ROWS[1:2], {})}, "part 2 of 3 is there 2 times: b and d"),
+        ({"b": shard("2/4", ROWS[1:2], {})}, "one of 3 parts, b one of 4"),
+        ({"b": shard("2/3", ROWS[:2], {})}, "more than one part judged RAIL-402-01"),
+        ({"b": shard("2/3", ROWS[1:2], {}, lanes=["base"])}, "option lanes None and"),
+        ({"b": RunBuilder(ROWS[1:2]).finish({})}, "b: it is no part of a run"),
+        ({"b": shard("2/3", ROWS[1:2], {})[:-1]}, "b: part 2 did not end"),
+        ({"b": ()}, "b: no run began"),
+    ],
+)
+def test_what_is_not_the_parts_of_one_run_is_refused(
+    changed: Mapping[str, tuple[Event, ...] | None], says: str
+) -> None:
+    """Missing, doubled, of another run, or unfinished."""
+    given = {name: events for name, events in {**parts(), **changed}.items() if events is not None}
+    with pytest.raises(MergeFault, match=says):
+        merged(given)
+
+
+def test_parts_of_another_seed_are_refused() -> None:
+    """Each seed draws other inputs: their parts are no whole."""
+    begin, *rest = parts()["b"]
+    with pytest.raises(MergeFault, match="of different runs: seed 7 and 8"):
+        merged({**parts(), "b": ({**begin, "seed": 8}, *rest)})
+
+
+def test_the_command_writes_the_whole_report(tmp_path: Path) -> None:
+    """Reports and log of the whole lie in a folder of their own; the exit code is the run's, 2 where none is made."""
+    for name, events in parts().items():
+        log = EventLog(tmp_path / name / LOG)
+        for event in events:
+            log.add(**event)
+        log.close()
+    folders = [str(tmp_path / name) for name in "abc"]
+    done = CliRunner().invoke(command, ["merge", *folders, "--report-dir", str(tmp_path / "whole"), "--report", "json"])
+    assert done.exit_code == Exit.FAILED, done.output
+    assert done.output.splitlines()[-1].startswith("Failed: 2 of 4 judged requirements pass, 1 fail, 1 warn")
+    assert (tmp_path / "whole" / "report.json").exists()
+    assert read(tmp_path / "whole" / LOG) == merged(parts())
+    missing = CliRunner().invoke(command, ["merge", *folders[:2], "--report-dir", str(tmp_path / "none")])
+    assert (missing.exit_code, "there is no part 3" in missing.output) == (2, True)
+    assert not (tmp_path / "none").exists()
+    onto = CliRunner().invoke(command, ["merge", *folders, "--report-dir", folders[0]])
+    assert (onto.exit_code, "holds one of the parts" in onto.output) == (2, True)
