@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.events import Event
-from conformance.expected_failures import FAULTS
 from conformance.ledger import load
+from conformance.report.summary import UNEXPECTED
 from conformance.verdict import Verdict, exit_code
 
 # What all parts of one run have alike: of `run.started`, and of its options.
@@ -172,7 +172,7 @@ def _finished(parts: Sequence[_Part]) -> Event:
     verdicts = (Verdict.PASS if row["expected_failure"] == "expected" else Verdict(row["verdict"]) for row in rows)
     code = exit_code(
         verdicts,
-        unexpected_passes=sum(row["expected_failure"] in FAULTS for row in rows),
+        unexpected_passes=sum(row["expected_failure"] in UNEXPECTED for row in rows),
         interrupted=interrupted,
         strict=bool(parts[0].started["options"].get("strict")),
     )
