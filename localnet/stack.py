@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import socket
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from localnet.prepared.service import Prepared, prepared
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
 from localnet.profile import StackFacts
 from localnet.surfaces import Surfaces, payees
+from localnet.surfaces import TITLES
 
 _NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
 _CHAIN_PORTS = tuple(name for names in _NAMES.values() for name in names)
@@ -32,11 +34,31 @@ _ASSETS = {"algorand_testnet": "10458941", "solana_devnet": "4zMMC9srt5Ri5X14GAg
 class Stack:
     """A running stack."""
 
-    def __init__(self, plan: Plan, facts: StackFacts, children: list[Child], session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, plan: Plan, facts: StackFacts, children: list[Child], session: aiohttp.ClientSession, surfaces: Surfaces
+    ) -> None:
         self.plan = plan
         self.facts = facts
         self.children = children
         self._session = session
+        self._surfaces = surfaces
+
+    async def renew(self, before: Sequence[str] = ()) -> None:
+        """Start every surface again, with nothing of what it kept and at the same address; the chains go on.
+
+        Args:
+            before: Words between the interpreter and each service's module, as of a program that runs it in its way.
+
+        Raises:
+            ChildFault: One did not become ready.
+        """
+        started = [child for child in self.children if child.name in TITLES.values()]
+        await _stop_all(started)
+        for name in TITLES:
+            shutil.rmtree(self.plan.data_dir / name, ignore_errors=True)
+        self.children[:] = [child for child in self.children if child not in started]
+        self._surfaces.before = before
+        await self._surfaces.start()
 
     async def follow_clock(self) -> None:
         """Forward each change of the clock file to the chains whose block times can be moved, for ever."""
@@ -83,11 +105,12 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         facts = _facts(plan, sockets, nodes, token)
         facts.clock_file.write_text("0\n", "ascii")
         await asyncio.gather(*_prepared(session, facts, nodes.algod, plan.data_dir / _PAYEE_ALGORAND))
-        await Surfaces(plan, facts, sockets, session, children, forks).start()
+        surfaces = Surfaces(plan, facts, sockets, session, children, forks)
+        await surfaces.start()
         for name, seed in plan.faults:
             for url in facts.controls:
                 await _control(session, url, "fault", name=name, seed=seed, count=1_000_000_000)
-        yield Stack(plan, facts, children, session)
+        yield Stack(plan, facts, children, session, surfaces)
 
 
 async def _stop_all(children: list[Child]) -> None:

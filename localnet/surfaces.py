@@ -23,7 +23,7 @@ from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
 from localnet.profile import GatewayFacts, LimitedFacts, StackFacts
 from localnet.tenants import NAMES, Seeding
 
-_TITLES = {
+TITLES = {
     "rail": "the rail",
     "gateway": "the gateway",
     "agent": "the agent",
@@ -44,7 +44,10 @@ _GATEWAY_RATES = (
 
 @dataclass(slots=True)
 class Surfaces:
-    """Starts the surfaces of one stack; what runs stands in `children`."""
+    """Starts the surfaces of one stack; what runs stands in `children`.
+
+    `before` are words between the interpreter and each service's module: a program that runs it in its own way.
+    """
 
     plan: Plan
     facts: StackFacts
@@ -52,6 +55,7 @@ class Surfaces:
     session: aiohttp.ClientSession
     children: list[Child] = field(default_factory=list)
     prepared: Prepared | None = None
+    before: Sequence[str] = ()
 
     async def start(self) -> None:
         """Start every surface of the plan side by side and wait until each is healthy and its tenants exist.
@@ -244,10 +248,10 @@ class Surfaces:
         }
         if apart:
             anew = [*apart, sys.executable, "-m", *words]
-            child = await Child.run(_TITLES[name], anew, log=log, environment=told, sockets=[bound])
+            child = await Child.run(TITLES[name], anew, log=log, environment=told, sockets=[bound])
         else:
             child = await Child.start(
-                _TITLES[name], words, log=log, environment=told, sockets=[bound], prepared=self.prepared
+                TITLES[name], words, log=log, environment=told, sockets=[bound], prepared=self.prepared
             )
         self.children.append(child)
         await self._healthy(f"{url}/health", child)
@@ -259,7 +263,8 @@ class Surfaces:
         module = f"reference.{surface}"
         if self.plan.chameleon is not None:
             return ["reference.variants.chameleon", str(self.plan.chameleon), module]
-        return [module] if self.plan.mutant is None else ["reference.variants.mutants", self.plan.mutant, module]
+        mutant = [] if self.plan.mutant is None else ["reference.variants.mutants", self.plan.mutant]
+        return [*self.before, *mutant, module]
 
     async def _healthy(self, url: str, child: Child) -> None:
         deadline = asyncio.get_running_loop().time() + READY_SECONDS

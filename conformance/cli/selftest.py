@@ -21,6 +21,14 @@ import click
 @click.option(
     "--logs", type=click.Path(path_type=Path, file_okay=False), help="With --chameleon: keep each run's event log here."
 )
+@click.option("--generated", is_flag=True, help="The mutants that are made by rule; needs a checkout.")
+@click.option("--only", multiple=True, metavar="GLOB", help="With --generated: only ids, or FILE:LINE, like this.")
+@click.option("--sample", type=click.IntRange(1), help="With --generated: so many, drawn by the seed.")
+@click.option("--stack", metavar="NAME", help="With --generated: the stack to run, such as `gateway`.")
+@click.option("--whole", is_flag=True, help="With --generated: every row that reaches a mutant, not until one fails.")
+@click.option(
+    "--folder", type=click.Path(path_type=Path, file_okay=False), help="With --generated: what was found, and is kept."
+)
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Run the suite against each deliberately broken reference and compare with the committed kill lists, exactly.

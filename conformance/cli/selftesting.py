@@ -12,6 +12,7 @@ import orjson
 
 from conformance.cli.chameleon import against_chameleon
 from conformance.cli.shards import part_of
+from conformance.cli.generated import against_generated
 from conformance.cli.usage import UsageFault
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
@@ -36,11 +37,13 @@ def selftest(
     seed: int,
     as_json: bool,
     only_list: bool,
-    **chameleon: Any,
+    **others: Any,
 ) -> None:
     """Do what `weldproof selftest` says of itself; its options are declared beside its help."""
-    if chameleon["chameleon"]:
-        ctx.exit(against_chameleon(ids, part, chameleon, as_json=as_json))
+    if others["generated"]:
+        against_generated(ids, part, seed, others, as_json=as_json, only_list=only_list)
+    if others["chameleon"]:
+        ctx.exit(against_chameleon(ids, part, others, as_json=as_json))
     lists = _chosen(ids, part)
     if only_list:
         _print_lists(lists, as_json=as_json)

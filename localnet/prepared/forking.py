@@ -23,7 +23,7 @@ from pathlib import Path
 from localnet.prepared.requests import ANEW, MOST_BYTES, MOST_DESCRIPTORS, Request, of_python
 
 # What may be forked. A broken variant puts its fault in place before what it breaks is imported, and so is none of it.
-_OURS = ("reference.", "sim.")
+_OURS = ("reference.", "sim.", "tools.")
 _NEVER = ("reference.variants.mutants", "reference.variants.chameleon")
 _NAMESPACES = ("net", "mnt", "pid", "user")
 _PEER = struct.Struct("3i")

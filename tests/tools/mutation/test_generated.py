@@ -1,0 +1,124 @@
+"""Mutants made by rule: how they are known, how they are applied, and that a run tells killed from survived."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import orjson
+import pytest
+
+from conformance.cli.generated import against_generated
+from conformance.cli.usage import UsageFault
+from tools.mutation.places import Mutant, mutants
+
+ROOT = Path(__file__).parents[3]
+RULES = """
+LIMIT = 20
+
+
+class Shop:
+    def price(self, tenant, wanted, now):
+        if wanted.tenant == tenant and wanted.until > now:
+            return {"id": wanted.id, "price": wanted.price}
+        raise Refused(404, "not_found")
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Iterator[Path]:
+    """A checkout whose reference is one small module."""
+    for package in ("protocol", "gateway"):
+        (tmp_path / "reference" / package).mkdir(parents=True)
+    (tmp_path / "reference" / "gateway" / "shop.py").write_text(RULES, "utf-8")
+    yield tmp_path
+    mutants.cache_clear()
+
+
+def made(root: Path) -> dict[str, Mutant]:
+    mutants.cache_clear()
+    return {one.id: one for one in mutants(root)}
+
+
+def test_each_rule_of_a_function_is_broken_by_its_operators(checkout: Path) -> None:
+    """Comparisons, conditions, members, statuses and limits of the small module are all found."""
+    found = {(one.operator, one.after) for one in made(checkout).values()}
+    assert ("compare-boundary", "wanted.until >= now") in found
+    assert ("compare-always", "True") in found
+    assert ("and-dropped", "wanted.until > now") in found
+    assert ("member-dropped", "{'price': wanted.price}") in found
+    assert ("member-null", "{'id': wanted.id, 'price': None}") in found
+    assert ("member-swapped", "{'id': wanted.price, 'price': wanted.id}") in found
+    assert ("refusal-dropped", "") in found
+    assert ("status", "410") in found
+    assert {("limit-tighter", "18"), ("limit-looser", "22")} <= found
+
+
+def test_ids_stay_when_lines_and_files_move_and_go_with_the_rule(checkout: Path) -> None:
+    """A comment, a blank line and another folder change no id; another rule changes those of its place alone."""
+    before = made(checkout)
+    path = checkout / "reference" / "gateway" / "shop.py"
+    (path.parent / "selling").mkdir()
+    path = path.rename(path.parent / "selling" / "shop.py")
+    path.write_text(f"# What is sold.\n\n\n{RULES}", "utf-8")
+    assert [*made(checkout)] == [*before]
+    path.write_text(RULES.replace("404", "403"), "utf-8")
+    gone = {before[one].operator for one in {*before} - {*made(checkout)}}
+    assert gone == {"status", "refusal-dropped"}
+
+
+def test_each_mutant_is_one_change_of_a_module_that_compiles(checkout: Path) -> None:
+    """The source with a mutant in it is never the source without it, and each is Python."""
+    clean = ast.unparse(ast.parse(RULES))
+    sources = [one.source(checkout) for one in made(checkout).values()]
+    for source in sources:
+        compile(source, "shop.py", "exec")
+    assert clean not in sources
+    assert sources
+
+
+def test_every_id_of_the_reference_is_its_own() -> None:
+    """No two mutants of the whole reference have one id, and there are thousands."""
+    found = mutants()
+    assert len({one.id for one in found}) == len(found) > 10_000
+
+
+def test_the_listing_names_ids_and_places() -> None:
+    """`weldproof selftest --generated --list --only …` prints the ids that match, and tries nothing."""
+    words = [sys.executable, "-m", "conformance", "selftest", "--generated", "--list"]
+    done = subprocess.run([*words, "--only", "protocol/trial:admit_link/*"], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines
+    assert all(line.startswith("protocol/trial:admit_link/") for line in lines)
+
+
+def test_a_run_tells_what_is_killed_what_survives_and_what_nothing_reaches(tmp_path: Path) -> None:
+    """What an edge host must not do is seen, how much of a QR code may be lost is left open, and no row is live."""
+    chosen = {
+        "gateway/gate:Gate.__call__/refusal-dropped/a3b0587d": "killed",
+        "gateway/qr:png/compare-never/b5eb33b4": "survived",
+        "gateway/links:_is_at_home/compare-never/*": "unreached",
+    }
+    words = [word for one in chosen for word in ("--only", one)]
+    run = [sys.executable, "-m", "tools.mutation", *words, "--folder", str(tmp_path), "--json"]
+    done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    found = {one["id"]: one for one in orjson.loads(done.stdout)}
+    assert {name: one["outcome"] for one in found.values() for name in chosen if fnmatchcase(one["id"], name)} == chosen
+    killed, survived = (
+        next(one for one in found.values() if one["outcome"] == word) for word in ("killed", "survived")
+    )
+    assert "GW-DOC-02" in killed["killed_by"]
+    assert survived["rows_run"]
+    again = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert orjson.loads(again.stdout) == orjson.loads(done.stdout)
+
+
+def test_without_a_checkout_it_says_so(tmp_path: Path) -> None:
+    """The wheel has no tools/, and the command says where to run it."""
+    with pytest.raises(UsageFault, match="run from a checkout"):
+        against_generated((), None, 1, {}, as_json=False, only_list=False, checkout=tmp_path)

@@ -1,0 +1,143 @@
+"""`weldproof selftest --generated`: mutants made by rule, and whether the suite catches them.
+
+As a program: `python -m tools.mutation`. Which rows are run for a mutant is decided by what was recorded with
+`--record`; what came of each is kept in a folder, a line of JSON each, and is not tried again.
+
+Exit codes: 0 every mutant that was tried is caught, 1 one is not, 2 usage, 3 a stack did not come up or the reference
+itself does not pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from conformance.interrupt import interruptible
+from localnet.processes import ChildFault
+from tools.mutation import reach
+from tools.mutation.places import Mutant, mutants
+from tools.mutation.recording import recorded
+from tools.mutation.stand import NoStart
+from tools.mutation.trying import Result, Results, Unclean, tried
+
+SURFACES = {"gateway": ("gateway", "webhooks"), "rail": ("rail",), "agent": ("agent",)}
+LANES = {"gateway": ("algorand",), "rail": ("algorand", "base", "solana"), "agent": ("algorand",)}
+EXIT_UNCAUGHT, EXIT_USAGE, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 1, 2, 3, 130
+_CAUGHT = frozenset({"killed", "unreached", "no-start"})
+
+
+@click.command("weldproof selftest --generated", help=(__doc__ or "").partition("\n\n")[2])
+@click.option("--list", "only_list", is_flag=True, help="Print the mutants' ids and what each changes.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Only ids, or FILE:LINE, that match one of these.")
+@click.option("--shard", "part", metavar="I/N", help="Only the I-th of N parts.")
+@click.option("--sample", type=click.IntRange(1), help="Only so many, drawn by the seed from what the stack reaches.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the sample and of the runs.")
+@click.option("--stack", type=click.Choice(sorted(SURFACES)), default="gateway", show_default=True, help="What to run.")
+@click.option("--whole", is_flag=True, help="Run every row that reaches a mutant, not until the first that fails.")
+@click.option("--record", is_flag=True, help="Record which checks reach which line, and try nothing.")
+@click.option(
+    "--folder", type=click.Path(path_type=Path, file_okay=False), default=Path("report-generated"), show_default=True
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def main(
+    only_list: bool,
+    only: tuple[str, ...],
+    part: str | None,
+    sample: int | None,
+    seed: int,
+    stack: str,
+    whole: bool,
+    record: bool,
+    folder: Path,
+    as_json: bool,
+) -> None:
+    """Do what the help says."""
+    if record:
+        sys.exit(_run(_record(stack, seed)))
+    found: Sequence[Mutant] = [one for one in mutants() if not only or _matches(one, only)]
+    if not found:
+        raise click.UsageError(f"no mutant matches {', '.join(only)}")
+    if sample is not None:
+        known = reach.load(stack)
+        reached = [one for one in found if known.checks(one)]
+        found = random.Random(seed).sample(reached, min(sample, len(reached)))  # noqa: S311 - to be drawn again
+    found = _part(found, part)
+    if only_list:
+        for one in found:
+            click.echo(f"{one.id}  {one.file}:{one.line}  {one.before} => {one.after}")
+        return
+    sys.exit(_run(_try(found, stack, seed, folder, whole=whole, as_json=as_json)))
+
+
+def _matches(mutant: Mutant, globs: Sequence[str]) -> bool:
+    place = f"{mutant.file}:{mutant.line}"
+    return any(fnmatch.fnmatchcase(text, one) for one in globs for text in (mutant.id, place))
+
+
+def _part(found: Sequence[Mutant], part: str | None) -> Sequence[Mutant]:
+    if part is None:
+        return found
+    match = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)", part)
+    if match is None or int(match[1]) > int(match[2]):
+        raise click.UsageError(f"--shard {part}: give I/N with I from 1 to N")
+    return found[int(match[1]) - 1 :: int(match[2])]
+
+
+def _run(work: Any) -> int:
+    try:
+        return int(asyncio.run(interruptible(work)) or 0)
+    except (NoStart, ChildFault, Unclean) as fault:
+        click.echo(f"weldproof selftest --generated: {fault}", err=True)
+        return EXIT_NO_VERDICT
+    except asyncio.CancelledError:
+        return EXIT_INTERRUPTED
+
+
+async def _record(stack: str, seed: int) -> int:
+    found = await recorded(SURFACES[stack], LANES[stack], seed, click.echo)
+    reach.save(stack, found)
+    return 0
+
+
+async def _try(found: Sequence[Mutant], stack: str, seed: int, folder: Path, *, whole: bool, as_json: bool) -> int:
+    results = Results(folder)
+    before = results.read()
+    wanted = [one for one in found if one.id not in before]
+
+    def add(result: Result) -> None:
+        results.add(result)
+        if not as_json:
+            click.echo(result.line)
+
+    await tried(wanted, reach.load(stack), seed, whole=whole, add=add)
+    every = results.read()
+    told = [every[one.id] for one in found if one.id in every]
+    if as_json:
+        click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
+    else:
+        _conclude(told)
+    return 0 if all(one["outcome"] in _CAUGHT for one in told) else EXIT_UNCAUGHT
+
+
+def _conclude(told: Sequence[dict[str, Any]]) -> None:
+    for one in told:
+        if one["outcome"] in {"survived", "warned", "unsettled"}:
+            click.echo(f"{one['outcome']}: {one['id']}  {one['place']}\n    {one['change']}")
+    counts = Counter(one["outcome"] for one in told)
+    cost = sum(one["seconds"] for one in told)
+    words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    click.echo(f"{len(told)} mutants: {words}; {cost:.0f} s, {cost / max(1, len(told)):.1f} s each")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Comparisons that hold too often, never, or in part only."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from tools.mutation.operators.operator import Place, Variant, called, copied, expression, plain
+
+# Clauses of SQLAlchemy, which make a statement and compare nothing.
+_CLAUSES = ("where", "and_", "or_", "join", "outerjoin", "select", "having", "values", "case")
+_BOUNDARY: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+# What a rule of equality becomes where somebody compares in part; `a` and `b` are its sides.
+_PARTLY = {
+    "equal-prefix": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.startswith(b[:8])",
+    "equal-suffix": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.endswith(b[-8:])",
+    "equal-begins": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.startswith(b)",
+    "equal-case": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.lower() == b.lower()",
+    "equal-trimmed": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.strip() == b.strip()",
+}
+_REGEX = {"fullmatch": "match", "match": "search"}
+
+
+class Comparisons:
+    """`never`, `always`, boundaries, and equality in part."""
+
+    def variants(self, place: Place) -> Iterator[Variant]:
+        """Yield the changes of a comparison."""
+        node = place.node
+        if not isinstance(node, ast.Compare) or len(node.ops) != 1 or isinstance(place.parent, ast.Assert):
+            return
+        operator, left, right = node.ops[0], node.left, node.comparators[0]
+        if type(operator) in _BOUNDARY:
+            changed = _BOUNDARY[type(operator)]()
+            yield Variant("compare-boundary", ast.Compare(copied(left), [changed], [copied(right)]))
+        if place.within(*_CLAUSES) or place.function == "<module>":
+            return
+        yield Variant("compare-never", ast.Constant(value=False))
+        yield Variant("compare-always", ast.Constant(value=True))
+        if not isinstance(operator, (ast.Eq, ast.NotEq)) or not (plain(left) and plain(right)):
+            return
+        if any(isinstance(one, ast.Constant) and not isinstance(one.value, (str, bytes)) for one in (left, right)):
+            return
+        for name, text in _PARTLY.items():
+            partly = expression(text, a=left, b=right)
+            equal = isinstance(operator, ast.Eq)
+            yield Variant(name, partly if equal else ast.UnaryOp(ast.Not(), partly))
+
+
+class Guards:
+    """Refusals by something else than a comparison that never happen, and conditions with a part left out."""
+
+    def variants(self, place: Place) -> Iterator[Variant]:
+        """Yield the changes of a condition."""
+        node, parent = place.node, place.parent
+        is_test = place.slot == "test" and isinstance(parent, (ast.If, ast.IfExp, ast.While))
+        if is_test and not isinstance(node, (ast.Compare, ast.Constant)):
+            yield Variant("condition-never", ast.Constant(value=False))
+            if not isinstance(parent, ast.While):
+                yield Variant("condition-always", ast.Constant(value=True))
+        if isinstance(node, ast.BoolOp):
+            kind = "and" if isinstance(node.op, ast.And) else "or"
+            for number in range(len(node.values)):
+                rest = [copied(one) for other, one in enumerate(node.values) if other != number]
+                left = rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+                yield Variant(f"{kind}-dropped", left)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and not is_test:
+            yield Variant("not-dropped", copied(node.operand))
+
+
+class Matching:
+    """Patterns and digests compared in part."""
+
+    def variants(self, place: Place) -> Iterator[Variant]:
+        """Yield the changes of a call that compares."""
+        node = place.node
+        if not isinstance(node, ast.Call):
+            return
+        name = called(node)
+        if name in _REGEX and isinstance(node.func, ast.Attribute):
+            function = ast.Attribute(copied(node.func.value), _REGEX[name], ast.Load())
+            yield Variant(f"pattern-{_REGEX[name]}", ast.Call(function, [*map(copied, node.args)], node.keywords))
+        if name == "compare_digest" and len(node.args) == 2:
+            first, second = node.args
+            yield Variant("digest-never", ast.Constant(value=False))
+            yield Variant("digest-always", ast.Constant(value=True))
+            yield Variant("digest-prefix", expression("a[:16] == b[:16]", a=first, b=second))
+        if name in {"any", "all"} and len(node.args) == 1:
+            other = ast.Name({"any": "all", "all": "any"}[name], ast.Load())
+            yield Variant("any-all", ast.Call(other, [copied(node.args[0])], []))
+        if name in {"startswith", "endswith"} and isinstance(node.func, ast.Attribute) and len(node.args) == 1:
+            yield Variant(f"{name}-contains", expression("b in a", a=node.func.value, b=node.args[0]))

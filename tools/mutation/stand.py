@@ -1,0 +1,170 @@
+"""A stack that stays warm: its chains go on while its services are started again for each mutant."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from conformance import target
+from conformance.check import Check
+from conformance.events import EventLog
+from conformance.ledger import Requirement, load
+from conformance.runner import Plan as RunPlan
+from conformance.runner import Run, select_checks
+from conformance.target import Profile
+from conformance.verdict import Verdict, worst
+from conformance.watch import temporary_folder
+from localnet.processes import ChildFault
+from localnet.profile import profile_text
+from localnet.stack import Plan, Stack, running
+from localnet.surfaces import TITLES
+from tools.mutation.service.tracing import ASKING
+
+RUNNER = "tools.mutation.service"
+# As in `weldproof selftest`: enough generated requests for the rows that judge each exchange.
+FUZZ_SECONDS = 3.0
+# A service that starts takes a second or two; one that is not there by then never will be.
+_START_SECONDS = 45.0
+_TELLING_SECONDS = 20.0
+
+
+class NoStart(Exception):
+    """The services did not come up; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What some checks found.
+
+    Attributes:
+        rows: Verdict of each row that was judged.
+        reasons: What was expected and found, of each row that is not sound.
+        checks: The checks that ran to their end or broke off.
+        seconds: How long they took.
+    """
+
+    rows: dict[str, Verdict]
+    reasons: dict[str, str]
+    checks: tuple[str, ...]
+    seconds: float
+
+
+class Stand:
+    """A warm stack and the suite over it."""
+
+    def __init__(self, stack: Stack, folder: Path, surfaces: Sequence[str]) -> None:
+        self._stack = stack
+        self._folder = folder
+        self._rows = rows_of(surfaces)
+        self._started = True
+
+    @property
+    def fresh(self) -> bool:
+        """Whether services can be started again here: time goes on, and chains whose clock was moved keep theirs."""
+        return self._started and self._stack.facts.clock_file.read_text("ascii").strip() in {"", "0"}
+
+    @property
+    def profile(self) -> Profile:
+        """The target profile that fits the stack as it runs now."""
+        path = self._folder / "weldproof.toml"
+        path.write_text(profile_text(self._stack.facts), "utf-8")
+        found = target.load(path)
+        return found.model_copy(update={"budgets": found.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})})
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return every check of the stand's surfaces and lanes."""
+        return select_checks(self._rows, self.profile)
+
+    async def renew(self, before: Sequence[str]) -> None:
+        """Start the services again, by a program that runs each in its own way.
+
+        Raises:
+            NoStart: They did not come up.
+        """
+        self._started = False
+        try:
+            async with asyncio.timeout(_START_SECONDS):
+                await self._stack.renew(before)
+            self._started = True
+        except (ChildFault, TimeoutError, OSError, ValueError, KeyError) as fault:
+            raise NoStart(str(fault) or type(fault).__name__) from fault
+
+    async def judge(self, checks: Sequence[Check], seed: int, *, whole: bool = True, seconds: float = 900.0) -> Judged:
+        """Run some checks; unless it is to be the whole of them, stop after the first row that fails."""
+        started, log, profile = time.perf_counter(), EventLog(), self.profile
+        plan = RunPlan(self._rows, tuple(checks), seed=seed, workers=profile.pace.workers, fail_fast=not whole)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await Run(plan, profile, log).whole()
+        found: dict[str, list[Verdict]] = {}
+        reasons: dict[str, str] = {}
+        for event in log.of("judgement"):
+            verdict = Verdict(event["verdict"])
+            found.setdefault(event["row"], []).append(verdict)
+            if verdict in {Verdict.FAIL, Verdict.WARN, Verdict.ERROR, Verdict.INCONCLUSIVE}:
+                reasons.setdefault(event["row"], f"{verdict.value}: {event['expected']}; found {event['found']}")
+        rows = {row: worst(verdicts) or Verdict.INCONCLUSIVE for row, verdicts in found.items()}
+        finished = tuple(event["check"] for event in log.of("check.finished"))
+        return Judged(rows, reasons, finished, round(time.perf_counter() - started, 1))
+
+    async def lines(self, asked: int, folder: Path) -> set[tuple[str, int]]:
+        """Return what lines the services ran since they were last asked, as (file, line); `asked` counts from 0."""
+        pids = [child.pid for child in self._stack.children if child.name in self._services]
+        for pid in pids:
+            os.kill(pid, ASKING)
+        found: set[tuple[str, int]] = set()
+        for pid in pids:
+            path = folder / f"{pid}.{asked}.json"
+            async with asyncio.timeout(_TELLING_SECONDS):
+                while not path.exists():  # noqa: ASYNC110 - another process writes it
+                    await asyncio.sleep(0.02)
+            found |= {(str(file), int(line)) for file, line in json.loads(path.read_bytes())}
+        return found
+
+    @property
+    def _services(self) -> frozenset[str]:
+        return frozenset(TITLES.values())
+
+
+def rows_of(surfaces: Sequence[str]) -> tuple[Requirement, ...]:
+    """Return the rows of some surfaces, those that all share among them."""
+    return tuple(row for row in load().select([]) if row.surface in {*surfaces, "shared"})
+
+
+@asynccontextmanager
+async def standing(surfaces: Sequence[str], lanes: Sequence[str]) -> AsyncIterator[Stand]:
+    """Bring a stack up and end it on leaving.
+
+    Args:
+        surfaces: Surfaces whose rows are run; webhooks come with the gateway.
+        lanes: Lanes to offer.
+
+    Raises:
+        NoStart: It did not come up.
+    """
+    started = tuple(one for one in surfaces if one != "webhooks")
+    with temporary_folder() as folder:
+        plan = Plan(folder, 0, lanes=tuple(lanes), surfaces=started, companions=True, addons=())
+        async with running(plan) as stack:
+            clock = asyncio.create_task(stack.follow_clock())
+            try:
+                yield Stand(stack, folder, surfaces)
+            finally:
+                clock.cancel()
+                await asyncio.gather(clock, return_exceptions=True)
+
+
+@contextmanager
+def written(source: str) -> Iterator[Path]:
+    """Have the source of a changed module in a file for a while."""
+    with tempfile.TemporaryDirectory(prefix="weldproof-mutant-") as folder:
+        path = Path(folder) / "module.py"
+        path.write_text(source, "utf-8")
+        yield path

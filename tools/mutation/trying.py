@@ -1,0 +1,186 @@
+"""Mutants tried one after the other: which rows reach each, which of them it fails, and what that cost."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from conformance.check import Check
+from conformance.verdict import Verdict
+from tools.mutation.places import Mutant
+from tools.mutation.reach import STARTING, Reach
+from tools.mutation.stand import RUNNER, Judged, NoStart, Stand, standing, written
+
+_SOUND = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
+# One mutant may make every call wait.
+_LONGEST_SECONDS = 240.0
+# A server that breaks down shows that the line matters, and nothing about the rule.
+_BREAKDOWN = re.compile(r"\b50[0-9]\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one mutant.
+
+    Attributes:
+        id: The mutant.
+        operator: What made it.
+        place: `FILE:LINE` at the time.
+        change: What it changes into what.
+        outcome: `killed` by a row that fails, `warned` where rows only warn, `survived`, `unreached` where no row
+            comes by, `no-start` where the services do not come up, `unsettled` where rows came to no verdict.
+        rows_run: Rows of the checks that were run.
+        killed_by: Rows that fail, each with what was expected and found.
+        warned_by: Likewise rows that warn.
+        unsettled: Likewise rows that came to no verdict.
+        breakdown: Whether a server error is all that those rows saw.
+        seconds: How long it took, the start of the services among it.
+    """
+
+    id: str
+    operator: str
+    place: str
+    change: str
+    outcome: str
+    rows_run: Sequence[str] = ()
+    killed_by: Mapping[str, str] = field(default_factory=dict)
+    warned_by: Mapping[str, str] = field(default_factory=dict)
+    unsettled: Mapping[str, str] = field(default_factory=dict)
+    breakdown: bool = False
+    seconds: float = 0.0
+
+    @property
+    def line(self) -> str:
+        """One line for people."""
+        by = ", ".join([*self.killed_by, *self.warned_by][:6])
+        return f"{self.id:64} {self.outcome:9} {self.seconds:6.1f} s  {by}"
+
+
+class Results:
+    """The file of a folder that takes a line of JSON for each mutant that was tried."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / "results.ndjson"
+
+    def read(self) -> dict[str, dict[str, Any]]:
+        """Return what was found before, by mutant; a line that was cut off does not count."""
+        found: dict[str, dict[str, Any]] = {}
+        text = self._path.read_bytes() if self._path.exists() else b""
+        for line in text.split(b"\n")[:-1]:
+            one = orjson.loads(line)
+            found[one["id"]] = one
+        if text and not text.endswith(b"\n"):
+            self._path.write_bytes(text[: text.rfind(b"\n") + 1])
+        return found
+
+    def add(self, result: Result) -> None:
+        """Add what came of a mutant."""
+        with self._path.open("ab") as file:
+            file.write(orjson.dumps(asdict(result)) + b"\n")
+
+
+class Unclean(Exception):
+    """Rows that are not sound on the reference as it is; the text names them."""
+
+
+async def tried(
+    mutants: Sequence[Mutant],
+    reach: Reach,
+    seed: int,
+    *,
+    whole: bool,
+    add: Callable[[Result], None],
+) -> None:
+    """Try mutants, after the same rows were run on the reference as it is.
+
+    Args:
+        mutants: The mutants.
+        reach: What reaches them.
+        seed: Seed of the runs.
+        whole: Whether every row that reaches a mutant is run, instead of stopping at the first that fails.
+        add: Takes each result.
+
+    Raises:
+        Unclean: The reference itself does not pass.
+        NoStart: The stack did not come up.
+    """
+    waiting = []
+    for mutant in mutants:
+        if reach.checks(mutant):
+            waiting.append(mutant)
+        else:
+            add(_result(mutant, "unreached"))
+    needed = {check for mutant in waiting for check in reach.checks(mutant)}
+    clean = not waiting
+    while waiting:
+        async with standing(reach.surfaces, reach.lanes) as stand:
+            known = {check.id: check for check in stand.checks()}
+            if not clean:
+                await _clean(stand, [known[one] for one in sorted(needed) if one in known] or [*known.values()], seed)
+                clean = True
+            while waiting and stand.fresh:
+                mutant = waiting.pop(0)
+                add(await _tried(stand, mutant, _chosen(reach, mutant, known), seed, whole=whole))
+
+
+def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check]) -> list[Check]:
+    """Return the checks to run: those that reach it, and all where a service only comes by while it starts."""
+    wanted = reach.checks(mutant)
+    found = [check for name, check in known.items() if name in wanted]
+    return found if found or STARTING not in wanted else [*known.values()]
+
+
+async def _clean(stand: Stand, checks: Sequence[Check], seed: int) -> None:
+    judged = await stand.judge(checks, seed)
+    unsound = {row: judged.reasons.get(row, "") for row, verdict in judged.rows.items() if verdict not in _SOUND}
+    if unsound:
+        raise Unclean("; ".join(f"{row}: {reason}" for row, reason in unsound.items()))
+
+
+async def _tried(stand: Stand, mutant: Mutant, checks: Sequence[Check], seed: int, *, whole: bool) -> Result:
+    started = time.perf_counter()
+    with written(mutant.source()) as path:
+        try:
+            await stand.renew([RUNNER, "replace", mutant.module, str(path)])
+        except NoStart as fault:
+            return _result(mutant, "no-start", seconds=_since(started), unsettled={"": str(fault)[-300:]})
+        judged = await stand.judge(checks, seed, whole=whole, seconds=_LONGEST_SECONDS)
+    return _judged(mutant, judged, checks, _since(started))
+
+
+def _since(started: float) -> float:
+    return round(time.perf_counter() - started, 1)
+
+
+def _judged(mutant: Mutant, judged: Judged, checks: Sequence[Check], seconds: float) -> Result:
+    def reasons(*verdicts: Verdict) -> dict[str, str]:
+        return {row: judged.reasons.get(row, "")[:400] for row, one in judged.rows.items() if one in verdicts}
+
+    killed, warned = reasons(Verdict.FAIL), reasons(Verdict.WARN)
+    unsettled = reasons(Verdict.INCONCLUSIVE, Verdict.ERROR)
+    ran = {row for check in checks if check.id in judged.checks for row in check.rows}
+    outcome = "killed" if killed else "warned" if warned else "unsettled" if unsettled or not ran else "survived"
+    seen = [*killed.values(), *warned.values()]
+    breakdown = bool(seen) and all(_BREAKDOWN.search(one) for one in seen)
+    return _result(
+        mutant,
+        outcome,
+        rows_run=sorted(ran),
+        killed_by=killed,
+        warned_by=warned,
+        unsettled=unsettled,
+        breakdown=breakdown,
+        seconds=seconds,
+    )
+
+
+def _result(mutant: Mutant, outcome: str, **found: Any) -> Result:
+    change = f"{mutant.before} => {mutant.after}"
+    return Result(mutant.id, mutant.operator, f"{mutant.file}:{mutant.line}", change, outcome, **found)
