@@ -50,6 +50,7 @@ def test_each_rule_of_a_function_is_broken_by_its_operators(checkout: Path) -> N
     assert ("compare-boundary", "wanted.until >= now") in found
     assert ("compare-always", "True") in found
     assert ("and-dropped", "wanted.until > now") in found
+    assert {"equal-prefix", "equal-begins", "equal-case", "equal-trimmed"} <= {operator for operator, _ in found}
     assert ("member-dropped", "{'price': wanted.price}") in found
     assert ("member-null", "{'id': wanted.id, 'price': None}") in found
     assert ("member-swapped", "{'id': wanted.price, 'price': wanted.id}") in found

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
-from tools.mutation.operators.operator import Place, Variant, called, copied, expression, plain
+from tools.mutation.operators.operator import Place, Variant, called, copied, expression
 
 # Clauses of SQLAlchemy, which make a statement and compare nothing.
 _CLAUSES = ("where", "and_", "or_", "join", "outerjoin", "select", "having", "values", "case")
 _BOUNDARY: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
-# What a rule of equality becomes where somebody compares in part; `a` and `b` are its sides.
+# What a rule of equality becomes where somebody compares texts in part; `a` and `b` are its sides, looked up once.
+_TEXTS = "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a))"
 _PARTLY = {
-    "equal-prefix": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.startswith(b[:8])",
-    "equal-suffix": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.endswith(b[-8:])",
-    "equal-begins": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.startswith(b)",
-    "equal-case": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.lower() == b.lower()",
-    "equal-trimmed": "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a)) and a.strip() == b.strip()",
+    "equal-prefix": "a[:8] == b[:8]",
+    "equal-suffix": "a[-8:] == b[-8:]",
+    "equal-begins": "a.startswith(b)",
+    "equal-ends": "a.endswith(b)",
+    "equal-begun": "b.startswith(a)",
+    "equal-case": "a.lower() == b.lower()",
+    "equal-trimmed": "a.strip() == b.strip()",
 }
+# Sides that are numbers, of which nothing is compared in part.
+_NUMBERS = re.compile(r"\b(len|value|atomic|number|ordinal|count|status|decimals)\b|microunits|seconds|_at\b")
 _REGEX = {"fullmatch": "match", "match": "search"}
 
 
@@ -37,14 +43,16 @@ class Comparisons:
             return
         yield Variant("compare-never", ast.Constant(value=False))
         yield Variant("compare-always", ast.Constant(value=True))
-        if not isinstance(operator, (ast.Eq, ast.NotEq)) or not (plain(left) and plain(right)):
-            return
-        if any(isinstance(one, ast.Constant) and not isinstance(one.value, (str, bytes)) for one in (left, right)):
+        if not isinstance(operator, (ast.Eq, ast.NotEq)) or not _are_texts(left, right):
             return
         for name, text in _PARTLY.items():
-            partly = expression(text, a=left, b=right)
-            equal = isinstance(operator, ast.Eq)
-            yield Variant(name, partly if equal else ast.UnaryOp(ast.Not(), partly))
+            partly = expression(f"(lambda a, b: {_TEXTS} and {text})(x, y)", x=left, y=right)
+            yield Variant(name, partly if isinstance(operator, ast.Eq) else ast.UnaryOp(ast.Not(), partly))
+
+
+def _are_texts(*sides: ast.expr) -> bool:
+    """Return whether the sides may be texts that somebody else has sent; a constant is a word of our own."""
+    return not any(isinstance(one, ast.Constant) or _NUMBERS.search(ast.unparse(one)) for one in sides)
 
 
 class Guards:

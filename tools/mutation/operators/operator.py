@@ -109,12 +109,6 @@ def copied(node: ast.expr) -> ast.expr:
     return copy.deepcopy(node)
 
 
-def plain(node: ast.AST) -> bool:
-    """Return whether an expression may stand twice: it does nothing but to look something up."""
-    harmless = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.expr_context, ast.operator, ast.UnaryOp)
-    return all(isinstance(one, (*harmless, ast.unaryop)) for one in ast.walk(node))
-
-
 def expression(text: str, **parts: ast.expr) -> ast.expr:
     """Return an expression in which names stand for others."""
     tree = ast.parse(text, mode="eval")
