@@ -1,7 +1,8 @@
 """GW-CHK: payments that do not turn a link to Paid, and of which no event tells (WH-DELIV-03).
 
 Each check pays wrongly first and rightly afterwards, on another link: when the right payment shows, the target has seen
-the wrong ones, and has as long again to think about them. So nothing passes because nobody looked.
+the wrong ones, and has as long again to think about them. So nothing passes because nobody looked. Then each wrong one
+is named at the link's own door: what watches a chain finds payments by their memo and meets few others there.
 """
 
 from __future__ import annotations
@@ -55,11 +56,18 @@ async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]
         raise Inconclusive("none of the wrong payments could be made; the notes say why")
     done = await paid_rightly(case, who, control)
     await settle_down(done)
+    await together(_named(case, link, tx_id) for link, tx_id in zip(links, sent, strict=True) if tx_id is not None)
     for one, link, tx_id in zip(wanted, links, sent, strict=True):
         if tx_id is not None:
             await judge(case, row, link, done, one.what)
     pairs = zip(wanted, links, sent, strict=True)
     await judge_silence(case, control, [Unpaid(link, one.what, tx_id) for one, link, tx_id in pairs if tx_id])
+
+
+async def _named(case: Case, link: Opened, tx_id: str) -> None:
+    """Name a transaction to the gateway as a link's payment; a target that has no such call refuses it, as is good."""
+    url = link.order.url.rstrip("/")
+    await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
 
 
 async def judge(case: Case, row: str, link: Opened, honest: Flip, what: str) -> None:
@@ -86,8 +94,8 @@ async def payment_without_the_memo(case: Case) -> None:
     """A transaction to the right address and amount without the memo does not turn the link Paid.
 
     Pays links of odd amounts with no memo, and with a memo cut short. Where the profile binds how a memo is carried,
-    also with letters before and after it, in the other case, and where no wallet puts it. Then pays one rightly.
-    Expects that only that one is Paid.
+    also with letters before and after it, in the other case, and where no wallet puts it. Then pays one rightly, and
+    names each of the others to the gateway as its link's payment. Expects that only that one is Paid.
     """
     who = await payer(case)
     await not_paid(case, "GW-CHK-10", who, who.unbound())
@@ -103,13 +111,13 @@ async def payment_without_the_memo(case: Case) -> None:
 async def payment_with_another_links_memo(case: Case) -> None:
     """A transaction with another link's memo does not turn this link Paid.
 
-    Creates two links of one amount and pays one of them; and pays it once more. Expects that it turns to Paid and the
-    other does not. Where the profile binds how a memo is carried, also makes one transfer under the memos of two links,
-    and expects that it pays one of them at most.
+    Creates two links of one amount and pays one of them; and pays it once more, and names the payment to the gateway as
+    the other's. Expects that it turns to Paid and the other does not. Where the profile binds how a memo is carried,
+    also makes one transfer under the memos of two links, and expects that it pays one of them at most.
     """
     who, amount = await payer(case), odd_amount(case)
     other, link = await run_concurrently(opened(case, microunits=amount) for _ in range(2))
-    await who.settle(link.bill, way(case))
+    tx_id = await who.settle(link.bill, way(case))
     done = await first_flip(case, link, other)
     if done is None:
         await _took_the_other(case, other)
@@ -117,6 +125,7 @@ async def payment_with_another_links_memo(case: Case) -> None:
     if case.lane != "base":
         await who.settle(link.bill, way(case))
     await settle_down(done)
+    await _named(case, other, tx_id)
     what = "as much, with the memo of another link"
     await judge(case, "GW-CHK-11", other, done, what)
     await judge_silence(case, link, [Unpaid(other, what)])

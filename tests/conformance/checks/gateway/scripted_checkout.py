@@ -107,10 +107,14 @@ def plain_page(link: Link) -> str:
 
 @dataclass
 class Checkout:
-    """Answers as a transport, and is the chain that its payer pays on."""
+    """Answers as a transport, and is the chain that its payer pays on.
+
+    `door` is the rule by which a transaction that somebody names pays a link; without one there is no such call.
+    """
 
     page: Callable[[Link], str] = plain_page
     rule: Rule = honest
+    door: Rule | None = None
     scanned: Callable[[Link], str] = payload
     links: dict[str, Link] = field(default_factory=dict)
     transfers: list[Transfer] = field(default_factory=list)
@@ -125,8 +129,14 @@ class Checkout:
         """Answer one request."""
         del headers
         path = urlsplit(url).path
-        if method == "POST" and self.network not in {None, json.loads(body or b"{}").get("preferred_network")}:
+        if (
+            method == "POST"
+            and not path.endswith("/verify")
+            and self.network not in {None, json.loads(body or b"{}").get("preferred_network")}
+        ):
             return self._answer(422, {"error": "unsupported_network", "message": "No such network."})
+        if method == "POST" and path.endswith("/verify"):
+            return self._told(path.split("/")[-2], json.loads(body or b"{}"))
         if method == "POST":
             return self._answer(201, self._create(json.loads(body or b"{}")))
         token, _, below = path.removeprefix("/checkout/").partition("/")
@@ -137,6 +147,16 @@ class Checkout:
             return 200, CIMultiDictProxy(CIMultiDict({"content-type": "image/png"})), code(self.scanned(link))
         self._settle(link)
         return 200, CIMultiDictProxy(CIMultiDict({"content-type": "text/html"})), self.page(link).encode()
+
+    def _told(self, token: str, body: Mapping[str, Any]) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Answer who names a transaction as a link's payment."""
+        if self.door is None:
+            return self._answer(404, {"error": "not_found", "message": "No such address."})
+        link, seen = self.links[token], self.transfers[int(str(body["tx_id"])[2:]) - 1]
+        if not self.door(link, seen):
+            return self._answer(409, {"error": "not_paid", "message": "Something else was paid."})
+        link.state = "paid"
+        return self._answer(200, {"status": "paid"})
 
     @staticmethod
     def _answer(status: int, document: Any) -> tuple[int, CIMultiDictProxy[str], bytes]:

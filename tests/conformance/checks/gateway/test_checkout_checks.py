@@ -192,6 +192,24 @@ async def test_flawed_rule_is_caught(flaw: str) -> None:
     assert breached(await judged(name, Checkout(rule=rule))) == rows
 
 
+DOORS = ["memo ignored", "memo cut", "any link's memo", "failed counts", "any asset"]
+
+
+@pytest.mark.parametrize("flaw", DOORS)
+async def test_flawed_rule_of_the_door_alone_is_caught(flaw: str) -> None:
+    """What watches the chain keeps the rules, and whoever names a wrong payment gets his link paid: that is told."""
+    name, rule, rows = RULES[flaw]
+    assert breached(await judged(name, Checkout(door=rule))) == rows
+
+
+@pytest.mark.parametrize("name", [one for one in ALL if one.startswith(("payment_", "failed_"))])
+async def test_a_door_that_keeps_the_rules_passes(name: str) -> None:
+    """A wrong payment that is named and refused breaks nothing."""
+    verdicts = await judged(name, Checkout(door=honest))
+    verdicts.pop("WH-DELIV-03", None)
+    assert set(verdicts.values()) == {Verdict.PASS}, verdicts
+
+
 @pytest.mark.parametrize("flaw", ["memo inside", "memo in any case", "two memos of one transfer"])
 async def test_open_readings_of_a_memo_are_not_judged(flaw: str) -> None:
     """Where nobody binds how a memo is carried, one with more around it, or in another case, may be the memo."""
