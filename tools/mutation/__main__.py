@@ -1,10 +1,11 @@
 """`weldproof selftest --generated`: mutants made by rule, and whether the suite catches them.
 
 As a program: `python -m tools.mutation`. Which rows are run for a mutant is decided by what was recorded with
-`--record`; what came of each is kept in a folder, a line of JSON each, and is not tried again.
+`--record`; what came of each is kept in a folder, a line of JSON each, and is not tried again. A survivor that was
+looked at stands in `tools/mutation/judged.toml` with what it is.
 
-Exit codes: 0 every mutant that was tried is caught, 1 one is not, 2 usage, 3 a stack did not come up or the reference
-itself does not pass.
+Exit codes: 0 every mutant that was tried is caught, or judged as no fault that could be seen, 1 one is not, 2 usage,
+3 a stack did not come up or the reference itself does not pass.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ import orjson
 
 from conformance.interrupt import interruptible
 from localnet.processes import ChildFault
-from tools.mutation import reach
+from tools.mutation import judged, reach
 from tools.mutation.places import Mutant, mutants
 from tools.mutation.recording import recorded
 from tools.mutation.stand import NoStart
@@ -126,13 +127,22 @@ async def _try(found: Sequence[Mutant], stack: str, seed: int, folder: Path, *, 
         click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
     else:
         _conclude(told)
-    return 0 if all(one["outcome"] in _CAUGHT for one in told) else EXIT_UNCAUGHT
+    known = judged.load()
+    return EXIT_UNCAUGHT if any(_is_open(one, known) for one in told) else 0
+
+
+def _is_open(one: dict[str, Any], known: Mapping[str, judged.Judgement]) -> bool:
+    """Return whether something should have caught a mutant and did not, as far as anybody knows."""
+    return one["outcome"] not in _CAUGHT and (one["id"] not in known or known[one["id"]].verdict == "hole")
 
 
 def _conclude(told: Sequence[dict[str, Any]]) -> None:
+    known = judged.load()
     for one in told:
         if one["outcome"] in {"survived", "warned", "unsettled"}:
-            click.echo(f"{one['outcome']}: {one['id']}  {one['place']}\n    {one['change']}")
+            judgement = known.get(one["id"])
+            why = f"\n    {judgement.verdict}: {judgement.reason}" if judgement is not None else ""
+            click.echo(f"{one['outcome']}: {one['id']}  {one['place']}\n    {one['change']}{why}")
     counts = Counter(one["outcome"] for one in told)
     cost = sum(one["seconds"] for one in told)
     words = ", ".join(f"{count} {word}" for word, count in counts.most_common())

@@ -14,6 +14,7 @@ import pytest
 
 from conformance.cli.generated import against_generated
 from conformance.cli.usage import UsageFault
+from tools.mutation import judged
 from tools.mutation.places import Mutant, mutants
 
 ROOT = Path(__file__).parents[3]
@@ -88,6 +89,20 @@ def test_every_id_of_the_reference_is_its_own() -> None:
     assert len({one.id for one in found}) == len(found) > 10_000
 
 
+def test_each_judged_survivor_is_a_mutant_of_today() -> None:
+    """A judgement of a rule that has changed since is taken out; each verdict is a known one with its reason."""
+    assert {*judged.load()} <= {one.id for one in mutants()}
+
+
+@pytest.mark.parametrize("text", ['[maybe]\n"a" = "b"', '[hole]\n"a" = " "', '[hole]\n"a" = "b"\n[test]\n"a" = "b"'])
+def test_a_judgement_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
+    """An unknown verdict, a missing reason, and a second judgement of one mutant."""
+    path = tmp_path / "judged.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ValueError, match="judgement"):
+        judged.load(path)
+
+
 def test_the_listing_names_ids_and_places() -> None:
     """`weldproof selftest --generated --list --only …` prints the ids that match, and tries nothing."""
     words = [sys.executable, "-m", "conformance", "selftest", "--generated", "--list"]
@@ -107,7 +122,7 @@ def test_a_run_tells_what_is_killed_what_survives_and_what_nothing_reaches(tmp_p
     words = [word for one in chosen for word in ("--only", one)]
     run = [sys.executable, "-m", "tools.mutation", *words, "--folder", str(tmp_path), "--json"]
     done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
+    assert done.returncode == 0, done.stderr
     found = {one["id"]: one for one in orjson.loads(done.stdout)}
     assert {name: one["outcome"] for one in found.values() for name in chosen if fnmatchcase(one["id"], name)} == chosen
     killed, survived = (
