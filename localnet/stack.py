@@ -20,8 +20,7 @@ from localnet.plan import COMPANIONS, PORTS, Plan
 from localnet.prepared.service import Prepared, prepared
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
 from localnet.profile import StackFacts
-from localnet.surfaces import Surfaces, payees
-from localnet.surfaces import TITLES
+from localnet.surfaces import TITLES, Surfaces, payees
 
 _NAMES = {"algorand": ("algod", "indexer"), "base": ("base", "base_sepolia"), "solana": ("solana", "solana_ws")}
 _CHAIN_PORTS = tuple(name for names in _NAMES.values() for name in names)

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import click
-import tomlkit
 
 from conformance.cli.asking_nodes import with_networks
 from conformance.cli.connection import connected
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
-from conformance.discovery.rail import INDEX, Operation, discover
 from conformance.discovery.recognising import described
-from conformance.http.client import Answer, Client, Counter, JsonFault, Names, Throttled, Unreachable
+from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.log.events import EventLog
@@ -29,77 +27,23 @@ from conformance.surfaces.control_plane.probing import TOKEN_VARIABLE as HUB_TOK
 from conformance.surfaces.control_plane.probing import HubFound, probe_hub
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY
 from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway
-from conformance.surfaces.gateway.profile_draft import (
-    bindable,
-    checkout_nodes_help,
-    gateway_help,
-    gateway_tables,
-    lanes_of,
-    networks_of,
-    writable,
-)
 from conformance.surfaces.measuring import measure
-from conformance.surfaces.rail.purchase import lane_of
+from conformance.surfaces.profile_draft import claimed_lanes, offered_by, render
+from conformance.surfaces.rail.probing import probe_rail
 from conformance.target import (
-    LANES,
-    AgentBindings,
-    Claims,
-    Hub,
     Pace,
     Profile,
     ProfileError,
-    RailBindings,
     Secret,
     Surface,
-    Target,
-    Tls,
     parse,
 )
 from conformance.target.chains import ATOMIC_UNITS
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.claims import RECEIPTS_ONLY
-from conformance.vocabulary.networks import network_named
 
-_HEAD = """\
-# Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:
-# what is claimed here is tested, what is not claimed is reported as not applicable.
-"""
-_CHAIN_HELP: Mapping[str, str] = {
-    "algorand": """\
-# [chains.algorand]
-# network = "algorand_mainnet"
-# algod = "http://127.0.0.1:4001"
-# indexer = "http://127.0.0.1:8980"
-# token = { env = "ALGOD_TOKEN" }
-# control = "http://127.0.0.1:4001/control"     # simulated chains only: funds the payer by itself
-# funder = { env = "PAYER_MNEMONIC" }           # elsewhere: an account that holds Algos and USDC
-# spending_limit = "5000000"                    # with a funder: atomic units of USDC a whole run may take, on all lanes
-""",
-    "base": """\
-# [chains.base]
-# network = "base_mainnet"
-# rpc = "http://127.0.0.1:8545"
-# control = "http://127.0.0.1:8545/control"     # simulated chains only
-# funder = { env = "BASE_PAYER_KEY" }           # elsewhere: hex key of an account that holds ETH and USDC
-# spending_limit = "5000000"                    # with a funder
-""",
-    "solana": """\
-# [chains.solana]
-# network = "solana_mainnet"
-# rpc = "http://127.0.0.1:8899"
-# ws = "ws://127.0.0.1:8900"
-# control = "http://127.0.0.1:8899/control"     # simulated chains only
-# funder = { file = "payer.json" }              # elsewhere: key pair of an account that holds SOL and USDC
-# spending_limit = "5000000"                    # with a funder
-""",
-}
 _MODEST_PACE = 20
 _TENANT_NAMES = ("first", "second")
-_RECEIPT_KIND = re.compile(r"([a-z][a-z0-9]{1,31})/payable-svc-receipt/1")
-_CHAIN_HEAD = """
-# How the suite reaches the chain nodes that the target uses, and who pays. Secrets by environment variable or file,
-# never by value. Without its table everything that needs a payment on a lane is inconclusive.
-"""
 # Options of the command for each lane: (member of its table, option).
 _CHAIN_OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "algorand": (("algod", "algod"), ("indexer", "indexer"), ("control", "control")),
@@ -140,7 +84,7 @@ def initialise(
     if not found:
         click.echo("weldproof init: no known surface answered; nothing written", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    tables, notes = with_networks(_chains(chain), _offered(found))
+    tables, notes = with_networks(_chains(chain), offered_by(found))
     for line in notes:
         click.echo(f"  {one_line(line, 600)}", err=True)
     budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
@@ -214,7 +158,7 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
         click.echo(f"Wrote {output}: a control plane at {hub.url}.")
         if "token" not in hub.bindings:
             click.echo(f"  no admin token yet: set {HUB_TOKEN_VARIABLE} and give [hub] token, or most rows stay open")
-    lanes = _lanes(found)
+    lanes = claimed_lanes(found)
     click.echo(f"  lanes claimed: {', '.join(lanes) or 'none'}")
     for lane in lanes:
         if lane not in _chains(chain):
@@ -270,153 +214,6 @@ def _limited(gateway: GatewayFound | None, agent: AgentFound | None) -> Iterator
         yield RECEIPT_VERIFY, {gateway.bindings.get("receipt_member", "jws"): "e30.e30.AA"}
     if agent is not None:
         yield VERIFY, {}
-
-
-async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
-    """Ask a server whether it is a rail; what it sells and offers then, None when it is none.
-
-    Raises:
-        Unreachable: It gave no answer.
-    """
-    profile = Profile(target=Target(), surfaces={"rail": Surface(url=url)}, claims=Claims(surfaces=("rail",)))
-    operations = await discover(client, profile)
-    if not operations:
-        return None
-    answers = {one.path: await client.call("POST", one.url, json_body=one.body) for one in operations}
-    entries = [entry for answer in answers.values() for entry in _entries(answer)]
-    lanes = [lane for lane in ("algorand", "base", "solana") if any(lane_of(entry) == lane for entry in entries)]
-    card = await client.call("GET", url + "/.well-known/agent-card.json")
-    index = (await client.call("GET", url + INDEX)).object()
-    return {
-        "url": url,
-        "operations": operations,
-        "lanes": lanes,
-        "networks": _network_keys(entries),
-        "scheme": next((entry.get("scheme") for entry in entries if isinstance(entry.get("scheme"), str)), None),
-        "ttl": _ttl(entries),
-        "prices": {path: _price(answer) for path, answer in answers.items()},
-        "card": card.status == 200,
-        "word": service_word(index),
-    }
-
-
-def _network_keys(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the network key of each lane, by the first entry that names one that is known."""
-    found: dict[str, str] = {}
-    for entry in entries:
-        lane, known = lane_of(entry), network_named(entry.get("network"))
-        if lane is not None and known is not None:
-            found.setdefault(lane, known.key)
-    return found
-
-
-def service_word(index: Mapping[str, Any]) -> str | None:
-    """Return the service word of a rail by the receipt kind in its index, `<word>/payable-svc-receipt/1`.
-
-    The provider's name gives the spelling where it is the same word.
-    """
-    receipts = index.get("receipts")
-    kind = receipts.get("payable_receipt") if isinstance(receipts, dict) else None
-    found = _RECEIPT_KIND.fullmatch(kind) if isinstance(kind, str) else None
-    if found is None:
-        return None
-    provider = index.get("provider")
-    return provider if isinstance(provider, str) and provider.lower() == found[1] else found[1]
-
-
-def _entries(answer: Answer) -> list[Mapping[str, Any]]:
-    accepts = answer.object().get("accepts")
-    return [entry for entry in accepts if isinstance(entry, dict)] if isinstance(accepts, list) else []
-
-
-def _ttl(entries: Sequence[Mapping[str, Any]]) -> int | None:
-    only = _only(entries, "maxTimeoutSeconds")
-    return only if isinstance(only, int) and not isinstance(only, bool) else None
-
-
-def _price(answer: Answer) -> str | None:
-    only = _only(_entries(answer), "maxAmountRequired")
-    return only if isinstance(only, str) else None
-
-
-def _only(entries: Sequence[Mapping[str, Any]], name: str) -> Any:
-    """Return what every entry has as a member of this name, None where they differ or there is none."""
-    values = [entry.get(name) for entry in entries]
-    return values[0] if values and all(value == values[0] for value in values) else None
-
-
-def _lanes(found: Mapping[str, Any]) -> list[str]:
-    offered = set(found["rail"]["lanes"]) if "rail" in found else set()
-    offered |= set(lanes_of(found["gateway"])) if "gateway" in found else set()
-    return [lane for lane in LANES if lane in offered]
-
-
-def _offered(found: Mapping[str, Any]) -> dict[str, str]:
-    """Return the key of the network that the target offers on each lane, the rail's where it has one."""
-    offered = dict(networks_of(found["gateway"])) if "gateway" in found else {}
-    return {**offered, **(found["rail"]["networks"] if "rail" in found else {})}
-
-
-def render(
-    found: Mapping[str, Any],
-    tenants: Mapping[str, tuple[str, str]],
-    tables: Mapping[str, Mapping[str, Any]],
-    pace: Pace,
-    budgets: Mapping[str, float],
-    tls: Tls | None = None,
-) -> str:
-    """Return the text of a profile that describes what was found, with the chain tables that are known."""
-    rail, gateway, agent = found.get("rail"), found.get("gateway"), found.get("agent")
-    urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in found.items()}
-    word = {"service_word": rail["word"]} if rail is not None and rail["word"] is not None else {}
-    document = tomlkit.document()
-    document["version"] = 1
-    document["target"] = {"name": " and ".join(one["url"] for one in urls.values()), "defaults": "none", **word}
-    document["surfaces"] = urls
-    options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
-    options += [RECEIPTS_ONLY] if gateway is not None and gateway.receipts_only else []
-    document["claims"] = {"surfaces": list(urls), "lanes": _lanes(found), "options": options}
-    if rail is not None:
-        document["rail"] = _bindings(rail)
-    for name, table in (gateway_tables(gateway, tenants) if gateway is not None else {}).items():
-        document[name] = table
-    if agent is not None and agent.bindings:
-        document["agent"] = bindable(AgentBindings, agent.bindings)
-    hub = found.get("control_plane")
-    if hub is not None and hub.bindings:
-        document["hub"] = bindable(Hub, hub.bindings)
-    if tables:
-        document["chains"] = tables
-    document["pace"] = {"requests_per_second": pace.requests_per_second, "workers": pace.workers}
-    if pace.limits:
-        document["pace"]["limits"] = {name: int(limit) for name, limit in pace.limits.items()}
-    if budgets:
-        document["budgets"] = dict(budgets)
-    if tls is not None and tls.cacert is not None:
-        document["tls"] = {"cacert": str(tls.cacert.resolve())}
-    if tls is not None and tls.insecure:
-        document["tls"] = {"insecure": True}
-    offered = _offered(found)
-    missing = [
-        _CHAIN_HELP[lane].replace(f"{lane}_mainnet", offered.get(lane, f"{lane}_mainnet"))
-        for lane in _lanes(found)
-        if lane not in tables
-    ]
-    text = _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
-    text += "" if gateway is None else checkout_nodes_help(gateway, tables)
-    return text + (gateway_help(gateway, tenants) if gateway is not None else "")
-
-
-def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
-    operations: Sequence[Operation] = rail["operations"]
-    known = [one for one in operations if one.role is not None and writable(one.path)]
-    bindings: dict[str, Any] = {
-        "services": {one.role: one.path for one in known},
-        "bodies": {one.role: one.body for one in known if one.body and one.sure and writable(one.body)},
-    }
-    price = next((rail["prices"][one.path] for one in known if one.role == "receipt-verify"), None)
-    named = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}
-    return bindable(RailBindings, bindings | {name: value for name, value in named.items() if value is not None})
 
 
 def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -12,23 +12,19 @@ import orjson
 
 from conformance.cli.usage import UsageFault
 from conformance.http.recorded import templates
-from conformance.ledger import Requirement
 from conformance.log import events
-from conformance.outcome import Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report import matrix as matrix_report
 from conformance.report.comparing import Change, compare, judged_by_both, judged_only
 from conformance.report.conclusion import WORDS, headline
-from conformance.report.row_result import RowResult
-from conformance.report.summary import LogFault, Summary, summarise
-from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import one_line
 from conformance.report.har import archive
 from conformance.report.matrix import BY
 from conformance.report.matrix import matrix as side_by_side
-from conformance.report.merging import MergeFault
-from conformance.report.merging import merged
+from conformance.report.merging import MergeFault, merged
+from conformance.report.summary import LogFault, Summary, summarise
+from conformance.text.json_safe import json_safe
+from conformance.text.untrusted import one_line
 
 # Letters of a template that are shown.
 _SHOWN: Final = 300

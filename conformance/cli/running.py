@@ -30,15 +30,13 @@ from conformance.cli.targets import (
 from conformance.cli.unread import unread
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
+from conformance.engine.expected_failures import FILE, contradictory, faults, proposed
 from conformance.engine.quick import FUZZ_SECONDS
 from conformance.engine.quick_look import quick_look
 from conformance.engine.runner import Afterwards, Plan, Run, absent, brought_in, select_checks
+from conformance.engine.sharding import part
 from conformance.http.client import Names
 from conformance.lanes.spending import Wallet
-from conformance.expected_failures import FILE
-from conformance.expected_failures import contradictory
-from conformance.expected_failures import faults
-from conformance.expected_failures import proposed
 from conformance.ledger import Requirement, load
 from conformance.log.events import LOG, EventLog
 from conformance.outcome import OUR_LISTENER, Exit
@@ -47,7 +45,6 @@ from conformance.processes.own_stack import StackFault, surface_options
 from conformance.report import console, fault, formats
 from conformance.report.progress import Progress
 from conformance.report.summary import summarise
-from conformance.sharding import part
 from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
 
 # Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.

@@ -11,8 +11,8 @@ import click
 import orjson
 
 from conformance.cli.chameleon import against_chameleon
-from conformance.cli.shards import part_of
 from conformance.cli.generated import against_generated
+from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from typing import Any, Protocol
 
 from conformance.engine.check import REGISTRY, Case, Check, shortened
+from conformance.engine.expected_failures import FAULTS, expectation
 from conformance.engine.quick_look import QuickLook
 from conformance.engine.schedule import Schedule, company
 from conformance.engine.session import Session
@@ -25,8 +26,6 @@ from conformance.http.client import Client, Counter, JsonFault, Names, Permit, U
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.lanes.spending import Wallet
-from conformance.expected_failures import FAULTS
-from conformance.expected_failures import expectation
 from conformance.ledger import Requirement
 from conformance.log.events import RUN, Event, EventLog
 from conformance.log.owner import OwnRandom

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from conformance.cli.initialising import render
 from conformance.engine.quick_look import quick_look
 from conformance.first_look.permit import OnlyReading, is_tried
 from conformance.first_look.recognised import Recognised, bases, recognise
@@ -23,6 +22,7 @@ from conformance.log.events import EventLog
 from conformance.outcome import Exit, Verdict
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
+from conformance.surfaces.profile_draft import render
 from conformance.target import Budgets, Pace, Profile, Tls, parse
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from conformance.cli.initialising import probe_rail
 from conformance.discovery.openapi_paths import at_their_paths
 from conformance.discovery.rail import Operation, catalog_urls, listing_urls, paid_operations
 from conformance.discovery.recognising import described
@@ -21,6 +20,7 @@ from conformance.surfaces.control_plane.access import PKS
 from conformance.surfaces.control_plane.probing import probe_hub
 from conformance.surfaces.gateway.calls import LINKS, RECEIPT_VERIFY
 from conformance.surfaces.gateway.probing import probe_gateway
+from conformance.surfaces.rail.probing import probe_rail
 
 T = TypeVar("T")
 _PAYMENT_REQUIRED: Final = 402

@@ -12,12 +12,12 @@ from typing import Final
 
 from markupsafe import escape
 
+from conformance.ledger import load
 from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
-from conformance.ledger import load
 from conformance.report.conclusion import QUICK_LOOK, headline
 from conformance.report.summary import Summary, summarise
-from conformance.report.text import one_line
+from conformance.text.untrusted import one_line
 
 _COLOURS: Final[Mapping[int | None, str]] = {
     Exit.FAILED: "#b42318",

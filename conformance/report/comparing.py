@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from conformance.outcome import Verdict
 from conformance.report.summary import Summary
-from conformance.verdict import Verdict
 
 JUDGED: Final = frozenset({Verdict.PASS, Verdict.FAIL, Verdict.WARN})
 _WORST_FIRST: Final = (

@@ -9,10 +9,9 @@ from typing import Final
 
 from conformance.ledger.specification import rests_on as clauses_of
 from conformance.outcome import STAND_IN, Exit, Verdict
-from conformance.report.row_result import RowResult
+from conformance.report.row_result import UNEXPECTED, RowResult
 from conformance.report.summary import Summary
 from conformance.text.untrusted import one_line
-from conformance.report.summary import UNEXPECTED
 
 WORDS: Final[Mapping[Verdict, str]] = {
     Verdict.PASS: "pass",

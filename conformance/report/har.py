@@ -14,9 +14,9 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, quote, urlsplit
 
-from conformance.encodable import encodable
-from conformance.events import Event
+from conformance.log.events import Event
 from conformance.report.summary import LogFault
+from conformance.text.json_safe import json_safe
 
 _VERSION: Final = "HTTP/1.1"
 _UNKNOWN: Final = -1
@@ -52,7 +52,7 @@ def archive(events: Iterable[Event], check: str | None = None) -> dict[str, Any]
         "entries": [_entry(event, started) for event in shown],
         "comment": f"run {begin['run_id']}, seed {begin['seed']}; $NAMES stand for secrets and live values",
     }
-    value: dict[str, Any] = encodable({"log": log})
+    value: dict[str, Any] = json_safe({"log": log})
     return value
 
 

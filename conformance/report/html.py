@@ -19,7 +19,6 @@ from markupsafe import Markup, escape
 
 from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
-from conformance.claimable import LANES
 from conformance.report.conclusion import (
     SURFACES,
     WORDS,
@@ -38,6 +37,7 @@ from conformance.report.row_result import Finding, RowResult
 from conformance.report.side_by_side import GRADES
 from conformance.report.summary import Summary, summarise
 from conformance.text.untrusted import one_line, shown
+from conformance.vocabulary.claims import LANES
 
 BODY_LIMIT: Final = 16_000
 TEXT_LIMIT: Final = 4_000

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from conformance.outcome import Verdict
 from conformance.report.comparing import JUDGED
 from conformance.report.conclusion import SURFACES, headline, started, words
 from conformance.report.markdown import inline
-from conformance.report.summary import RowResult, Summary
-from conformance.report.text import one_line
-from conformance.verdict import Verdict
+from conformance.report.row_result import RowResult
+from conformance.report.summary import Summary
+from conformance.text.untrusted import one_line
 
 # What the lines of the table are.
 BY: Final[Mapping[str, Callable[[RowResult], str]]] = {

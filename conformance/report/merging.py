@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from conformance.events import Event
 from conformance.ledger import load
-from conformance.report.summary import UNEXPECTED
-from conformance.verdict import Verdict, exit_code
+from conformance.log.events import Event
+from conformance.outcome import Verdict, exit_code
+from conformance.report.row_result import UNEXPECTED
 
 # What all parts of one run have alike: of `run.started`, and of its options.
 _ALIKE: Final = ("suite_version", "seed", "claims", "quick")

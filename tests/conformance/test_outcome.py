@@ -7,8 +7,7 @@ import datetime as dt
 import pytest
 
 from conformance.engine.check import breach
-from conformance.engine.runner import expectation
-from conformance.expected_failures import expectation
+from conformance.engine.expected_failures import expectation
 from conformance.ledger import load
 from conformance.outcome import Exit, Verdict, exit_code, worst
 from conformance.target import ExpectedFailure

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.cli.report import command
-from conformance.client import Client, Counter, Names
-from conformance.events import LOG, EventLog
+from conformance.http.client import Client, Counter, Names
+from conformance.log.events import LOG, EventLog
+from conformance.outcome import Verdict
 from conformance.report.har import archive
-from conformance.verdict import Verdict
 from localnet.npm import node_modules
 from programs.node import node
 from tests.conformance.report.run_builder import RunBuilder

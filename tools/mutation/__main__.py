@@ -23,7 +23,7 @@ from typing import Any
 import click
 import orjson
 
-from conformance.interrupt import interruptible
+from conformance.processes.interrupt import interruptible
 from localnet.processes import ChildFault
 from tools.mutation import judged, reach
 from tools.mutation.places import Mutant, mutants

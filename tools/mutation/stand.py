@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance import target
-from conformance.check import Check
-from conformance.events import EventLog
+from conformance.engine.check import Check
+from conformance.engine.runner import Plan as RunPlan
+from conformance.engine.runner import Run, select_checks
 from conformance.ledger import Requirement, load
-from conformance.runner import Plan as RunPlan
-from conformance.runner import Run, select_checks
+from conformance.log.events import EventLog
+from conformance.outcome import Verdict, worst
+from conformance.processes.watch import temporary_folder
 from conformance.target import Profile
-from conformance.verdict import Verdict, worst
-from conformance.watch import temporary_folder
+from localnet.plan import Plan
 from localnet.processes import ChildFault
 from localnet.profile import profile_text
-from localnet.stack import Plan, Stack, running
+from localnet.stack import Stack, running
 from localnet.surfaces import TITLES
 from tools.mutation.service.tracing import ASKING
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from conformance.check import Check
-from conformance.verdict import Verdict
+from conformance.engine.check import Check
+from conformance.outcome import Verdict
 from tools.mutation.places import Mutant
 from tools.mutation.reach import STARTING, Reach
 from tools.mutation.stand import RUNNER, Judged, NoStart, Stand, standing, written

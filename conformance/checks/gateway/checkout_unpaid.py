@@ -56,7 +56,9 @@ async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]
         raise Inconclusive("none of the wrong payments could be made; the notes say why")
     done = await paid_rightly(case, who, control)
     await settle_down(done)
-    await together(_named(case, link, tx_id) for link, tx_id in zip(links, sent, strict=True) if tx_id is not None)
+    await run_concurrently(
+        _named(case, link, tx_id) for link, tx_id in zip(links, sent, strict=True) if tx_id is not None
+    )
     for one, link, tx_id in zip(wanted, links, sent, strict=True):
         if tx_id is not None:
             await judge(case, row, link, done, one.what)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from conformance.verdict import Verdict
+from conformance.outcome import Verdict
 from tests.conformance.cli.test_report_command import ROWS, run, saved
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from conformance.cli.report import command as report
 from conformance.cli.run import command
-from conformance.events import LOG, Event, read
-from conformance.recorded import templates
+from conformance.http.recorded import templates
+from conformance.log.events import LOG, Event, read
 from tests.conformance.cli.test_exit_codes import run
 from tests.stack import running_stack
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from conformance.events import Event
 from conformance.ledger import load
+from conformance.log.events import Event
+from conformance.outcome import Verdict
 from conformance.report import formats
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 GREEN = "#1a7f4b"

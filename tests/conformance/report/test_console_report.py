@@ -7,9 +7,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from conformance.outcome import Verdict
 from conformance.report.console import show
 from conformance.report.summary import summarise
-from conformance.verdict import Verdict
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
 
 

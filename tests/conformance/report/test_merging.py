@@ -10,10 +10,10 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.report import command
-from conformance.events import LOG, Event, EventLog, read
+from conformance.log.events import LOG, Event, EventLog, read
+from conformance.outcome import Exit, Verdict
 from conformance.report.merging import MergeFault, merged
 from conformance.report.summary import summarise
-from conformance.verdict import Exit, Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 ROWS = ("RAIL-402-01", "RAIL-402-02", "RAIL-402-03", "RAIL-402-07")

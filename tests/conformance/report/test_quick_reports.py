@@ -11,9 +11,9 @@ import pytest
 from junitparser import JUnitXml, Skipped
 from rich.console import Console
 
+from conformance.ledger import load
 from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
-from conformance.ledger import load
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.conclusion import headline, sentence

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.cli.initialising import render
 from conformance.discovery.openapi_bodies import bodies, properties
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
 from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway, selectors
+from conformance.surfaces.profile_draft import render
 from conformance.target import Pace, parse
 from tests.conformance.checks.gateway.scripted_gateway import BASE, KEYS, Gateway
 

@@ -12,16 +12,16 @@ import pytest
 from click.testing import CliRunner
 from junitparser import Failure, JUnitXml
 
-from conformance.check import Check
 from conformance.cli.run import command
-from conformance.events import Event, EventLog
-from conformance.expected_failures import contradictory, faults, proposed
+from conformance.engine.check import Check
+from conformance.engine.expected_failures import contradictory, faults, proposed
+from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
+from conformance.log.events import Event, EventLog
+from conformance.outcome import Exit, Verdict
 from conformance.report import formats
 from conformance.report import json as json_report
-from conformance.runner import Plan, Run
 from conformance.target import ExpectedFailure, parse
-from conformance.verdict import Exit, Verdict
 from tests.conformance.report.run_builder import RunBuilder
 
 ROWS = ("RAIL-402-01", "RAIL-402-02", "RAIL-402-03", "RAIL-402-07")

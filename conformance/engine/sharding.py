@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from conformance.catalogue import catalogue
+from conformance.engine.catalogue import catalogue
 from conformance.ledger import Requirement
-from conformance.typical import typical_seconds
+from conformance.ledger.typical import typical_seconds
 
 # What a check takes at least: those without a figure count, too.
 _LEAST_SECONDS = 0.1

@@ -9,9 +9,9 @@ from typing import Final
 
 import tomlkit
 
-from conformance.events import Event
+from conformance.log.events import Event
+from conformance.outcome import Verdict
 from conformance.target import ExpectedFailure
-from conformance.verdict import Verdict
 
 # Name of the proposed list in a report folder.
 FILE: Final = "xfail.toml"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.catalogue import catalogue
+from conformance.engine.catalogue import catalogue
+from conformance.engine.sharding import part
 from conformance.ledger import Requirement, load
-from conformance.sharding import part
-from conformance.typical import typical_seconds
+from conformance.ledger.typical import typical_seconds
 
 ROWS = tuple(load())
 

@@ -1,0 +1,138 @@
+"""A first profile as TOML: what was found out, and what is left to fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tomlkit
+
+from conformance.discovery.rail import Operation
+from conformance.surfaces.gateway.profile_draft import (
+    bindable,
+    checkout_nodes_help,
+    gateway_help,
+    gateway_tables,
+    lanes_of,
+    networks_of,
+    writable,
+)
+from conformance.target import LANES, AgentBindings, Hub, Pace, RailBindings, Tls
+from conformance.vocabulary.claims import RECEIPTS_ONLY
+
+_HEAD = """\
+# Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:
+# what is claimed here is tested, what is not claimed is reported as not applicable.
+"""
+
+
+_CHAIN_HELP: Mapping[str, str] = {
+    "algorand": """\
+# [chains.algorand]
+# network = "algorand_mainnet"
+# algod = "http://127.0.0.1:4001"
+# indexer = "http://127.0.0.1:8980"
+# token = { env = "ALGOD_TOKEN" }
+# control = "http://127.0.0.1:4001/control"     # simulated chains only: funds the payer by itself
+# funder = { env = "PAYER_MNEMONIC" }           # elsewhere: an account that holds Algos and USDC
+# spending_limit = "5000000"                    # with a funder: atomic units of USDC a whole run may take, on all lanes
+""",
+    "base": """\
+# [chains.base]
+# network = "base_mainnet"
+# rpc = "http://127.0.0.1:8545"
+# control = "http://127.0.0.1:8545/control"     # simulated chains only
+# funder = { env = "BASE_PAYER_KEY" }           # elsewhere: hex key of an account that holds ETH and USDC
+# spending_limit = "5000000"                    # with a funder
+""",
+    "solana": """\
+# [chains.solana]
+# network = "solana_mainnet"
+# rpc = "http://127.0.0.1:8899"
+# ws = "ws://127.0.0.1:8900"
+# control = "http://127.0.0.1:8899/control"     # simulated chains only
+# funder = { file = "payer.json" }              # elsewhere: key pair of an account that holds SOL and USDC
+# spending_limit = "5000000"                    # with a funder
+""",
+}
+
+
+_CHAIN_HEAD = """
+# How the suite reaches the chain nodes that the target uses, and who pays. Secrets by environment variable or file,
+# never by value. Without its table everything that needs a payment on a lane is inconclusive.
+"""
+
+
+def claimed_lanes(found: Mapping[str, Any]) -> list[str]:
+    """Return the lanes that a drafted profile claims."""
+    offered = set(found["rail"]["lanes"]) if "rail" in found else set()
+    offered |= set(lanes_of(found["gateway"])) if "gateway" in found else set()
+    return [lane for lane in LANES if lane in offered]
+
+
+def offered_by(found: Mapping[str, Any]) -> dict[str, str]:
+    """Return the key of the network that the target offers on each lane, the rail's where it has one."""
+    offered = dict(networks_of(found["gateway"])) if "gateway" in found else {}
+    return {**offered, **(found["rail"]["networks"] if "rail" in found else {})}
+
+
+def render(
+    found: Mapping[str, Any],
+    tenants: Mapping[str, tuple[str, str]],
+    tables: Mapping[str, Mapping[str, Any]],
+    pace: Pace,
+    budgets: Mapping[str, float],
+    tls: Tls | None = None,
+) -> str:
+    """Return the text of a profile that describes what was found, with the chain tables that are known."""
+    rail, gateway, agent = found.get("rail"), found.get("gateway"), found.get("agent")
+    urls = {name: {"url": one["url"] if name == "rail" else one.url} for name, one in found.items()}
+    word = {"service_word": rail["word"]} if rail is not None and rail["word"] is not None else {}
+    document = tomlkit.document()
+    document["version"] = 1
+    document["target"] = {"name": " and ".join(one["url"] for one in urls.values()), "defaults": "none", **word}
+    document["surfaces"] = urls
+    options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
+    options += [RECEIPTS_ONLY] if gateway is not None and gateway.receipts_only else []
+    document["claims"] = {"surfaces": list(urls), "lanes": claimed_lanes(found), "options": options}
+    if rail is not None:
+        document["rail"] = _bindings(rail)
+    for name, table in (gateway_tables(gateway, tenants) if gateway is not None else {}).items():
+        document[name] = table
+    if agent is not None and agent.bindings:
+        document["agent"] = bindable(AgentBindings, agent.bindings)
+    hub = found.get("control_plane")
+    if hub is not None and hub.bindings:
+        document["hub"] = bindable(Hub, hub.bindings)
+    if tables:
+        document["chains"] = tables
+    document["pace"] = {"requests_per_second": pace.requests_per_second, "workers": pace.workers}
+    if pace.limits:
+        document["pace"]["limits"] = {name: int(limit) for name, limit in pace.limits.items()}
+    if budgets:
+        document["budgets"] = dict(budgets)
+    if tls is not None and tls.cacert is not None:
+        document["tls"] = {"cacert": str(tls.cacert.resolve())}
+    if tls is not None and tls.insecure:
+        document["tls"] = {"insecure": True}
+    offered = offered_by(found)
+    missing = [
+        _CHAIN_HELP[lane].replace(f"{lane}_mainnet", offered.get(lane, f"{lane}_mainnet"))
+        for lane in claimed_lanes(found)
+        if lane not in tables
+    ]
+    text = _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
+    text += "" if gateway is None else checkout_nodes_help(gateway, tables)
+    return text + (gateway_help(gateway, tenants) if gateway is not None else "")
+
+
+def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
+    operations: Sequence[Operation] = rail["operations"]
+    known = [one for one in operations if one.role is not None and writable(one.path)]
+    bindings: dict[str, Any] = {
+        "services": {one.role: one.path for one in known},
+        "bodies": {one.role: one.body for one in known if one.body and one.sure and writable(one.body)},
+    }
+    price = next((rail["prices"][one.path] for one in known if one.role == "receipt-verify"), None)
+    named = {"scheme": rail["scheme"], "challenge_ttl": rail["ttl"], "price_receipt_verify": price}
+    return bindable(RailBindings, bindings | {name: value for name, value in named.items() if value is not None})

@@ -1,0 +1,88 @@
+"""What can be told of a rail by asking it, for a first profile."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.discovery.rail import INDEX, discover
+from conformance.http.client import Answer, Client
+from conformance.surfaces.rail.purchase import lane_of
+from conformance.target import Claims, Profile, Surface, Target
+from conformance.vocabulary.networks import network_named
+
+_RECEIPT_KIND = re.compile(r"([a-z][a-z0-9]{1,31})/payable-svc-receipt/1")
+
+
+async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
+    """Ask a server whether it is a rail; what it sells and offers then, None when it is none.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    profile = Profile(target=Target(), surfaces={"rail": Surface(url=url)}, claims=Claims(surfaces=("rail",)))
+    operations = await discover(client, profile)
+    if not operations:
+        return None
+    answers = {one.path: await client.call("POST", one.url, json_body=one.body) for one in operations}
+    entries = [entry for answer in answers.values() for entry in _entries(answer)]
+    lanes = [lane for lane in ("algorand", "base", "solana") if any(lane_of(entry) == lane for entry in entries)]
+    card = await client.call("GET", url + "/.well-known/agent-card.json")
+    index = (await client.call("GET", url + INDEX)).object()
+    return {
+        "url": url,
+        "operations": operations,
+        "lanes": lanes,
+        "networks": _network_keys(entries),
+        "scheme": next((entry.get("scheme") for entry in entries if isinstance(entry.get("scheme"), str)), None),
+        "ttl": _ttl(entries),
+        "prices": {path: _price(answer) for path, answer in answers.items()},
+        "card": card.status == 200,
+        "word": service_word(index),
+    }
+
+
+def _network_keys(entries: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the network key of each lane, by the first entry that names one that is known."""
+    found: dict[str, str] = {}
+    for entry in entries:
+        lane, known = lane_of(entry), network_named(entry.get("network"))
+        if lane is not None and known is not None:
+            found.setdefault(lane, known.key)
+    return found
+
+
+def service_word(index: Mapping[str, Any]) -> str | None:
+    """Return the service word of a rail by the receipt kind in its index, `<word>/payable-svc-receipt/1`.
+
+    The provider's name gives the spelling where it is the same word.
+    """
+    receipts = index.get("receipts")
+    kind = receipts.get("payable_receipt") if isinstance(receipts, dict) else None
+    found = _RECEIPT_KIND.fullmatch(kind) if isinstance(kind, str) else None
+    if found is None:
+        return None
+    provider = index.get("provider")
+    return provider if isinstance(provider, str) and provider.lower() == found[1] else found[1]
+
+
+def _entries(answer: Answer) -> list[Mapping[str, Any]]:
+    accepts = answer.object().get("accepts")
+    return [entry for entry in accepts if isinstance(entry, dict)] if isinstance(accepts, list) else []
+
+
+def _ttl(entries: Sequence[Mapping[str, Any]]) -> int | None:
+    only = _only(entries, "maxTimeoutSeconds")
+    return only if isinstance(only, int) and not isinstance(only, bool) else None
+
+
+def _price(answer: Answer) -> str | None:
+    only = _only(_entries(answer), "maxAmountRequired")
+    return only if isinstance(only, str) else None
+
+
+def _only(entries: Sequence[Mapping[str, Any]], name: str) -> Any:
+    """Return what every entry has as a member of this name, None where they differ or there is none."""
+    values = [entry.get(name) for entry in entries]
+    return values[0] if values and all(value == values[0] for value in values) else None
