@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = ("CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", ".github/PULL_REQUEST_TEMPLATE.md")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
 DIFFS = re.findall(r"^### (.+?)\n.*?^```diff\n(.*?)^```", CONTRIBUTING, re.MULTILINE | re.DOTALL)
-PACKAGES = ("conformance", "localnet", "openapi", "programs", "reference", "sim", "tests")
+PACKAGES = ("conformance", "localnet", "openapi", "programs", "reference", "sim", "tests", "tools")
 
 
 def paths(text: str) -> set[str]:

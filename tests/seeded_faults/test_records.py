@@ -18,16 +18,17 @@ AREAS = (
         "conformance/oracles",
         "conformance/checks",
         "conformance/attacks",
-        "conformance/lanes/payers",
+        "conformance/lanes",
         "conformance/receipts",
     ),
     *(
         "conformance/vectors/runner",
         "conformance/vectors/judges",
-        "conformance/surfaces/webhooks",
+        "conformance/webhook_receiver",
         "conformance/surfaces/control_plane",
     ),
-    *("conformance/fuzz", "conformance/cli", "conformance/target", "conformance/selftest", "conformance/report"),
+    *("conformance/pages", "conformance/discovery", "tests/conformance/fuzz"),
+    *("conformance/cli", "conformance/target", "conformance/selftest", "conformance/report"),
 )
 
 

@@ -256,7 +256,7 @@ def test_a_success_stays_one(created: str, deleted: str) -> None:
 
 def test_the_contract_promises_what_the_look_keeps() -> None:
     """The document says nothing of request ids, of bodies that look otherwise, and of calls that are not there."""
-    path = Path(__file__).parents[3] / "openapi" / "control_plane.json"
+    path = Path(__file__).parents[4] / "openapi" / "control_plane.json"
     shape = Shape(hub_openapi_path="/docs/hub.json", hub_service_removal=False, hub_service_request="url")
     answer = answered("/docs/hub.json", json.loads(path.read_bytes()))
     edit_document(answer, shape)

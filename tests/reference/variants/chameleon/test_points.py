@@ -18,7 +18,7 @@ from reference.variants.chameleon.open_points import CONTRADICTIONS, OPEN, UNVAR
 from reference.variants.chameleon.points import Choice, Point
 from reference.variants.chameleon.shape import Shape
 
-_DOCUMENT = Path(__file__).parents[3] / "docs" / "chameleon.md"
+_DOCUMENT = Path(__file__).parents[4] / "docs" / "chameleon.md"
 _SEEDS = 64
 _IN_A_ROW = 8
 
