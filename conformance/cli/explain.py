@@ -14,6 +14,7 @@ from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import Described, catalogue
 from conformance.ledger import Requirement, load
+from conformance.ledger.rules import place, rules_of
 from conformance.ledger.specification import Clause, cited, rests_on
 
 NEEDS: Final[Mapping[str, str]] = {
@@ -63,8 +64,10 @@ def _rows(text: str) -> tuple[Requirement, ...]:
 def _as_json(row: Requirement, checks: Sequence[Described]) -> dict[str, Any]:
     needs = {code: NEEDS.get(code, code) for code in row.needs}
     found = [clause.as_json() for clause in _clauses(row, checks)]
-    described = [check.as_json() for check in checks]
-    return {**asdict(row), "decides": row.decides, "needs": needs, "clauses": found, "checks": described}
+    described = [{**check.as_json(), "place": place(check.file, check.id)} for check in checks]
+    rules = [{"rule": rule, "place": place(*rule.split(":"))} for rule in rules_of(row.id)]
+    told = {"needs": needs, "clauses": found, "rules": rules, "checks": described}
+    return {**asdict(row), "decides": row.decides, **told}
 
 
 def _clauses(row: Requirement, checks: Sequence[Described]) -> tuple[Clause, ...]:
@@ -85,6 +88,9 @@ def _lines(row: Requirement, checks: Sequence[Described]) -> Iterator[str]:
     for clause in _clauses(row, checks):
         yield f"  clause    {clause.id}, {clause.where}"
         yield _filled(clause.says, "            ")
+    for rule in rules_of(row.id):
+        file, _, name = rule.partition(":")
+        yield f"  reference {place(file, name)} {name}"
     if row.documented is not None:
         yield f"\n  Nothing on the wire shows it: {row.documented}"
     elif not checks:
@@ -111,6 +117,7 @@ _WITH: Final[Mapping[str | bool, str]] = {
 def _check(check: Described) -> Iterator[str]:
     once = " once for each claimed lane" if check.lane == "each" else f" lane {check.lane}" if check.lane else ""
     yield f"\n  check {click.style(check.id, bold=True)}{once}{_WITH[check.exclusive]}"
+    yield f"    at {place(check.file, check.id)}"
     yield "\n".join(_filled(part, "    ") for part in check.sentence.split("\n\n"))
     yield _filled(f"Fix: {check.fix}", "    ")
     yield _filled(f"With --quick: {_quickly(check)}.", "    ")

@@ -38,6 +38,7 @@ class Described:
         sentence: What it sends and expects.
         fix: What an implementer does about a breach.
         quick: What `run --quick` makes of it.
+        file: Where its function stands, from the project's folder.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Described:
     sentence: str
     fix: str
     quick: Quick
+    file: str
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
@@ -64,9 +66,13 @@ def catalogue() -> tuple[Described, ...]:
 def described(checks: Iterable[Check]) -> tuple[Described, ...]:
     """Return what checks say of themselves."""
     return tuple(
-        Described(one.id, one.rows, one.surface, one.lane, one.exclusive, one.sentence, one.fix, one.quick)
+        Described(one.id, one.rows, one.surface, one.lane, one.exclusive, one.sentence, one.fix, one.quick, _file(one))
         for one in checks
     )
+
+
+def _file(one: Check) -> str:
+    return f"{one.run.__module__.replace('.', '/')}.py"
 
 
 def encoded(entries: Iterable[Described]) -> bytes:

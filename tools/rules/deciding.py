@@ -1,7 +1,8 @@
 """The functions of the reference that decide a row: those that the row's mutants replace.
 
 A mutant drops one rule by replacing one attribute of the clean code, and its kill list names the rows that must catch
-it. So the row that catches it first leads to the rule, and the rule's function to its file and line.
+it. So a row leads to the rules of the mutants that it catches first or, where it catches none first, of those that it
+sees too; and a rule's function leads to its file and line.
 """
 
 from __future__ import annotations
@@ -22,9 +23,14 @@ from reference.variants.mutants.catalog import CATALOG
 
 def deciding() -> Mapping[str, tuple[str, ...]]:
     """Return the functions that decide each row, as `reference/rail/keys.py:Keys.find`, rows and names in order."""
-    found: dict[str, set[str]] = {}
+    first: dict[str, set[str]] = {}
+    further: dict[str, set[str]] = {}
     for kill in load_kill_lists():
-        found.setdefault(kill.caught_by, set()).update(replaced(kill.mutant))
+        names = replaced(kill.mutant)
+        first.setdefault(kill.caught_by, set()).update(names)
+        for row in kill.also:
+            further.setdefault(row, set()).update(names)
+    found = {**further, **first}
     return {row: tuple(sorted(names)) for row, names in sorted(found.items()) if names}
 
 
@@ -60,4 +66,4 @@ def _place(owner: Any, name: str) -> str:
     if not isinstance(module, str) or not isinstance(qualified, str) or not module.startswith("reference"):
         module = owner.__name__ if isinstance(owner, ModuleType) else owner.__module__
         qualified = name if isinstance(owner, ModuleType) else f"{owner.__qualname__}.{name}"
-    return f"{module.replace('.', '/')}.py:{qualified}"
+    return f"{module.replace('.', '/')}.py:{qualified.removesuffix('.__init__')}"

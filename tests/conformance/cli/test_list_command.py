@@ -30,7 +30,9 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
     """Add a check to the catalogue for the time of one test."""
     sentence = "A challenge costs something.\n\nAsks unpaid and expects an amount."
     fix = "Put an amount into each entry."
-    added = Described("sample_check_of_a_test", ("RAIL-402-09",), "rail", "each", False, sentence, fix, WHOLE)
+    added = Described(
+        "sample_check_of_a_test", ("RAIL-402-09",), "rail", "each", False, sentence, fix, WHOLE, "nowhere.py"
+    )
     for module in (list_command, explain):
         monkeypatch.setattr(module, "catalogue", lambda: (*catalogue(), added))
     return added.id

@@ -1,0 +1,67 @@
+"""Which functions of the reference decide a row: data beside the ledger, made by `python -m tools.rules`.
+
+The suite imports none of them. Where the reference is installed beside it, a name is followed to its line by reading
+its file.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import orjson
+
+import conformance
+
+FILE: Final = "ledger/rules.json"
+_TREE: Final = Path(conformance.__file__).parents[1]
+
+
+@cache
+def _rules() -> Mapping[str, tuple[str, ...]]:
+    values = orjson.loads(files("conformance").joinpath(FILE).read_bytes())
+    return MappingProxyType({one["row"]: tuple(one["rules"]) for one in values})
+
+
+def rules_of(row_id: str) -> tuple[str, ...]:
+    """Return the functions that decide a row in the reference, as `reference/rail/keys.py:Keys.find`; () if unknown."""
+    return _rules().get(row_id, ())
+
+
+def line_of(file: str, name: str) -> int | None:
+    """Return the line of a definition, None where the file is not installed or has no such name.
+
+    Args:
+        file: From the project's folder.
+        name: Of a function, a class, or a constant; dots lead into classes.
+    """
+    try:
+        body = ast.parse((_TREE / file).read_text("utf-8")).body
+    except FileNotFoundError:
+        return None
+    found: ast.stmt | None = None
+    for part in name.split("."):
+        found = next((node for node in body if part in _names(node)), None)
+        if found is None:
+            return None
+        body = found.body if isinstance(found, ast.ClassDef) else []
+    return None if found is None else found.lineno
+
+
+def _names(node: ast.stmt) -> tuple[str, ...]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return (node.name,)
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    named = [inner for target in targets for inner in ast.walk(target)]
+    return tuple(inner.id for inner in named if isinstance(inner, ast.Name))
+
+
+def place(file: str, name: str) -> str:
+    """Return where a definition stands, as `file:line`; the file alone where its line cannot be told."""
+    line = line_of(file, name)
+    return file if line is None else f"{file}:{line}"

@@ -1,0 +1,55 @@
+"""From a requirement to the line that decides it, in two steps, on both sides."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.engine.catalogue import catalogue
+from conformance.ledger import load
+from conformance.ledger.rules import line_of, rules_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_data_are_what_the_mutants_replace() -> None:
+    """Made anew they are the file's bytes; `python -m tools.rules` writes them."""
+    words = [sys.executable, "-m", "tools.rules", "--check"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_rule_leads_to_a_line_that_names_it() -> None:
+    """The file is there, and the name stands in the line."""
+    for row in load():
+        for rule in rules_of(row.id):
+            file, _, name = rule.partition(":")
+            line = line_of(file, name)
+            assert line is not None, rule
+            assert name.rpartition(".")[2] in (ROOT / file).read_text("utf-8").splitlines()[line - 1], rule
+
+
+def test_every_check_leads_to_its_function() -> None:
+    """Each row that is judged has a check, whose function stands in the file that it names."""
+    for check in catalogue():
+        line = line_of(check.file, check.id)
+        assert line is not None, check.id
+        assert f"async def {check.id}(" in (ROOT / check.file).read_text("utf-8").splitlines()[line - 1]
+
+
+def test_most_deciding_rows_have_a_rule() -> None:
+    """Those without are kept by rules that no named mutant drops."""
+    deciding = [row.id for row in load() if row.decides and row.documented is None]
+    assert sum(bool(rules_of(row)) for row in deciding) >= 232
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("conformance/gone.py", "f"), ("conformance/ledger/rules.py", "gone"), ("conformance/ledger/rules.py", "FILE.x")],
+)
+def test_what_is_not_there_has_no_line(file: str, name: str) -> None:
+    """A file that is not installed, a name that is not defined, and one below a constant."""
+    assert line_of(file, name) is None
