@@ -16,7 +16,7 @@ from reference.web.clock import WpClock
 from reference.web.detail_faults import told
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.rate import AddressLimit
-from reference.web.request_guard import Gate
+from reference.web.request_guard import RequestGuard
 
 TASK_SECONDS = 3600
 CORS = {
@@ -41,5 +41,5 @@ async def running(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
     published = documents(settings)
     app = build_app(published, a2a.rpc, clock, skew=settings.skew_seconds)
     limit = AddressLimit.bucket(settings.agent_rate, clock, on=settings.rate_limits)
-    gate = Gate(methods_of(published).get, limit, settings.proxies())
+    gate = RequestGuard(methods_of(published).get, limit, settings.proxies())
     yield Envelope(cast("AsgiApp", app), settings.agent_body_limit, CORS, PREFLIGHT, gate=gate, told=told)

@@ -8,10 +8,10 @@ from reference.web.bearer_token import BearerToken, has_token, unauthorized
 from reference.web.envelope import Scope
 from reference.web.peers import Networks
 from reference.web.rate import AddressLimit
-from reference.web.request_guard import Gate
+from reference.web.request_guard import RequestGuard
 
 
-class Entrance:
+class ControlPlaneGuard:
     """Lets calls through that some operation answers, to who may call it."""
 
     def __init__(
@@ -29,7 +29,9 @@ class Entrance:
         self._routes = routes
         self._token = token
         self._registering = registering
-        self._gate = Gate(routes.methods, limit, proxies, exempt=token.came_with, path_of=sent_path, options=False)
+        self._gate = RequestGuard(
+            routes.methods, limit, proxies, exempt=token.came_with, path_of=sent_path, options=False
+        )
 
     def __call__(self, scope: Scope) -> None:
         """Judge one call.

@@ -16,7 +16,7 @@ from reference.control_plane.head_file import HeadFile
 from reference.control_plane.issuers import IssuerRegister, TrustDocuments
 from reference.control_plane.posture import HealthBoard, Posture
 from reference.control_plane.registering import Registering
-from reference.control_plane.request_guard import Entrance
+from reference.control_plane.request_guard import ControlPlaneGuard
 from reference.control_plane.services import ServiceRegister
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.store.audit import Audit
@@ -68,7 +68,7 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
         )
         limit = AddressLimit.bucket(settings.rate, clock, on=settings.rate_limits)
         registering = Registering(token, settings.admin_registers)
-        gate = Entrance(routes, token, limit, settings.proxies(), registering)
+        gate = ControlPlaneGuard(routes, token, limit, settings.proxies(), registering)
         app = cast("AsgiApp", build_app(routes, token, registering))
         yield Envelope(app, settings.body_limit, gate=gate, told=told)
 

@@ -16,7 +16,7 @@ _READS = frozenset({"GET", "HEAD"})
 _PUBLIC = ("/checkout/", "/.well-known/", "/health")
 
 
-class Gate:
+class RequestGuard:
     """Lets calls through that some operation answers.
 
     Operations that it does not know, those of the checkout, take the limits themselves: theirs depends on the token.

@@ -21,7 +21,7 @@ from reference.gateway.limits import Limits
 from reference.gateway.links import PaymentLinks
 from reference.gateway.measures import GatewayMeasures
 from reference.gateway.receipts import ReceiptVerification
-from reference.gateway.request_guard import Gate
+from reference.gateway.request_guard import RequestGuard
 from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
@@ -163,7 +163,7 @@ async def opened(
             for work in (_tend(idempotency.forget, dashboard.forget), checkout.watch(), *works):
                 exits.push_async_callback(_end, asyncio.create_task(work))
         exits.push_async_callback(_end, asyncio.create_task(_tend(chain_time.tend, every=_CLOCK_SECONDS)))
-        gate = Gate(app.url_map, routed, limits, edge=is_edge)
+        gate = RequestGuard(app.url_map, routed, limits, edge=is_edge)
         served = Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
         measures = GatewayMeasures(Payments(database), clock, lanes)
         yield with_metrics(served, None if is_edge else settings.metrics_token_file, measures)

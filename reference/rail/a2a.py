@@ -8,7 +8,7 @@ from dataclasses import replace
 from reference.protocol.a2a import Task
 from reference.protocol.a2a_x402 import PAYLOAD
 from reference.rail.conversation import Conversation
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.store.database import DatabaseUnavailable
 from reference.store.tasks import Tasks
 from reference.web.a2a import A2aServer
@@ -30,7 +30,9 @@ _PRESENTED = PAYLOAD.encode()
 class A2aDoor:
     """Takes POST /a2a."""
 
-    def __init__(self, door: Door, conversation: Conversation, tasks: RailTasks, clock: WpClock, *, uri: str) -> None:
+    def __init__(
+        self, door: PaidEndpoint, conversation: Conversation, tasks: RailTasks, clock: WpClock, *, uri: str
+    ) -> None:
         self._door = door
         self._rpc = A2aServer(tasks, clock, conversation, passing=(DatabaseUnavailable,)).rpc
         self._uri = uri

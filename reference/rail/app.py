@@ -11,7 +11,7 @@ from reference.protocol.a2a_card import ENDPOINT
 from reference.rail.a2a import A2aDoor
 from reference.rail.documents import Document, Documents, page_of
 from reference.rail.faults import fault_reply, json_reply
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.exchange import asked
 from reference.web.quart_calls import current_body, replied
@@ -20,7 +20,7 @@ from reference.web.single_task_connection import LeanConnection
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
-def build_app(door: Door, a2a: A2aDoor, documents: Documents) -> Quart:
+def build_app(door: PaidEndpoint, a2a: A2aDoor, documents: Documents) -> Quart:
     """Return the rail's app."""
     app = Quart(__name__, static_folder=None)
     app.asgi_http_class = LeanConnection

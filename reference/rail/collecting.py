@@ -96,7 +96,7 @@ class Collector(Protocol):
         """Do what is due without a call."""
 
 
-class Observer:
+class MinedPaymentSource:
     """Collects on a lane where the payer sends the transaction himself."""
 
     def __init__(self, settings: RailSettings, lane: ObservingLane) -> None:

@@ -1,6 +1,6 @@
 """What a message over A2A means to the rail: a request that is challenged, or a payment for it (P-RA-05 to P-RA-11).
 
-A payment goes through `Door.redeem`, as one by REST does: the same checks in the same order, and the same ledger.
+A payment goes through `PaidEndpoint.redeem`, as one by REST does: the same checks in the same order, one ledger.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from reference.protocol.canonical_json import JsonValue
 from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.rail.challenges import Call, Challenges
 from reference.rail.orders import Faults, Order, Quoted, faults_told
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.redemption import Served
 from reference.rail.services import Service
 from reference.web.a2a import Message
@@ -46,7 +46,7 @@ _NOTHING_ORDERED = (
 class Conversation:
     """Answers messages."""
 
-    def __init__(self, door: Door, challenges: Iterable[Challenges], *, uri: str) -> None:
+    def __init__(self, door: PaidEndpoint, challenges: Iterable[Challenges], *, uri: str) -> None:
         self._door = door
         self._challenges = {one.service.id: one for one in challenges}
         self._uri = uri

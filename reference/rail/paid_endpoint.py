@@ -26,7 +26,7 @@ from reference.web.rate import AddressLimit, Allowance, too_many
 _DISABLED_SECONDS = "60"
 
 
-class Door:
+class PaidEndpoint:
     """Takes calls of the paid paths."""
 
     def __init__(

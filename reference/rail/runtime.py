@@ -25,17 +25,17 @@ from reference.rail.a2a import A2aDoor, RailTasks
 from reference.rail.app import build_app
 from reference.rail.attendance import Attendance
 from reference.rail.challenges import Challenges, Offer
-from reference.rail.collecting import Collector, Observer
+from reference.rail.collecting import Collector, MinedPaymentSource
 from reference.rail.conversation import Conversation
 from reference.rail.documents import Documents
 from reference.rail.kept import KeptClaims
 from reference.rail.measures import RailMeasures
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
-from reference.rail.settlement import Settler
+from reference.rail.settlement import SettlingPaymentSource
 from reference.rail.signing import Signer
 from reference.rail.standing import Standing
 from reference.rail.unpaid_fast_path import Front
@@ -127,9 +127,9 @@ async def opened(
         worker = str(uuid.uuid4())
         settlements = Settlements(database)
         collectors: dict[str, Collector] = {
-            key: Observer(settings, lane)
+            key: MinedPaymentSource(settings, lane)
             if isinstance(lane, ObservingLane)
-            else Settler(settings, clock, lane, _account(settings), ledger, settlements, worker=worker)
+            else SettlingPaymentSource(settings, clock, lane, _account(settings), ledger, settlements, worker=worker)
             for key, lane in lanes.items()
         }
         redeemer = Redeemer(
@@ -326,8 +326,8 @@ async def adopt_token_secret(settings: RailSettings) -> None:
 
 def _door(
     settings: RailSettings, challenges: Mapping[str, Challenges], redeemer: Redeemer, clock: WpClock, standing: Standing
-) -> Door:
-    return Door(
+) -> PaidEndpoint:
+    return PaidEndpoint(
         challenges,
         redeemer,
         clock,

@@ -17,7 +17,7 @@ from reference.web.errors import Unprocessable
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class ServiceContext:
     """What a service works with: the rail's identity and the moment.
 
     Attributes:
@@ -59,7 +59,7 @@ class Service:
     model: type[BaseModel]
     example: Mapping[str, JsonValue]
     example_result: Mapping[str, JsonValue]
-    run: Callable[[Any, Bench], dict[str, Any]]
+    run: Callable[[Any, ServiceContext], dict[str, Any]]
 
     def accepts(self, body: JsonValue) -> BaseModel:
         """Return the request that `body` holds.
@@ -82,7 +82,7 @@ class Service:
         return request
 
 
-def _verify_receipt(request: receipt_verification.ReceiptVerifyRequest, bench: Bench) -> dict[str, Any]:
+def _verify_receipt(request: receipt_verification.ReceiptVerifyRequest, bench: ServiceContext) -> dict[str, Any]:
     return receipt_verification.verify_receipt(
         jws=request.jws,
         jwks=request.jwks,
@@ -91,11 +91,11 @@ def _verify_receipt(request: receipt_verification.ReceiptVerifyRequest, bench: B
     )
 
 
-def _verify_message(request: message_signatures.MessageVerifyRequest, bench: Bench) -> dict[str, Any]:
+def _verify_message(request: message_signatures.MessageVerifyRequest, bench: ServiceContext) -> dict[str, Any]:
     return message_signatures.verify(request, now=bench.now_ms // 1000)
 
 
-def _screen(request: screening.ScreeningRequest, bench: Bench) -> dict[str, Any]:
+def _screen(request: screening.ScreeningRequest, bench: ServiceContext) -> dict[str, Any]:
     result = screening.screen(
         request,
         screened_at_ms=bench.now_ms,

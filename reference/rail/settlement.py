@@ -47,7 +47,7 @@ _REVERTS = (
 )
 
 
-class Settler:
+class SettlingPaymentSource:
     """Collects on a lane where the rail sends the transaction."""
 
     def __init__(

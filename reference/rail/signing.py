@@ -11,7 +11,7 @@ import orjson
 from reference.protocol import challenge, networks, receipts
 from reference.protocol.hashes import response_hash, settled_payment_ref
 from reference.protocol.jws import sign_compact
-from reference.rail.services import Bench, Service
+from reference.rail.services import Service, ServiceContext
 from reference.rail.settings import RailSettings
 from reference.store.redemptions import Answer, Redemption
 from reference.web.clock import WpClock
@@ -43,7 +43,7 @@ class Signer:
         reference = settled_payment_ref(self._word, row.tx_id, network.key)
         now_ms = self._clock.now_ms()
         key = self._keyring().active
-        bench = Bench(
+        bench = ServiceContext(
             word=self._word,
             key=key,
             did=self._did,

@@ -1,13 +1,13 @@
 """The front: an unpaid call of a paid path is answered without Quart around it.
 
 It takes the exact plain case and nothing else: GET or POST of a paid path, by its own spelling, without a proof. The
-same `Door` answers, so whichever way a call goes, its answer is the same byte for byte; a test holds that.
+same `PaidEndpoint` answers, so whichever way a call goes, its answer is the same byte for byte; a test holds that.
 """
 
 from __future__ import annotations
 
 from reference.rail.faults import fault_reply
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.web.envelope import REQUEST_ID, AsgiApp, Receive, Scope, Send
 from reference.web.exchange import Reply, asked
 from reference.web.single_task_connection import preceded, send_whole
@@ -19,7 +19,7 @@ _PROOFS = frozenset({b"x-payment", b"payment-signature"})
 class Front:
     """The layer between the envelope and the app."""
 
-    def __init__(self, app: AsgiApp, door: Door) -> None:
+    def __init__(self, app: AsgiApp, door: PaidEndpoint) -> None:
         self.app = app
         self._door = door
         self._paths = door.paths

@@ -13,7 +13,7 @@ from reference.web.peers import Networks, client_address, hops
 from reference.web.rate import AddressLimit, too_many
 
 
-class Gate:
+class RequestGuard:
     """Lets calls through that some operation answers."""
 
     def __init__(

@@ -22,7 +22,7 @@ from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
 from reference.rail import redemption
 from reference.rail.collecting import in_progress
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.standing import Standing
@@ -90,7 +90,7 @@ async def _never(*_: Any, **__: Any) -> bool:
 
 
 _payment, _sent = Settling._payment, Dispatcher._sent
-_forget, _claimed, _expire, _admit = Redemptions.forget, Redeemer._claimed, Watcher._expire, Door.admit
+_forget, _claimed, _expire, _admit = Redemptions.forget, Redeemer._claimed, Watcher._expire, PaidEndpoint.admit
 _observe = BaseLane.observe
 
 
@@ -165,7 +165,7 @@ def _unforeseen(fault: Exception) -> Exception:
     return RuntimeError(str(fault))
 
 
-def _refuse_disabled_before_all(self: Door, request: Any, *, presented: bool) -> Any:
+def _refuse_disabled_before_all(self: PaidEndpoint, request: Any, *, presented: bool) -> Any:
     self.refuse_disabled(self._challenges[request.path].service)
     return _admit(self, request, presented=presented)
 
@@ -191,7 +191,7 @@ _LOSSES_PUT_BACK: Mapping[str, tuple[tuple[Replacement, ...], str]] = {
     "broken-answers": ((_NOT_KEPT, (Presence, "tend", _do_nothing)), "honest-refused"),
     "trusted-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "key-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
-    "switched-off": (((Door, "admit", _refuse_disabled_before_all),), "honest-refused"),
+    "switched-off": (((PaidEndpoint, "admit", _refuse_disabled_before_all),), "honest-refused"),
     "rail-and-link": (((weld, "is_for_a_call", _always),), "bought-twice"),
 }
 

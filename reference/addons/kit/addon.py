@@ -23,7 +23,7 @@ from reference.web.envelope import AsgiApp, Envelope
 from reference.web.exchange import Reply
 from reference.web.hub_link import ISSUER_KEYS, HubLink, Source
 from reference.web.rate import AddressLimit
-from reference.web.request_guard import Gate
+from reference.web.request_guard import RequestGuard
 from reference.web.settings import read_settings
 
 _FRESH = {"Cache-Control": "no-store"}
@@ -87,7 +87,7 @@ class Addon:
         )
         operations = {"GET /health": self._health(context), **self._document(), **self.operations(context)}
         limit = AddressLimit.bucket(settings.addon_rate, clock, on=settings.rate_limits)
-        gate = Gate(methods_of(operations).get, limit, settings.proxies(), options=False)
+        gate = RequestGuard(methods_of(operations).get, limit, settings.proxies(), options=False)
         yield Envelope(cast("AsgiApp", build_app(operations)), settings.body_limit, gate=gate, told=told)
 
     def _health(self, context: Context) -> Handler:

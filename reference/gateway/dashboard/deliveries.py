@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reference.gateway.dashboard.desk import OPENS, Desk, path_of
-from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.protocol.webhook_delivery import DeliveryState, Outcome
 from reference.web.exchange import Reply
 
@@ -34,7 +34,7 @@ _CANNOT = {DeliveryState.SENDING, DeliveryState.DROPPED}
 class DeliveryScreen:
     """Answers at …/deliveries."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ScreenContext) -> None:
         self._desk = desk
 
     def routes(self) -> tuple[Route, ...]:
@@ -47,7 +47,7 @@ class DeliveryScreen:
             Route("POST", again, self.resend, scopes),
         )
 
-    async def show(self, visit: Visit) -> Reply:
+    async def show(self, visit: SignedInRequest) -> Reply:
         """Show the deliveries, newest first."""
         after = visit.asked("after")
         tenant = await self._desk.tenancy.record(visit.tenant_id)
@@ -64,11 +64,11 @@ class DeliveryScreen:
             is_first=after is None,
         )
 
-    async def back(self, visit: Visit) -> Reply:
+    async def back(self, visit: SignedInRequest) -> Reply:
         """Send somebody who opens the address of a form to its screen."""
         return gone_to(path_of(visit, _SCREEN))
 
-    async def resend(self, visit: Visit) -> Reply:
+    async def resend(self, visit: SignedInRequest) -> Reply:
         """Send a delivery again."""
         await self._desk.webhooks.retry(visit.tenant_id, visit.arguments["delivery_id"])
         return gone_to(path_of(visit, _SCREEN, "resent"))

@@ -9,8 +9,8 @@ from typing import Any
 from reference.gateway import refusals
 from reference.gateway.dashboard.forms import fresh_form_id, sent_before
 from reference.gateway.dashboard.pages import Pages
-from reference.gateway.dashboard.sign_in import ROOT, Entrance
-from reference.gateway.dashboard.visits import Visit
+from reference.gateway.dashboard.sign_in import ROOT, SignIn
+from reference.gateway.dashboard.visits import SignedInRequest
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.web.clock import WpClock
@@ -60,17 +60,22 @@ class Secret:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class ScreenContext:
     """What screens stand on."""
 
     tenancy: Tenancy
     webhooks: Webhooks
-    entrance: Entrance
+    entrance: SignIn
     pages: Pages
     clock: WpClock
 
     async def page(
-        self, visit: Visit, template: str, current: str, tenant: Mapping[str, Any] | None = None, **values: Any
+        self,
+        visit: SignedInRequest,
+        template: str,
+        current: str,
+        tenant: Mapping[str, Any] | None = None,
+        **values: Any,
     ) -> Reply:
         """Return a page of a tenant, with the navigation that the visitor's key opens.
 
@@ -94,7 +99,7 @@ class Desk:
             **{"done": _DONE.get(visit.asked("done") or ""), **values},
         )
 
-    async def send_once(self, visit: Visit) -> None:
+    async def send_once(self, visit: SignedInRequest) -> None:
         """Go on with a form that is good for one time.
 
         Raises:
@@ -104,13 +109,13 @@ class Desk:
             raise sent_before()
 
     async def secret(
-        self, visit: Visit, current: str, secret: Secret, tenant: Mapping[str, Any] | None = None
+        self, visit: SignedInRequest, current: str, secret: Secret, tenant: Mapping[str, Any] | None = None
     ) -> Reply:
         """Return the one answer that shows a secret."""
         return await self.page(visit, "secret.html", current, tenant, status=201, secret=secret)
 
 
-def path_of(visit: Visit, screen: str, done: str = "") -> str:
+def path_of(visit: SignedInRequest, screen: str, done: str = "") -> str:
     """Return the address of a tenant's screen."""
     return f"{ROOT}/tenants/{visit.tenant_id}/{screen}" + (f"?done={done}" if done else "")
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from reference.gateway import refusals
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import OPENS, Desk, Secret, found, path_of
+from reference.gateway.dashboard.desk import OPENS, ScreenContext, Secret, found, path_of
 from reference.gateway.dashboard.pages import readable_time
-from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.internal import NewKey
 from reference.protocol.times import utc_text
 from reference.web.errors import Unprocessable
@@ -24,7 +24,7 @@ _NOTE = "Store it where your server reads it. It cannot be shown again: only its
 class KeyScreens:
     """Answers at …/keys."""
 
-    def __init__(self, desk: Desk, overlap_days: int) -> None:
+    def __init__(self, desk: ScreenContext, overlap_days: int) -> None:
         self._desk = desk
         self._overlap_days = overlap_days
 
@@ -41,7 +41,7 @@ class KeyScreens:
             Route("POST", f"{one}/delete", self.delete, changes),
         )
 
-    async def show(self, visit: Visit, mode: str = "", faults: Mapping[str, str] | None = None) -> Reply:
+    async def show(self, visit: SignedInRequest, mode: str = "", faults: Mapping[str, str] | None = None) -> Reply:
         """Show the keys, which tell nothing of their texts, and the form of a new one."""
         tenant = await self._desk.tenancy.record(visit.tenant_id)
         keys = [{**key, "state": self._state(key)} for key in reversed(tenant["keys"])]
@@ -56,7 +56,7 @@ class KeyScreens:
             faults=faults or {},
         )
 
-    async def create(self, visit: Visit) -> Reply:
+    async def create(self, visit: SignedInRequest) -> Reply:
         """Make a key and show it; a live one wants its own scope and an approved tenant."""
         try:
             mode = fitted(NewKey, {"mode": visit.form.one("mode")}).mode
@@ -71,7 +71,7 @@ class KeyScreens:
             visit, f"The {mode} key is made", await self._desk.tenancy.add_key(visit.tenant_id, mode)
         )
 
-    async def ask_rotation(self, visit: Visit) -> Reply:
+    async def ask_rotation(self, visit: SignedInRequest) -> Reply:
         """Ask before a key is rotated."""
         key, tenant = await self._key(visit, "accepted")
         until = utc_text(self._desk.clock.now() + self._overlap_days * 86400)
@@ -79,25 +79,25 @@ class KeyScreens:
             visit, "key_rotate.html", _SCREEN, tenant, key=key, until=until, overlap_days=self._overlap_days
         )
 
-    async def rotate(self, visit: Visit) -> Reply:
+    async def rotate(self, visit: SignedInRequest) -> Reply:
         """Make a key in place of another and show it."""
         await self._key(visit, "accepted")
         await self._desk.send_once(visit)
         made = await self._desk.tenancy.rotate_key(visit.tenant_id, visit.arguments["key_id"])
         return await self._told(visit, "The key is rotated", made, {"Old key": visit.arguments["key_id"]})
 
-    async def ask_deletion(self, visit: Visit) -> Reply:
+    async def ask_deletion(self, visit: SignedInRequest) -> Reply:
         """Ask before a key is deleted."""
         key, tenant = await self._key(visit, "accepted", "lapsing", "lapsed")
         return await self._desk.page(visit, "key_delete.html", _SCREEN, tenant, key=key)
 
-    async def delete(self, visit: Visit) -> Reply:
+    async def delete(self, visit: SignedInRequest) -> Reply:
         """Delete a key."""
         await self._desk.tenancy.delete_key(visit.tenant_id, visit.arguments["key_id"])
         return gone_to(path_of(visit, _SCREEN, "deleted"))
 
     async def _told(
-        self, visit: Visit, title: str, made: Mapping[str, Any], further: Mapping[str, str] | None = None
+        self, visit: SignedInRequest, title: str, made: Mapping[str, Any], further: Mapping[str, str] | None = None
     ) -> Reply:
         facts = {"Key id": made["key_id"], "Mode": str(made["mode"]).capitalize(), **(further or {})}
         if "old_valid_until" in made:
@@ -106,7 +106,7 @@ class KeyScreens:
         secret = Secret(title, "The new key", made["api_key"], _NOTE, facts, back, "Go on to the keys")
         return await self._desk.secret(visit, _SCREEN, secret)
 
-    async def _key(self, visit: Visit, *states: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    async def _key(self, visit: SignedInRequest, *states: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Return a key that is in one of some states, and its tenant."""
         tenant = await self._desk.tenancy.record(visit.tenant_id)
         key = found(tenant["keys"], "key_id", visit.arguments["key_id"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reference.gateway.dashboard.desk import OPENS, Desk, path_of
-from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.tenancy import Page
 from reference.store.payments import PaymentState
 from reference.web.errors import Unprocessable
@@ -26,7 +26,7 @@ _REFUND = ("tenants:admin",)
 class LinkScreen:
     """Answers at …/links."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ScreenContext) -> None:
         self._desk = desk
 
     def routes(self) -> tuple[Route, ...]:
@@ -39,11 +39,11 @@ class LinkScreen:
             Route("POST", again, self.refund, _REFUND),
         )
 
-    async def back(self, visit: Visit) -> Reply:
+    async def back(self, visit: SignedInRequest) -> Reply:
         """Send somebody who opens the address of a form to its screen."""
         return gone_to(path_of(visit, _SCREEN))
 
-    async def refund(self, visit: Visit) -> Reply:
+    async def refund(self, visit: SignedInRequest) -> Reply:
         """Note by which transaction a payment was given back."""
         visit.need("payments:read")
         payment_id = visit.arguments["payment_id"]
@@ -54,7 +54,7 @@ class LinkScreen:
             return await self.show(visit, {f"transaction-{payment_id}": sentence})
         return gone_to(path_of(visit, _SCREEN, "refunded"))
 
-    async def show(self, visit: Visit, faults: Mapping[str, str] | None = None) -> Reply:
+    async def show(self, visit: SignedInRequest, faults: Mapping[str, str] | None = None) -> Reply:
         """Show links to those who may see tenants, payments to those who may read payments."""
         tenancy, after = self._desk.tenancy, visit.asked("after")
         sees_links, sees_payments = visit.visitor.may("tenants:admin"), visit.visitor.may("payments:read")

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import OPENS, Desk, path_of
+from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
 from reference.gateway.dashboard.forms import Form
-from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.internal import Payouts
 from reference.gateway.page_parts import network_name
 from reference.protocol.networks import NETWORKS
@@ -32,7 +32,7 @@ class _Given:
 class NetworkScreen:
     """Answers at …/settings/networks."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ScreenContext) -> None:
         self._desk = desk
 
     def routes(self) -> tuple[Route, ...]:
@@ -40,13 +40,13 @@ class NetworkScreen:
         path = f"/tenants/<tenant_id>/{_SCREEN}"
         return Route("GET", path, self.show, OPENS[_SCREEN]), Route("POST", path, self.save, OPENS[_SCREEN])
 
-    async def show(self, visit: Visit) -> Reply:
+    async def show(self, visit: SignedInRequest) -> Reply:
         """Show the addresses as they are."""
         tenant = await self._desk.tenancy.record(visit.tenant_id)
         stored = enumerate(tenant["networks"].items(), 1)
         return await self._form(visit, {key: _Given(one["payout_address"], str(at)) for at, (key, one) in stored}, {})
 
-    async def save(self, visit: Visit) -> Reply:
+    async def save(self, visit: SignedInRequest) -> Reply:
         """Replace the addresses, or show what is wrong beside each field and keep what was written."""
         given = {key: _given(visit.form, key) for key in self._desk.tenancy.offered()}
         wanted = {key: given[key].address for key in _ordered(given)}
@@ -70,7 +70,7 @@ class NetworkScreen:
             wrong += _networks_of(fault)
         return {f"address-{key}": f"This is no address of {network_name(NETWORKS[key])}." for key in wrong}
 
-    async def _form(self, visit: Visit, given: Mapping[str, _Given], faults: Mapping[str, str]) -> Reply:
+    async def _form(self, visit: SignedInRequest, given: Mapping[str, _Given], faults: Mapping[str, str]) -> Reply:
         tenant = await self._desk.tenancy.record(visit.tenant_id)
         offered = self._desk.tenancy.offered()
         rows = [(key, given.get(key, _Given())) for key in offered]

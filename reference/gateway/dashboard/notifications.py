@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import OPENS, Desk, Secret, found, path_of
-from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.dashboard.desk import OPENS, ScreenContext, Secret, found, path_of
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.internal import NewDestination
 from reference.protocol.webhook_delivery import DEFAULT_TYPES, MOST_DESTINATIONS, EventType
 from reference.web.errors import Unprocessable
@@ -26,7 +26,7 @@ _MEANINGS: Mapping[EventType, str] = {
 class NotificationScreens:
     """Answers at …/settings/notifications."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ScreenContext) -> None:
         self._desk = desk
 
     def routes(self) -> tuple[Route, ...]:
@@ -44,7 +44,7 @@ class NotificationScreens:
 
     async def show(
         self,
-        visit: Visit,
+        visit: SignedInRequest,
         url: str = "",
         chosen: Sequence[str] = DEFAULT_TYPES,
         faults: Mapping[str, str] | None = None,
@@ -64,7 +64,7 @@ class NotificationScreens:
             faults=faults or {},
         )
 
-    async def add(self, visit: Visit) -> Reply:
+    async def add(self, visit: SignedInRequest) -> Reply:
         """Add a destination and show its secret, or say beside the field what is wrong."""
         url, chosen = visit.form.one("url"), visit.form.every("events")
         try:
@@ -78,37 +78,37 @@ class NotificationScreens:
             return await self.show(visit, url, chosen, _faults(fault))
         return await self._told(visit, "The destination is added", made, asked.url)
 
-    async def ask_rotation(self, visit: Visit) -> Reply:
+    async def ask_rotation(self, visit: SignedInRequest) -> Reply:
         """Ask before a secret is replaced."""
         return await self._ask(visit, "destination_rotate.html")
 
-    async def rotate(self, visit: Visit) -> Reply:
+    async def rotate(self, visit: SignedInRequest) -> Reply:
         """Give a destination a new secret and show it."""
         one, _ = await self._destination(visit)
         await self._desk.send_once(visit)
         made = await self._desk.webhooks.rotate(visit.tenant_id, one["destination_id"])
         return await self._told(visit, "The secret is replaced", made, one["url"])
 
-    async def ask_deletion(self, visit: Visit) -> Reply:
+    async def ask_deletion(self, visit: SignedInRequest) -> Reply:
         """Ask before a destination is deleted."""
         return await self._ask(visit, "destination_delete.html")
 
-    async def delete(self, visit: Visit) -> Reply:
+    async def delete(self, visit: SignedInRequest) -> Reply:
         """Delete a destination."""
         await self._desk.webhooks.delete(visit.tenant_id, visit.arguments["destination_id"])
         return gone_to(path_of(visit, _SCREEN, "deleted"))
 
-    async def _ask(self, visit: Visit, template: str) -> Reply:
+    async def _ask(self, visit: SignedInRequest, template: str) -> Reply:
         one, tenant = await self._destination(visit)
         return await self._desk.page(visit, template, _SCREEN, tenant, destination=one)
 
-    async def _told(self, visit: Visit, title: str, made: Mapping[str, Any], url: str) -> Reply:
+    async def _told(self, visit: SignedInRequest, title: str, made: Mapping[str, Any], url: str) -> Reply:
         facts = {"Address": url, "Destination id": made["destination_id"]}
         back = path_of(visit, _SCREEN)
         secret = Secret(title, "Its secret", made["secret"], _NOTE, facts, back, "Go on to the destinations")
         return await self._desk.secret(visit, _SCREEN, secret)
 
-    async def _destination(self, visit: Visit) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    async def _destination(self, visit: SignedInRequest) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         tenant = await self._desk.tenancy.record(visit.tenant_id)
         return found(tenant["destinations"], "destination_id", visit.arguments["destination_id"]), tenant
 

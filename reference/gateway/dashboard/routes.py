@@ -11,8 +11,8 @@ from quart import Quart, Response, request
 from reference.gateway import refusals
 from reference.gateway.dashboard.forms import Form, check_csrf, csrf_token, foreign_form, read_form
 from reference.gateway.dashboard.pages import Pages, assets
-from reference.gateway.dashboard.sign_in import ROOT, Entrance, Visitor
-from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.dashboard.sign_in import ROOT, SignIn, Visitor
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.faults import refusal_of
 from reference.gateway.limits import Limits
 from reference.web.envelope import REQUEST_ID, Scope
@@ -31,7 +31,7 @@ Answer = Callable[[Scope, Request, Mapping[str, str], Visitor | None], Awaitable
 class Routes:
     """Answers calls at /dashboard and below."""
 
-    def __init__(self, entrance: Entrance, pages: Pages, limits: Limits, screens: Sequence[Route]) -> None:
+    def __init__(self, entrance: SignIn, pages: Pages, limits: Limits, screens: Sequence[Route]) -> None:
         self._entrance = entrance
         self._pages = pages
         self._limits = limits
@@ -83,7 +83,7 @@ class Routes:
             if not reads:
                 form = read_form(call)
                 check_csrf(form, visitor.secret)
-            return await screen.run(Visit(call, arguments, visitor, form))
+            return await screen.run(SignedInRequest(call, arguments, visitor, form))
 
         return answer
 

@@ -8,14 +8,14 @@ from quart import Quart
 
 from reference.gateway.credentials import Credentials
 from reference.gateway.dashboard.deliveries import DeliveryScreen
-from reference.gateway.dashboard.desk import Desk
+from reference.gateway.dashboard.desk import ScreenContext
 from reference.gateway.dashboard.keys import KeyScreens
 from reference.gateway.dashboard.links import LinkScreen
 from reference.gateway.dashboard.networks import NetworkScreen
 from reference.gateway.dashboard.notifications import NotificationScreens
 from reference.gateway.dashboard.pages import Pages
 from reference.gateway.dashboard.routes import Routes
-from reference.gateway.dashboard.sign_in import Entrance
+from reference.gateway.dashboard.sign_in import SignIn
 from reference.gateway.dashboard.tenants import TenantScreens
 from reference.gateway.dashboard.trial import TrialScreen
 from reference.gateway.limits import Limits
@@ -53,8 +53,8 @@ class Dashboard:
             webhooks: What can be done with their webhooks.
         """
         pages = Pages(settings)
-        self._entrance = Entrance(settings, clock, credentials, sessions)
-        desk = Desk(tenancy, webhooks, self._entrance, pages, clock)
+        self._entrance = SignIn(settings, clock, credentials, sessions)
+        desk = ScreenContext(tenancy, webhooks, self._entrance, pages, clock)
         screens = (
             TenantScreens(desk),
             LinkScreen(desk),

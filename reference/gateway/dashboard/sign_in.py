@@ -47,7 +47,7 @@ class Visitor:
         return not self.scopes.isdisjoint(scopes)
 
 
-class Entrance:
+class SignIn:
     """Lets administrators in and out, whichever worker they come to."""
 
     def __init__(self, settings: GatewaySettings, clock: WpClock, credentials: Credentials, sessions: Sessions) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from reference.gateway import refusals
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import SCREENS, Desk, Secret
+from reference.gateway.dashboard.desk import SCREENS, ScreenContext, Secret
 from reference.gateway.dashboard.forms import fresh_form_id
 from reference.gateway.dashboard.sign_in import ROOT
-from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.internal import NewTenant
 from reference.web.errors import Unprocessable
 from reference.web.exchange import Reply
@@ -23,7 +23,7 @@ _ID = "Give the id of a tenant, which looks like 0b8f2c1e-5d0a-4f3b-9c55-0a1b2c3
 class TenantScreens:
     """Answers at /dashboard, and sends on from a tenant to its first screen."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ScreenContext) -> None:
         self._desk = desk
 
     def routes(self) -> tuple[Route, ...]:
@@ -34,13 +34,13 @@ class TenantScreens:
             Route("GET", "/tenants/<tenant_id>", self.enter),
         )
 
-    async def show(self, visit: Visit) -> Reply:
+    async def show(self, visit: SignedInRequest) -> Reply:
         """Show the tenants; a key that may not list them is asked for the id of one."""
         if not visit.visitor.may("tenants:admin"):
             return await self._open(visit)
         return await self._list(visit)
 
-    async def create(self, visit: Visit) -> Reply:
+    async def create(self, visit: SignedInRequest) -> Reply:
         """Make a tenant and show its first key."""
         name = visit.form.one("name")
         try:
@@ -61,7 +61,7 @@ class TenantScreens:
         )
         return await self._desk.secret(visit, "", secret, await self._desk.tenancy.record(made["tenant_id"]))
 
-    async def enter(self, visit: Visit) -> Reply:
+    async def enter(self, visit: SignedInRequest) -> Reply:
         """Send on to the first screen that the key opens."""
         await self._desk.tenancy.find(visit.tenant_id)
         for path, _, scopes in SCREENS:
@@ -69,7 +69,7 @@ class TenantScreens:
                 return gone_to(f"{ROOT}/tenants/{visit.tenant_id}/{path}")
         raise refusals.forbidden_scope("tenants:admin")
 
-    async def _list(self, visit: Visit, name: str = "", faults: Mapping[str, str] | None = None) -> Reply:
+    async def _list(self, visit: SignedInRequest, name: str = "", faults: Mapping[str, str] | None = None) -> Reply:
         after = visit.asked("after")
         page = await self._desk.tenancy.listed(after)
         return self._desk.pages.page(
@@ -83,7 +83,7 @@ class TenantScreens:
             form_id=fresh_form_id(),
         )
 
-    async def _open(self, visit: Visit) -> Reply:
+    async def _open(self, visit: SignedInRequest) -> Reply:
         given = (visit.asked("tenant", 1000) or "").strip().lower()
         if _UUID.fullmatch(given):
             return gone_to(f"{ROOT}/tenants/{given}")

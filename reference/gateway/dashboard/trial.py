@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reference.gateway.calls import fitted
-from reference.gateway.dashboard.desk import OPENS, Desk, path_of
-from reference.gateway.dashboard.visits import Route, Visit, gone_to
+from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.internal import Decision
 from reference.web.errors import Unprocessable
 from reference.web.exchange import Reply
@@ -18,7 +18,7 @@ _SENTENCES = {"status": "Choose one of the decisions.", "plan": "Choose one of t
 class TrialScreen:
     """Answers at …/trial."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: ScreenContext) -> None:
         self._desk = desk
 
     def routes(self) -> tuple[Route, ...]:
@@ -26,7 +26,7 @@ class TrialScreen:
         path = f"/tenants/<tenant_id>/{_SCREEN}"
         return Route("GET", path, self.show, OPENS[_SCREEN]), Route("POST", path, self.judge, ("kyb:write",))
 
-    async def show(self, visit: Visit, faults: Mapping[str, str] | None = None) -> Reply:
+    async def show(self, visit: SignedInRequest, faults: Mapping[str, str] | None = None) -> Reply:
         """Show the standing, and the form to those who decide."""
         tenancy = self._desk.tenancy
         tenant = await tenancy.record(visit.tenant_id)
@@ -43,7 +43,7 @@ class TrialScreen:
             faults=faults or {},
         )
 
-    async def judge(self, visit: Visit) -> Reply:
+    async def judge(self, visit: SignedInRequest) -> Reply:
         """Set what was decided."""
         given = {"status": visit.form.one("status"), "plan": visit.form.one("plan")}
         try:

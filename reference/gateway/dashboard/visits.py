@@ -13,7 +13,7 @@ from reference.web.exchange import Reply, Request
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class SignedInRequest:
     """A call by somebody who is signed in; its form, if it has one, came from a page of ours.
 
     Attributes:
@@ -56,7 +56,7 @@ class Visit:
             raise refusals.forbidden_scope(scope)
 
 
-Run = Callable[[Visit], Awaitable[Reply]]
+Run = Callable[[SignedInRequest], Awaitable[Reply]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from reference.protocol import a2a_x402
 from reference.protocol.a2a import ErrorCode, data_part
 from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
 from reference.protocol.canonical_json import NotJson, canonicalise, parse
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.services import Service
 from reference.variants.chameleon import agent_documents, rail_challenge
 from reference.variants.chameleon.shape import Shape
@@ -29,13 +29,13 @@ def install(shape: Shape) -> None:
     replace(A2aServer, "_send", lambda send: _sent(send, shape))
     replace(A2aServer, "_get", lambda get: _named(get, shape))
     replace(A2aServer, "_cancel", lambda cancel: _named(cancel, shape))
-    replace(Door, "redeem", _redeemed)
+    replace(PaidEndpoint, "redeem", _redeemed)
 
 
 def _redeemed(redeem: Callable[..., Any]) -> Callable[..., Any]:
     """Return what lets receipts of tasks be about the paid call that a task stands for, as those by REST are."""
 
-    async def redeemed(self: Door, service: Service, proofs: Any, order: Callable[[], Any]) -> Any:
+    async def redeemed(self: PaidEndpoint, service: Service, proofs: Any, order: Callable[[], Any]) -> Any:
         if ASKED.get().path == ENDPOINT:
             ASKED.set(Asked("POST", service.path, "", [canonicalise(order().body)]))
         return await redeem(self, service, proofs, order)

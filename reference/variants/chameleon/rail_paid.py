@@ -17,7 +17,7 @@ from reference.protocol.keys import base64url, from_base64url
 from reference.protocol.refusals import PaymentRefused
 from reference.rail import paid_endpoint
 from reference.rail.faults import json_reply
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.services import Service
 from reference.rail.signing import Signer
 from reference.store.redemptions import Answer as Stored
@@ -37,15 +37,15 @@ def install(shape: Shape) -> None:
     """Put the look of paid answers into the service."""
     replace(Signer, "answer", lambda made: _answered(made, shape))
     replace(paid_endpoint, "_paid", lambda made: _with_header(made, shape))
-    replace(Door, "_redeem", lambda made: _redeemed(made, shape))
+    replace(PaidEndpoint, "_redeem", lambda made: _redeemed(made, shape))
     if shape.wrong_method == "405":
-        replace(Door, "call", _post_only)
+        replace(PaidEndpoint, "call", _post_only)
     if shape.overpayment == "refused":
         replace(weld, "is_enough", lambda _: lambda transfer, claim: transfer.value == int(claim.terms.amount))
 
 
 def _post_only(call: Callable[..., Any]) -> Callable[..., Any]:
-    async def called(self: Door, request: Request) -> Reply:
+    async def called(self: PaidEndpoint, request: Request) -> Reply:
         if request.method != "POST":
             told = {"error": "method_not_allowed", "message": "paid operations are called by POST"}
             return json_reply(405, told, {"Allow": "POST"})
@@ -59,7 +59,7 @@ def _redeemed(redeem: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     """Return what refuses by the statuses of the look; a refusing one hands an answer out once only."""
     by_code = {"payment_already_spent": shape.spent_status, "chain_unavailable": shape.chain_down_status}
 
-    async def redeemed(self: Door, request: Request, service: Service) -> Any:
+    async def redeemed(self: PaidEndpoint, request: Request, service: Service) -> Any:
         try:
             served = await redeem(self, request, service)
             if served.replayed and shape.replay == "refused":

@@ -18,7 +18,7 @@ from reference.web.envelope import Envelope, Receive, Scope, Send
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, Request
 from reference.web.json_rpc import JsonRpcServer
-from reference.web.request_guard import Gate
+from reference.web.request_guard import RequestGuard
 
 
 def _document(path: str, change: Callable[[dict[str, Any]], Any]) -> Callable[[], None]:
@@ -81,7 +81,7 @@ def _credential_wanted() -> None:
 
         return charged
 
-    replace(Gate, "_charge", guarded)
+    replace(RequestGuard, "_charge", guarded)
 
 
 def _wrong_credential_refused() -> None:
@@ -93,7 +93,7 @@ def _wrong_credential_refused() -> None:
 
         return charged
 
-    replace(Gate, "_charge", guarded)
+    replace(RequestGuard, "_charge", guarded)
 
 
 def _rpc(change: Callable[[Request, Reply, dict[str, Any]], Reply | None]) -> Callable[[], None]:

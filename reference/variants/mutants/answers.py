@@ -11,7 +11,7 @@ from reference.protocol import keys, proof, receipts
 from reference.protocol.keys import SigningKey
 from reference.rail import challenges, documents, paid_endpoint, services, signing
 from reference.rail.challenges import Challenges
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.signing import Signer
 from reference.store.redemptions import Answer
 from reference.variants.mutants.mutant import Mutant
@@ -79,7 +79,7 @@ def _challenge_cached() -> None:
 
         return answered
 
-    replace(Door, "call", public)
+    replace(PaidEndpoint, "call", public)
 
 
 def _malformed_is_400() -> None:
@@ -97,14 +97,14 @@ def _malformed_is_400() -> None:
 
 def _accounts_wanted() -> None:
     def gated(call: Callable[..., Any]) -> Callable[..., Any]:
-        async def answered(self: Door, request: exchange.Request) -> Any:
+        async def answered(self: PaidEndpoint, request: exchange.Request) -> Any:
             if request.one("authorization"):
                 raise Refused(401, "invalid_api_key", "this key is not known")
             return await call(self, request)
 
         return answered
 
-    replace(Door, "call", gated)
+    replace(PaidEndpoint, "call", gated)
 
 
 def _receipt(**wrong: str) -> Callable[[], None]:

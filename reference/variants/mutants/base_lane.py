@@ -17,7 +17,7 @@ from reference.protocol.observed import Transfer
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.collecting import Presented
-from reference.rail.settlement import Settler
+from reference.rail.settlement import SettlingPaymentSource
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 
@@ -35,7 +35,7 @@ def _forgiven(*codes: str) -> None:
     """Take an authorization for paid whose settlement is refused for one of these reasons."""
 
     def forgiving(collect: Callable[..., Any]) -> Callable[..., Any]:
-        async def collected(self: Settler, presented: Presented, claim: Any) -> Payment:
+        async def collected(self: SettlingPaymentSource, presented: Presented, claim: Any) -> Payment:
             try:
                 payment: Payment = await collect(self, presented, claim)
             except PaymentRefused as refusal:
@@ -49,7 +49,7 @@ def _forgiven(*codes: str) -> None:
 
         return collected
 
-    replace(Settler, "collect", forgiving)
+    replace(SettlingPaymentSource, "collect", forgiving)
 
 
 def _unseen(presented: Presented) -> Payment:
@@ -81,7 +81,7 @@ def _any_log_for_many() -> None:
 
         return judge
 
-    replace(Settler, "_judged", unmarked)
+    replace(SettlingPaymentSource, "_judged", unmarked)
 
 
 def _any_token() -> None:
@@ -112,19 +112,19 @@ def _unsettled() -> None:
     """A good authorization is taken for money."""
 
     def trusting(_: Callable[..., Any]) -> Callable[..., Any]:
-        async def collected(self: Settler, presented: Presented, claim: Any) -> Payment:  # noqa: ARG001 - the seam's shape
+        async def collected(self: SettlingPaymentSource, presented: Presented, claim: Any) -> Payment:  # noqa: ARG001 - the seam's shape
             return _unseen(presented)
 
         return collected
 
-    replace(Settler, "collect", trusting)
+    replace(SettlingPaymentSource, "collect", trusting)
 
 
 def _sent_is_paid() -> None:
     """What was handed to the node is taken for mined."""
 
     def impatient(step: Callable[..., Any]) -> Callable[..., Any]:
-        async def stepped(self: Settler, presented: Presented, claim: Any) -> Payment | None:
+        async def stepped(self: SettlingPaymentSource, presented: Presented, claim: Any) -> Payment | None:
             payment: Payment | None = await step(self, presented, claim)
             sent = await self._settlements.open_for(presented.token.text)
             if payment is None and sent is not None:
@@ -133,7 +133,7 @@ def _sent_is_paid() -> None:
 
         return stepped
 
-    replace(Settler, "_step", impatient)
+    replace(SettlingPaymentSource, "_step", impatient)
 
 
 def _with(codes: tuple[str, ...], *rules: str) -> Callable[[], None]:

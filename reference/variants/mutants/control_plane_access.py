@@ -13,7 +13,7 @@ from reference.control_plane.audit_reading import AuditReading
 from reference.control_plane.calls import Call, Operation
 from reference.control_plane.documents import Documents
 from reference.control_plane.posture import Posture
-from reference.control_plane.request_guard import Entrance
+from reference.control_plane.request_guard import ControlPlaneGuard
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web.bearer_token import BearerToken, unauthorized
@@ -108,7 +108,7 @@ def _refused_too_late() -> None:
     """Carry the operation out, and refuse it then."""
 
     def judging(judge: Callable[..., None]) -> Callable[..., None]:
-        def judged(self: Entrance, scope: Scope) -> None:
+        def judged(self: ControlPlaneGuard, scope: Scope) -> None:
             try:
                 judge(self, scope)
             except Refused as refusal:
@@ -132,7 +132,7 @@ def _refused_too_late() -> None:
 
         return found
 
-    replace(Entrance, "__call__", judging)
+    replace(ControlPlaneGuard, "__call__", judging)
     replace(Routes, "find", finding)
 
 

@@ -18,7 +18,7 @@ from reference.control_plane.asking import Finding, HealthAsker
 from reference.control_plane.calls import Call
 from reference.control_plane.issuers import IssuerRegister, NewIssuer, TrustDocuments
 from reference.control_plane.posture import HealthBoard
-from reference.control_plane.request_guard import Entrance
+from reference.control_plane.request_guard import ControlPlaneGuard
 from reference.protocol.audit_chain import NO_MAC, Action, Entry, Head, stored
 from reference.store.audit import Audit
 from reference.store.database import Change, DatabaseUnavailable, Missed, Taken
@@ -42,7 +42,7 @@ def _waved_through(applies: Callable[[Scope], bool]) -> Callable[[], None]:
     """Return what asks some calls for no token."""
 
     def judging(judge: Callable[..., None]) -> Callable[..., None]:
-        def judged(self: Entrance, scope: Scope) -> None:
+        def judged(self: ControlPlaneGuard, scope: Scope) -> None:
             try:
                 judge(self, scope)
             except Refused as refusal:
@@ -51,7 +51,7 @@ def _waved_through(applies: Callable[[Scope], bool]) -> Callable[[], None]:
 
         return judged
 
-    return lambda: replace(Entrance, "__call__", judging)
+    return lambda: replace(ControlPlaneGuard, "__call__", judging)
 
 
 def _from_home(scope: Scope) -> bool:

@@ -198,13 +198,13 @@ async def _carry_out(self: Calls, operation: Any, request: Request, call: Mappin
 
 def _edge_serves_all() -> None:
     def open_to_all(init: Callable[..., Any]) -> Callable[..., Any]:
-        def made(self: request_guard.Gate, *args: Any, edge: bool) -> None:
+        def made(self: request_guard.RequestGuard, *args: Any, edge: bool) -> None:
             del edge
             init(self, *args, edge=False)
 
         return made
 
-    replace(request_guard.Gate, "__init__", open_to_all)
+    replace(request_guard.RequestGuard, "__init__", open_to_all)
 
 
 # --- links

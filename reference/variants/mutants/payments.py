@@ -10,8 +10,8 @@ from reference.lanes.algorand.lane import AlgorandLane
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol import weld
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
-from reference.rail.collecting import Observer
-from reference.rail.settlement import Settler
+from reference.rail.collecting import MinedPaymentSource
+from reference.rail.settlement import SettlingPaymentSource
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 
@@ -73,12 +73,12 @@ def _pending_counts() -> None:
     replace(weld, "is_not_older", lambda _: _always)
 
     def impatient(_: Callable[..., Any]) -> Callable[..., Any]:
-        async def seen(self: Observer, tx_id: str) -> Any:
+        async def seen(self: MinedPaymentSource, tx_id: str) -> Any:
             return await self.lane.observe(tx_id)
 
         return seen
 
-    replace(Observer, "seen", impatient)
+    replace(MinedPaymentSource, "seen", impatient)
 
 
 def _failed_counts() -> None:
@@ -109,7 +109,7 @@ def _outage_serves() -> None:
 
         return paid
 
-    for kind in (Observer, Settler):
+    for kind in (MinedPaymentSource, SettlingPaymentSource):
         replace(kind, "collect", open_handed)
 
 

@@ -13,7 +13,7 @@ from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call
 from reference.rail.conversation import Conversation
 from reference.rail.orders import Order
-from reference.rail.paid_endpoint import Door
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
 from reference.store.redemptions import Redemption
@@ -27,7 +27,7 @@ _MOMENT = 0.3
 class _OtherDoor:
     """The door as the conversation sees it, with another redemption; REST keeps its own."""
 
-    def __init__(self, door: Door, redeem: Callable[..., Any]) -> None:
+    def __init__(self, door: PaidEndpoint, redeem: Callable[..., Any]) -> None:
         self._clean = door
         self._redeem = redeem
 
@@ -49,7 +49,7 @@ def _redeeming(redeem: Callable[..., Any]) -> Callable[[], None]:
 
     def apply() -> None:
         def opened(init: Callable[..., None]) -> Callable[..., None]:
-            def other(self: Conversation, door: Door, *args: Any, **kwargs: Any) -> None:
+            def other(self: Conversation, door: PaidEndpoint, *args: Any, **kwargs: Any) -> None:
                 init(self, _OtherDoor(door, redeem), *args, **kwargs)
 
             return other

@@ -21,7 +21,7 @@ from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, T
 from reference.protocol.proof import MinedProof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call
-from reference.rail.collecting import Observer
+from reference.rail.collecting import MinedPaymentSource
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
@@ -159,7 +159,7 @@ async def opened_bench(dsn: str) -> AsyncIterator[Bench]:
                 settings,
                 WpClock(),
                 MINT,
-                {NETWORK.key: Observer(settings, lane)},
+                {NETWORK.key: MinedPaymentSource(settings, lane)},
                 ledger,
                 generations,
                 signer,

@@ -14,7 +14,7 @@ from reference.lanes.lane import ChainUnavailable
 from reference.protocol.observed import ABSENT, TxStatus
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
-from reference.rail.collecting import Observer, Presented
+from reference.rail.collecting import MinedPaymentSource, Presented
 from reference.rail.leases import LeaseWatch
 from reference.rail.redemption import Served
 from reference.store.opening import sqlite_dsn
@@ -246,11 +246,11 @@ async def test_a_transfer_that_was_counted_for_another_claim_is_spent(
 ) -> None:
     """Should two authorizations ever fit one transfer: the second is refused, and not tried again without end."""
 
-    async def one_transfer(observer: Observer, presented: Presented, claim: Redemption) -> Payment:
+    async def one_transfer(observer: MinedPaymentSource, presented: Presented, claim: Redemption) -> Payment:
         await observer.lane.observe(presented.tx_id)
         return Payment("PAYER", claim.tx_id, "the very transfer")
 
-    monkeypatch.setattr(Observer, "collect", one_transfer)
+    monkeypatch.setattr(MinedPaymentSource, "collect", one_transfer)
     tokens = [bench.token(), bench.token()]
     assert not (await bench.redeem(0, tokens[0])).replayed
     async with asyncio.timeout(60):

@@ -115,7 +115,7 @@ def test_the_listing_names_ids_and_places() -> None:
 def test_a_run_tells_what_is_killed_what_survives_and_what_nothing_reaches(tmp_path: Path) -> None:
     """What an edge host must not do is seen, how much of a QR code may be lost is left open, and no row is live."""
     chosen = {
-        "gateway/gate:Gate.__call__/refusal-dropped/a3b0587d": "killed",
+        "gateway/request_guard:RequestGuard.__call__/refusal-dropped/298178dd": "killed",
         "gateway/qr:png/compare-never/b5eb33b4": "survived",
         "gateway/links:_is_at_home/compare-never/*": "unreached",
     }
