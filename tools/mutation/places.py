@@ -21,7 +21,7 @@ from tools.mutation.operators.operator import Place, Variant
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     *("protocol", "rail", "gateway", "webhooks", "agent"),
-    *("control_plane", "addons", "store", "web", "chains"),
+    *("control_plane", "addons", "store", "web", "lanes"),
 )
 MODULE = "<module>"
 _DIGEST = 8
