@@ -157,7 +157,7 @@ def test_a_lane_runs_on_an_algod_of_the_operators(tmp_path: Path) -> None:
             "ALGOD_TOKEN_FILE": node["algod_token_file"],
             "ALGOD_FUNDER_FILE": str(funder),
         }
-        words = ["--chains", "localnet", "--lane", "algorand", "--report", "json"]
+        words = ["--chains", "localnet", "--lane", "algorand", "--report", "json", "-v"]
         done = subprocess.run(
             [sys.executable, "-m", "conformance", "run", "RAIL-PAY-02", "RAIL-PAY-09", *words],
             cwd=tmp_path,

@@ -18,6 +18,7 @@ from reference.gateway.checkout.watcher import Look, Watcher
 from reference.lanes.base.lane import BaseLane
 from reference.protocol import a2a_x402, challenge, checkout, eip3009, weld
 from reference.protocol.challenge import Generation
+from reference.protocol.checkout import LinkState
 from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
 from reference.rail import redemption
@@ -90,7 +91,7 @@ async def _never(*_: Any, **__: Any) -> bool:
 
 
 _payment, _sent = Settling._payment, Dispatcher._sent
-_forget, _claimed, _expire, _admit = Redemptions.forget, Redeemer._claimed, Watcher._expire, PaidEndpoint.admit
+_forget, _claimed, _admit = Redemptions.forget, Redeemer._claimed, PaidEndpoint.admit
 _observe = BaseLane.observe
 
 
@@ -112,8 +113,9 @@ def _payment_of_tenant(self: Settling, link: Link, *how: Any) -> Any:
 
 
 async def _expire_unseen(self: Watcher, address: str, look: Look, head: Any, now: int) -> None:
-    del look
-    await _expire(self, address, Look(complete=True), head, now + 300)
+    del look, head
+    for link in await self._settling.links.due(self.network, address, now=now + 300):
+        await self._settling.end(link, LinkState.EXPIRED)
 
 
 async def _final_at_once(self: BaseLane, tx_id: str) -> ObservedTransaction:
