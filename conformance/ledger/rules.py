@@ -40,10 +40,7 @@ def line_of(file: str, name: str) -> int | None:
         file: From the project's folder.
         name: Of a function, a class, or a constant; dots lead into classes.
     """
-    try:
-        body = ast.parse((_TREE / file).read_text("utf-8")).body
-    except FileNotFoundError:
-        return None
+    body = _definitions(file)
     found: ast.stmt | None = None
     for part in name.split("."):
         found = next((node for node in body if part in _names(node)), None)
@@ -51,6 +48,15 @@ def line_of(file: str, name: str) -> int | None:
             return None
         body = found.body if isinstance(found, ast.ClassDef) else []
     return None if found is None else found.lineno
+
+
+@cache
+def _definitions(file: str) -> list[ast.stmt]:
+    """Return what a file defines, read once however many rules stand in it; nothing where it is not installed."""
+    try:
+        return ast.parse((_TREE / file).read_text("utf-8")).body
+    except FileNotFoundError:
+        return []
 
 
 def _names(node: ast.stmt) -> tuple[str, ...]:
