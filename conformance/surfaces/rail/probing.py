@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.discovery.rail import INDEX, discover
 from conformance.http.client import Answer, Client
+from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.target import Claims, Profile, Surface, Target
 from conformance.vocabulary.networks import network_named
@@ -26,17 +27,17 @@ async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
     if not operations:
         return None
     answers = {one.path: await client.call("POST", one.url, json_body=one.body) for one in operations}
-    entries = [entry for answer in answers.values() for entry in _entries(answer)]
-    lanes = [lane for lane in ("algorand", "base", "solana") if any(lane_of(entry) == lane for entry in entries)]
+    offered = [entry for answer in answers.values() for entry in entries(answer)]
+    lanes = [lane for lane in ("algorand", "base", "solana") if any(lane_of(entry) == lane for entry in offered)]
     card = await client.call("GET", url + "/.well-known/agent-card.json")
     index = (await client.call("GET", url + INDEX)).object()
     return {
         "url": url,
         "operations": operations,
         "lanes": lanes,
-        "networks": _network_keys(entries),
-        "scheme": next((entry.get("scheme") for entry in entries if isinstance(entry.get("scheme"), str)), None),
-        "ttl": _ttl(entries),
+        "networks": _network_keys(offered),
+        "scheme": next((entry.get("scheme") for entry in offered if isinstance(entry.get("scheme"), str)), None),
+        "ttl": _ttl(offered),
         "prices": {path: _price(answer) for path, answer in answers.items()},
         "card": card.status == 200,
         "word": service_word(index),
@@ -67,18 +68,13 @@ def service_word(index: Mapping[str, Any]) -> str | None:
     return provider if isinstance(provider, str) and provider.lower() == found[1] else found[1]
 
 
-def _entries(answer: Answer) -> list[Mapping[str, Any]]:
-    accepts = answer.object().get("accepts")
-    return [entry for entry in accepts if isinstance(entry, dict)] if isinstance(accepts, list) else []
-
-
 def _ttl(entries: Sequence[Mapping[str, Any]]) -> int | None:
     only = _only(entries, "maxTimeoutSeconds")
     return only if isinstance(only, int) and not isinstance(only, bool) else None
 
 
 def _price(answer: Answer) -> str | None:
-    only = _only(_entries(answer), "maxAmountRequired")
+    only = _only(entries(answer), "maxAmountRequired")
     return only if isinstance(only, str) else None
 
 
