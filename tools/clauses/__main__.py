@@ -7,11 +7,11 @@ from pathlib import Path
 
 import orjson
 
-from conformance.ledger.specification import FILE, FOLDER
-from tools.clauses.pages import Entry, Faults, entries, in_order
+from conformance.ledger.specification import FILE, FOLDER, Clause
+from tools.clauses.pages import Faults, entries, in_order
 
 
-def read(folder: Path) -> tuple[Entry, ...]:
+def read(folder: Path) -> tuple[Clause, ...]:
     """Return the sections and clauses of the pages below a project's folder.
 
     Raises:
@@ -21,9 +21,9 @@ def read(folder: Path) -> tuple[Entry, ...]:
     return entries({name: pages[name] for name in in_order(pages)})
 
 
-def encoded(found: tuple[Entry, ...]) -> bytes:
+def encoded(found: tuple[Clause, ...]) -> bytes:
     """Return sections and clauses as their file holds them: one a line."""
-    return b"[\n" + b",\n".join(orjson.dumps(one.as_json()) for one in found) + b"\n]\n"
+    return b"[\n" + b",\n".join(orjson.dumps(one) for one in found) + b"\n]\n"
 
 
 def main() -> None:

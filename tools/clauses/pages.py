@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
+
+from conformance.ledger.specification import Clause
 
 _HEADING: Final = re.compile(r"^(?P<marks>#{1,6}) (?P<text>.+?) *$")
 _SECTION: Final = re.compile(r"(?P<id>\d(?:\.\d{1,2})?)\.? (?P<title>.+)")
@@ -14,34 +15,6 @@ _BASIS: Final = re.compile(r"^\*Basis: (?P<text>.+?)\.?\*$", re.DOTALL)
 _FENCE: Final = re.compile(r"^ {0,3}(```|~~~)")
 _NO_PROSE: Final = ("|", "- ", "* ", "> ", "1. ", "<")
 _SHORT_FORMS: Final = ("e.g.", "i.e.", "No.", "cf.", "vs.")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A section or a clause of the specification.
-
-    Attributes:
-        id: `3.4` of a section, `3` of a chapter, `P-CV-08` of a clause, `C-03` of a contradiction.
-        title: What the heading of a section says after its number; None of a clause.
-        section: Number of the section it stands in, its own for a section; None outside of the numbered ones.
-        page: Name of the file, below docs/spec.
-        anchor: Of the heading, as every usual renderer makes it.
-        sentence: The first sentence below the heading, as plain text with code in backticks; None where a section
-            opens with no text of its own.
-        basis: What the clause rests on; None of a section that says nothing about it.
-    """
-
-    id: str
-    title: str | None
-    section: str | None
-    page: str
-    anchor: str
-    sentence: str | None
-    basis: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as a JSON object."""
-        return asdict(self)
 
 
 def in_order(names: Iterable[str]) -> list[str]:
@@ -53,7 +26,7 @@ class Faults(ValueError):
     """Pages that break the form of the specification; its text has a line for each fault."""
 
 
-def entries(pages: Mapping[str, str]) -> tuple[Entry, ...]:
+def entries(pages: Mapping[str, str]) -> tuple[Clause, ...]:
     """Return the sections and clauses of pages, text by file name, in the order of the pages.
 
     A chapter may go on on a further page; it stands where it begins.
@@ -90,17 +63,17 @@ def first_sentence(paragraph: str) -> str | None:
     return f"{plain[:-1]}." if plain.endswith(":") else None
 
 
-def _of_page(name: str, text: str) -> Iterator[Entry]:
+def _of_page(name: str, text: str) -> Iterator[Clause]:
     section: str | None = None
     for level, heading, body in _blocks(text):
         numbered = _SECTION.fullmatch(heading)
         if _CLAUSE.fullmatch(heading):
-            yield Entry(heading, None, section, name, anchor(heading), _opening(body), _basis(body))
+            yield Clause(heading, None, section, name, anchor(heading), _opening(body), _basis(body))
         elif level <= 2:
             section = numbered["id"] if numbered else None
             if numbered:
                 title, opening = numbered["title"], _opening(body)
-                yield Entry(numbered["id"], title, section, name, anchor(heading), opening, _basis(body))
+                yield Clause(numbered["id"], title, section, name, anchor(heading), opening, _basis(body))
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
@@ -133,8 +106,8 @@ def _basis(body: str) -> str | None:
     return " ".join(found[-1]["text"].split()) if found else None
 
 
-def _faults(found: Iterable[Entry]) -> Iterator[str]:
-    seen: dict[str, Entry] = {}
+def _faults(found: Iterable[Clause]) -> Iterator[str]:
+    seen: dict[str, Clause] = {}
     for one in found:
         where = f"{one.page}: {one.id}"
         if one.id in seen:
