@@ -43,11 +43,17 @@ class Reader:
         """Return the ids of the rows that the list shows."""
         return await self.page.locator(f"{ROWS} > details > summary > code").all_inner_texts()
 
-    async def is_open(self, row: str) -> bool:
-        """Return whether a row of the list is unfolded and its body in sight."""
-        body = self.page.locator(f"#{row}")
-        at = await body.bounding_box() if await body.is_visible() else None
-        return at is not None and 0 <= at["y"] < await self.page.evaluate("innerHeight")
+    async def sees(self, row: str) -> None:
+        """Wait until a row of the list is unfolded and its body in sight.
+
+        A browser tells the page of a new fragment in a task of its own: a click has ended before.
+        """
+        await self.page.wait_for_function(
+            "id => { const body = document.getElementById(id);"
+            " const top = body.getBoundingClientRect().top;"
+            " return body.checkVisibility() && 0 <= top && top < innerHeight }",
+            arg=row,
+        )
 
 
 @pytest_asyncio.fixture(loop_scope="session", params=SIZES)
@@ -150,14 +156,14 @@ async def test_what_a_search_leaves_is_in_sight(reader: Reader) -> None:
 async def test_a_link_to_a_row_opens_it(reader: Reader) -> None:
     """From outside, from the causes, and where the list hides it."""
     await reader.open("#RAIL-A2A-01")
-    assert await reader.is_open("RAIL-A2A-01")
+    await reader.sees("RAIL-A2A-01")
     await reader.page.click('.cause a[href="#RAIL-402-07"]')
-    assert await reader.is_open("RAIL-402-07")
+    await reader.sees("RAIL-402-07")
     await reader.page.fill("[name=text]", "RAIL-402-02")
     await reader.page.click('.cause a[href="#RAIL-WELD-03"]')
-    assert await reader.is_open("RAIL-WELD-03")
+    await reader.sees("RAIL-WELD-03")
     await reader.page.click('.cause a[href^="#exchange-"]')
-    assert await reader.page.get_by_text("curl -sS").first.is_visible()
+    await reader.page.get_by_text("curl -sS").first.wait_for(state="visible")
 
 
 async def test_a_link_to_a_row_opens_it_without_script(reader: Reader, browser: Browser) -> None:
@@ -165,7 +171,7 @@ async def test_a_link_to_a_row_opens_it_without_script(reader: Reader, browser: 
     context = await browser.new_context(java_script_enabled=False)
     still = Reader(await context.new_page(), reader.address)
     await still.open("#RAIL-402-01")
-    assert await still.is_open("RAIL-402-01")
+    await still.sees("RAIL-402-01")
     assert not await still.page.locator("form").is_visible()
     assert len(await still.shown()) == 104
     await context.close()
@@ -184,7 +190,7 @@ async def test_the_keyboard_reaches_everything(reader: Reader) -> None:
     await keyboard.to("button", "Show all")
     await page.keyboard.press("Tab")
     await page.keyboard.press("Enter")
-    assert await reader.is_open("RAIL-402-07")
+    await reader.sees("RAIL-402-07")
     unreached = await page.evaluate(
         "[...document.querySelectorAll('a[href], button, input, select, summary, pre')]"
         ".filter(one => one.checkVisibility() && one.tabIndex < 0).map(one => one.outerHTML)"
