@@ -23,16 +23,18 @@ _CHALLENGES = 6
 async def one_solana_transfer_for_many_challenges(case: Case) -> None:
     """One transfer that is welded to several challenges buys one call.
 
-    Makes one transfer of the highest price that names the references of several live challenges, of all operations, and
-    presents it for each of them, one after the other; and another one, for all of them at once. Expects one served
-    call each time.
+    Makes one transfer of the highest price that names the references of several live challenges, of all operations, the
+    dearest first, and presents it for each of them, one after the other; and another one, for all of them at once.
+    Expects one served call each time.
     """
     operations = case.session.operations
     await honest_payment_is_served(case, operations[0])
     for at_once, what in ((1, "one after the other"), (_CHALLENGES, "all at once")):
         quotes = [await Quoted.ask(case, operations[place % len(operations)]) for place in range(_CHALLENGES)]
         dearest = max(quotes, key=lambda quoted: quoted.order.price)
-        tx_id = await dearest.send(references=tuple(quoted.order.reference for quoted in quotes))
+        # A target may take the first reference alone and the price exactly: this transfer pays the dearest by both.
+        others = (quoted.order.reference for quoted in quotes if quoted is not dearest)
+        tx_id = await dearest.send(references=(dearest.order.reference, *others))
         answers = await run_concurrently((quoted.present(tx_id) for quoted in quotes), at_once=at_once)
         _judge(case, answers, what)
 
