@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -20,6 +21,14 @@ def offset_of(path: Path) -> float:
         return 0.0
     except (OSError, ValueError) as fault:
         raise Inconclusive(f"cannot read the clock file {path}: {fault}") from fault
+
+
+def moved_at(path: Path) -> float:
+    """Return the machine's time at which a clock file was last written, in unix seconds; -inf where there is none."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return -math.inf
 
 
 def advance(path: Path, seconds: float) -> float:

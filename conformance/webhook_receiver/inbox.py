@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import time
 from collections import defaultdict
@@ -54,12 +55,14 @@ class Received:
         place: The destination; None where no destination has the path that it came to.
         arrival: What came.
         now: The target's time when it came, in unix seconds.
+        since_move: Seconds between the last move of the target's test clock and its coming; infinite without a move.
     """
 
     n: int
     place: Place | None
     arrival: Arrival
     now: float
+    since_move: float = math.inf
 
     @cached_property
     def fault(self) -> str | None:
@@ -263,15 +266,17 @@ class Inbox:
             ),
             reply.told if reply.ending != "answer" else (reply.status, reply.headers, reply.body),
         )
-        self._received.append(Received(n, place, arrival, arrival.at + self._offset()))
+        offset, moved = self._clock()
+        self._received.append(Received(n, place, arrival, arrival.at + offset, arrival.at - moved))
         self._changed.set()
 
-    def _offset(self) -> float:
+    def _clock(self) -> tuple[float, float]:
+        """Return what the target's test clock adds now, and the machine's time at which it was last moved."""
         file = self._profile.clock.offset_file
         try:
-            return 0.0 if file is None else clock_file.offset_of(file)
+            return (0.0, -math.inf) if file is None else (clock_file.offset_of(file), clock_file.moved_at(file))
         except Inconclusive:
-            return 0.0
+            return 0.0, -math.inf
 
 
 def _is_of_another_type(body: bytes) -> bool:

@@ -18,7 +18,7 @@ import pytest
 from conformance.checks.webhooks import delivery, redelivery
 from conformance.outcome import Verdict
 from conformance.surfaces.gateway import orders
-from conformance.target import ProfileError
+from conformance.target import ProfileError, clock_file
 from conformance.webhook_receiver.receiver import bound
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.scripted_sender import (
@@ -332,6 +332,36 @@ async def test_a_flaw_of_the_signature_breaks_its_row_and_is_named(flaw: str, tm
     verdicts, log = await judged(name, tmp_path, flaws)
     assert breached(verdicts) == rows
     assert told in " ".join(str(event["hint"]) for event in log.of("judgement"))
+
+
+def _late(clock: Path, sign: Callable[[Attempt], str]) -> Callable[[Attempt], str]:
+    """Return what signs, and has the test clock moved by two hours before a second attempt arrives."""
+
+    def late(attempt: Attempt) -> str:
+        value = sign(attempt)
+        if attempt.number > 1:
+            clock_file.advance(clock, 7200)
+        return value
+
+    return late
+
+
+async def test_a_time_of_before_the_clock_was_moved_is_no_breach(tmp_path: Path) -> None:
+    """A delivery is under way when the test clock is moved: it bears the time of before, and nobody is to blame."""
+    verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", signed)))
+    assert breached(verdicts) == set()
+
+
+async def test_a_time_that_was_kept_is_a_breach_though_the_clock_was_moved(tmp_path: Path) -> None:
+    """A second attempt with the time of the first is too old, whenever the clock was moved."""
+    kept: dict[str, int] = {}
+
+    def sign(attempt: Attempt) -> str:
+        t = kept.setdefault(f"{attempt.event['id']} {attempt.place.name}", attempt.now)
+        return header(t, attempt.place.secret, f"{t}.".encode() + attempt.body)
+
+    verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", sign)))
+    assert breached(verdicts) == {"WH-SIG-06"}
 
 
 async def test_the_first_destinations_own_secret_is_told_from_the_others(tmp_path: Path) -> None:
