@@ -43,6 +43,9 @@ from conformance.text.untrusted import one_line
 from conformance.vocabulary.claims import RECEIPTS_ONLY
 
 _MODEST_PACE = 20
+# Calls that a whole run makes of the operations that it calls most, roughly; told where they will take long.
+_CALLS_OF_A_RUN = {RECEIPT_VERIFY: 900, VERIFY: 600}
+_LONG_MINUTES = 5
 _TENANT_NAMES = ("first", "second")
 # Options of the command for each lane: (member of its table, option).
 _CHAIN_OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
@@ -94,7 +97,9 @@ def initialise(
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     for operation, limit in limits.items():
-        click.echo(f"  {operation}: {limit} calls a minute were let through, as [pace.limits] has it")
+        click.echo(
+            f"  {operation}: {limit} calls a minute were let through, as [pace.limits] has it{_cost(operation, limit)}"
+        )
     _tell(found, output, chain)
 
 
@@ -206,6 +211,18 @@ async def _probe(
                     trouble.append("  a gateway that wants credentials before anything else shows itself with --tenant")
         limits = transport.pacer.learnt()
     return found, limits, trouble
+
+
+def _cost(operation: str, limit: int) -> str:
+    """Return what a whole run takes at an operation's limit, where that is long enough to be told beforehand."""
+    calls = _CALLS_OF_A_RUN.get(operation.partition(" ")[2], 0)
+    minutes = round(calls / limit)
+    if minutes < _LONG_MINUTES:
+        return ""
+    return (
+        f"\n    a whole run calls it about {calls} times, {minutes} minutes at that pace: raise the limit for it, "
+        "or look with --quick first"
+    )
 
 
 def _limited(gateway: GatewayFound | None, agent: AgentFound | None) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -171,4 +172,5 @@ def test_a_limit_is_measured_and_written(tmp_path: Path) -> None:
     assert set(profile["pace"]["limits"]) == {"POST /verify/rfc9421"}
     assert 20 <= profile["pace"]["limits"]["POST /verify/rfc9421"] <= 40
     assert "POST /verify/rfc9421" in said
+    assert re.search(r"a whole run calls it about 600 times, \d\d minutes at that pace", said)
     assert 40 < asked < 60
