@@ -16,15 +16,19 @@ import click
 import orjson
 
 from localnet import state
-from localnet.chains import LANES
 from localnet.control import ControlFault, control
-from localnet.rpc import NodeFault, Rpc
+from localnet.lanes.registry import LANES
+from localnet.rpc import NodeFault
 from localnet.state import State
 
 T = TypeVar("T")
 EXIT_USAGE, EXIT_MISSING, EXIT_FAULT = 2, 3, 4
 _END_SECONDS, _ASK_SECONDS = 20.0, 5.0
-_HEAD = {"base": "eth_blockNumber", "base_sepolia": "eth_blockNumber", "solana": "getSlot"}
+# The lane of each node, those that are called like their lane first; and of each node by its address's name.
+_NODES = dict(
+    sorted(((node, lane) for lane in LANES.values() for node in lane.nodes), key=lambda of: of[0] not in LANES)
+)
+_HEADS = {name: lane for lane in LANES.values() for name in lane.nodes.values()}
 
 IN_FOLDER = click.option(
     "--data-dir",
@@ -36,7 +40,7 @@ IN_FOLDER = click.option(
 
 
 @click.command()
-@click.argument("lanes", nargs=-1, type=click.Choice(LANES), metavar="[CHAIN]...")
+@click.argument("lanes", nargs=-1, type=click.Choice(list(LANES)), metavar="[CHAIN]...")
 @click.option("--port-base", type=click.IntRange(0, 65000), help="First port; 0 picks free ones. Default: usual ports.")
 @IN_FOLDER
 @click.option("--json", "as_json", is_flag=True, help="Print localnet.json's content.")
@@ -109,20 +113,16 @@ def status(data_dir: Path, as_json: bool) -> None:
 async def _heads(session: aiohttp.ClientSession, running: State) -> dict[str, int | None]:
     async def head(name: str, url: str) -> int | None:
         try:
-            if name == "algod":
-                async with session.get(url + "/versions") as response:
-                    return 0 if response.status == 200 else None
-            told = await Rpc(session, url).ask(_HEAD[name])
+            return await _HEADS[name].head(session, url)
         except (NodeFault, aiohttp.ClientError, TimeoutError):
             return None
-        return int(told, 16) if isinstance(told, str) else int(told)
 
-    asked = {name: url for name, url in running.urls.items() if name in _HEAD or name == "algod"}
+    asked = {name: url for name, url in running.urls.items() if name in _HEADS}
     return dict(zip(asked, await asyncio.gather(*(head(*one) for one in asked.items())), strict=True))
 
 
 @click.command()
-@click.argument("chain", type=click.Choice([*LANES, "base_sepolia"]))
+@click.argument("chain", type=click.Choice(list(_NODES)))
 @click.argument("address")
 @click.argument("amount")
 @click.option("--coin", is_flag=True, help="Native coin for fees instead of USDC.")
@@ -134,7 +134,7 @@ def fund(chain: str, address: str, amount: str, coin: bool, data_dir: Path) -> N
     """
     running = state.read(data_dir)
     if running is None or chain not in running.control:
-        click.echo(f"{chain} does not run; `weldproof localnet start {chain.partition('_')[0]}` starts it", err=True)
+        click.echo(f"{chain} does not run; `weldproof localnet start {_NODES[chain].name}` starts it", err=True)
         sys.exit(EXIT_MISSING)
     verb = "fund" if coin else "mint"
 

@@ -1,10 +1,12 @@
-"""Which chains a stack runs on: `sim`, `localnet`, or a mixture told aloud such as `localnet,algorand=sim`."""
+"""Which chains a stack runs on: `sim`, `localnet`, or a mixture such as `localnet,LANE=sim`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-LANES = ("algorand", "base", "solana")
+from localnet.lanes import registry
+
+LANES = tuple(registry.LANES)
 KINDS = ("sim", "localnet")
 
 

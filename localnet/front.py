@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-KINDS = ("anvil", "solana", "algod")
-
 
 @dataclass(frozen=True, slots=True)
 class Front:
     """One node and the place of its control address.
 
     Attributes:
-        kind: One of `KINDS`.
+        kind: What the sidecar calls nodes of its lane.
         fd: Descriptor of a listening socket.
         url: The node's RPC.
         secret: File with what its verbs sign or ask with; None where they need nothing.

@@ -15,10 +15,11 @@ import aiohttp
 import click
 import orjson
 
+from localnet import nodes as real_nodes
 from localnet import state
 from localnet.background import EXIT_FAULT, EXIT_MISSING, IN_FOLDER, asking
 from localnet.chains import LANES
-from localnet.nodes import Starter
+from localnet.node_processes import NodeProcesses
 from localnet.plan import PORTS
 from localnet.processes import ChildFault, first_end
 from localnet.state import Process, State
@@ -52,10 +53,10 @@ async def _hold(lanes: tuple[str, ...], port_base: int | None, data_dir: Path) -
         return port_base + list(PORTS).index(name) if port_base else 0
 
     async def run(session: aiohttp.ClientSession) -> int:
-        starter = Starter(session, data_dir, port, _BLOCK_SECONDS)
+        nodes = NodeProcesses(session, data_dir, port, _BLOCK_SECONDS)
         try:
-            nodes = await _unless(stop, starter.start(lanes))
-            if nodes is None:
+            await _unless(stop, real_nodes.start(nodes, lanes))
+            if stop.is_set():
                 return 0
             processes = {child.name: Process.of(child.pid) for child in nodes.children}
             running = State(Process.of(os.getpid()), processes, nodes.lanes, nodes.urls, nodes.controls)
@@ -66,7 +67,7 @@ async def _hold(lanes: tuple[str, ...], port_base: int | None, data_dir: Path) -
             click.echo(f"weldproof localnet: {ended.name} ended by itself: {ended.last_words()}", err=True)
             return EXIT_FAULT
         finally:
-            await asyncio.gather(*(child.stop() for child in reversed(starter.nodes.children)))
+            await asyncio.gather(*(child.stop() for child in reversed(nodes.children)))
             (data_dir / state.NAME).unlink(missing_ok=True)
 
     return await asking(run)

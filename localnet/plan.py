@@ -8,24 +8,23 @@ from pathlib import Path
 
 from localnet.chains import LANES
 from localnet.hub import ADDONS
+from localnet.lanes import registry
+from localnet.lanes.lane import Port
 from localnet.surface_names import SURFACES
 
-# Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
-PORTS = {
-    "algod": 4001,
-    "indexer": 8980,
-    "rail": 8402,
-    "base": 8545,
-    "base_sepolia": 8546,
-    "solana": 8899,
-    "solana_ws": 8900,
-    "gateway": 8090,
-    "agent": 8403,
-    "control_plane": 8094,
-    "federation_validator": 8092,
-    "zkp_receipt": 8093,
-    "atb_verifier": 8095,
+# The usual port of every address that is no lane's, with its place as a lane's `Port` has one.
+_SURFACES = {
+    "rail": Port(8402, 2),
+    "gateway": Port(8090, 7),
+    "agent": Port(8403, 8),
+    "control_plane": Port(8094, 9),
+    "federation_validator": Port(8092, 10),
+    "zkp_receipt": Port(8093, 11),
+    "atb_verifier": Port(8095, 12),
 }
+_ALL = {**_SURFACES, **{name: port for lane in registry.LANES.values() for name, port in lane.ports.items()}}
+# Every address of a stack with its usual port, in the order in which `--port-base` numbers them.
+PORTS = {name: _ALL[name].usual for name in sorted(_ALL, key=lambda name: _ALL[name].place)}
 COMPANIONS = ("limited", "edge", "offline")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,14 @@ import tomlkit
 from localnet.chains import told
 from localnet.destinations import Destination
 from localnet.hub import ADDONS, HubFacts
-from localnet.surface_names import SURFACES
+from localnet.lanes.lane import Reach
+from localnet.lanes.registry import LANES, lane_of
 from localnet.tenants import Tenant
 
 WORKING_NAME = "weldproof.toml"
+# Surfaces in the order in which they are shown.
+_SURFACES = ("rail", "gateway", "agent", "control_plane")
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
-
-
-# The two networks of each lane: where test keys reach, and where live keys do.
-NETWORKS: Mapping[str, tuple[str, str]] = {
-    "algorand": ("algorand_testnet", "algorand_mainnet"),
-    "base": ("base_sepolia", "base_mainnet"),
-    "solana": ("solana_devnet", "solana_mainnet"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +44,9 @@ class LimitedFacts:
 class StackFacts:
     """What a running stack is: addresses and the files that go with it.
 
-    `payees` holds each tenant's account by chain; `sells`, `limited` and `edge` are known once those gateways run,
-    `offline` once an agent runs that can reach no network, `hub` once the control plane runs.
+    `reach` says how the nodes of all lanes are reached, `payto` holds the rail's payee by lane, `payees` each tenant's
+    account by chain; `sells`, `limited` and `edge` are known once those gateways run, `offline` once an agent runs that
+    can reach no network, `hub` once the control plane runs.
     """
 
     rail: str
@@ -60,21 +56,11 @@ class StackFacts:
     federation_validator: str
     zkp_receipt: str
     atb_verifier: str
-    algod: str
-    indexer: str
-    base: str
-    base_sepolia: str
-    solana: str
-    solana_ws: str
-    algod_token_file: Path
-    settler_key_file: Path
-    payto_algorand: str
-    payto_base: str
-    payto_solana: str
+    reach: Reach
+    payto: Mapping[str, str]
     clock_file: Path
     lanes: tuple[str, ...]
     kinds: Mapping[str, str]
-    control: Mapping[str, str]
     service_word: str
     surfaces: tuple[str, ...]
     payees: Mapping[str, Mapping[str, str]]
@@ -87,27 +73,29 @@ class StackFacts:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """Every network that a gateway of this stack offers; a real Algorand node holds one asset only."""
-        real = self.kinds["algorand"] == "localnet"
-        keys = [key for place in (0, 1) for lane in self.lanes for key in (NETWORKS[lane][place],)]
-        return tuple(key for key in keys if not (real and key == "algorand_testnet"))
+        """Every network that a gateway of this stack offers: those whose assets the lanes' nodes hold."""
+        offered = {
+            lane: LANES[lane].real_networks if self.kinds[lane] == "localnet" else LANES[lane].networks
+            for lane in self.lanes
+        }
+        keys = [LANES[lane].networks[place] for place in (0, 1) for lane in self.lanes]
+        return tuple(key for key in keys if key in offered[lane_of(key).name])
 
     @property
     def controls(self) -> tuple[str, ...]:
         """Control addresses of the chains that run."""
-        names = {"algorand": ("algorand",), "base": ("base", "base_sepolia"), "solana": ("solana",)}
-        return tuple(self.control[name] for lane in self.lanes for name in names[lane])
+        return tuple(self.reach.control[node] for lane in self.lanes for node in LANES[lane].nodes)
 
     def as_json(self) -> Mapping[str, str]:
         """Return the facts as JSON members."""
-        hidden = {"service_word", "settler_key_file", "lanes", "kinds", "control", "surfaces", "payees", "sells"}
-        hidden |= {"limited", "edge", "offline", "hub", "bindings"}
-        shown = [one.name for one in fields(self) if one.name not in hidden]
-        absent = {*SURFACES, *ADDONS} - {*self.surfaces, *(() if self.hub is None else self.hub.addons)}
-        members = {name: str(getattr(self, name)) for name in shown if name not in absent} | self._selling()
+        present = {*self.surfaces, *(() if self.hub is None else self.hub.addons)}
+        members = {name: str(getattr(self, name)) for name in (*_SURFACES, *ADDONS) if name in present}
+        members |= {**self.reach.addresses, **{name: str(path) for name, path in self.reach.files.items()}}
+        members |= {f"payto_{lane}": address for lane, address in self.payto.items()}
+        members |= {"clock_file": str(self.clock_file), **self._selling()}
         members |= {} if self.hub is None else self.hub.as_json()
         chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)
-        controls = {f"control_{name}": url for name, url in self.control.items()}
+        controls = {f"control_{name}": url for name, url in self.reach.control.items()}
         first = {"control": self.controls[0]} if self.controls else {}
         return {**members, "lanes": ",".join(self.lanes), "chains": chains, **first, **controls}
 
@@ -137,10 +125,11 @@ def profile_text(facts: StackFacts) -> str:
     document["surfaces"] = {name: {"url": getattr(facts, name)} for name in facts.surfaces}
     claimed = [*facts.surfaces, *([] if facts.sells is None else ["webhooks"])]
     document["claims"] = {"surfaces": claimed, "lanes": list(facts.lanes), "options": _options(facts)}
-    document["chains"] = {lane: _chain(facts, NETWORKS[lane][1]) for lane in facts.lanes}
+    document["chains"] = {lane: _chain(facts, lane, 1) for lane in facts.lanes}
     if facts.sells is not None:
         document["tenants"] = _tenants(facts, facts.sells.tenants)
-        chains = {lane: _chain(facts, NETWORKS[lane][0]) for lane in facts.lanes if NETWORKS[lane][0] in facts.networks}
+        tested = [lane for lane in facts.lanes if LANES[lane].networks[0] in facts.networks]
+        chains = {lane: _chain(facts, lane, 0) for lane in tested}
         edge = {"edge_url": facts.edge} if facts.edge else {}
         # Limits of a million calls a minute are none: rows about limits need a service of their own.
         limits = {"limits": "raised"} if facts.limited is None else {}
@@ -202,17 +191,7 @@ def _destinations(destinations: Mapping[str, Destination]) -> dict[str, Any]:
     }
 
 
-def _chain(facts: StackFacts, network: str) -> dict[str, Any]:
-    """Return how the suite reaches a network's node and its control verbs."""
-    base = "base" if network == "base_mainnet" else "base_sepolia"
-    tables = {
-        "algorand": {
-            "algod": facts.algod,
-            "indexer": facts.indexer,
-            "token": {"file": str(facts.algod_token_file)},
-            "control": facts.control.get("algorand"),
-        },
-        "base": {"rpc": getattr(facts, base), "control": facts.control.get(base)},
-        "solana": {"rpc": facts.solana, "ws": facts.solana_ws, "control": facts.control.get("solana")},
-    }
-    return {"network": network, **tables[network.partition("_")[0]]}
+def _chain(facts: StackFacts, lane: str, place: int) -> dict[str, Any]:
+    """Return how the suite reaches the node of a lane's test network (0) or main network (1), and its control verbs."""
+    network = LANES[lane].networks[place]
+    return {"network": network, **LANES[lane].table(network, facts.reach)}

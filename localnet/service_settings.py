@@ -10,9 +10,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from localnet.lanes.registry import LANES
+
 _COMMON: Final = (
     *("A2A_X402_URI", "BIND", "BODY_LIMIT", "CHAIN_POLL_SECONDS", "CHALLENGE_TTL", "CHECKOUT_TOKEN_RATE"),
-    *("CLOCK_OFFSET_FILE", "EVM_CONFIRMATIONS", "EVM_SUFFIX_BIND", "FEATURES", "IDEMPOTENCY_TTL", "IDEMPOTENCY_WAIT"),
+    *("CLOCK_OFFSET_FILE", "FEATURES", "IDEMPOTENCY_TTL", "IDEMPOTENCY_WAIT"),
     *("IP_BURST", "IP_RATE", "JURISDICTION_FLAGS", "KEY_OVERLAP_DAYS", "KEY_PREFIX", "LATE_WATCH_SECONDS"),
     *("LINK_TTL_DEFAULT", "LINK_TTL_MAX", "LINK_TTL_MIN", "LOG_FORMAT", "LOG_LEVEL", "MAINNET_ALLOWANCE_MICROUNITS"),
     *(
@@ -25,7 +27,7 @@ _COMMON: Final = (
         "RECEIPT_VERIFY_RATE",
         "RETIRED_KEY_DAYS",
     ),
-    *("SERVICE_WORD", "SKEW_SECONDS", "SOLANA_COMMITMENT", "TENANT_BURST", "TENANT_RATE", "TRIAL_DAYS"),
+    *("SERVICE_WORD", "SKEW_SECONDS", "TENANT_BURST", "TENANT_RATE", "TRIAL_DAYS"),
     *("TRUSTED_PROXIES", "WEBHOOK_ALLOW_LOOPBACK", "WEBHOOK_SCHEDULE", "WEBHOOK_TIMEOUT", "WEBHOOK_V2"),
 )
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
@@ -34,15 +36,17 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "WP_GATEWAY_": ("DATA_DIR", "DB", "FD", "PORT", "PUBLIC_URL", "ROLE", "SIGNING_KEY_FILE", "TRUSTED_JWKS"),
     "WP_RAIL_": (
         *("CONFIRM_WAIT", "DATA_DIR", "DB", "DISABLED_SERVICES", "FD", "JOIN_WAIT", "LANES", "LEASE_SECONDS"),
-        *("NODE_BEHIND_SECONDS", "NODE_LOOK_SECONDS", "PAYER_FAILURES", "PAYTO_ALGORAND", "PAYTO_BASE"),
-        *("PAYTO_SOLANA", "PORT", "PRICES", "PUBLIC_URL", "RATE", "RECHECK_SECONDS", "SCHEME", "SETTLER_KEY_FILE"),
+        *("NODE_BEHIND_SECONDS", "NODE_LOOK_SECONDS", "PAYER_FAILURES"),
+        *("PORT", "PRICES", "PUBLIC_URL", "RATE", "RECHECK_SECONDS", "SCHEME"),
         *("SETTLE_WINDOW", "SIGNING_KEY_FILE", "STORE_SECONDS", "STUCK_SECONDS", "TOKEN_SECRET_FILE", "TRUSTED_JWKS"),
     ),
     "S2CP_": ("ADMIN_REGISTERS", "DATA_DIR", "DB", "FD", "HEALTH_TIMEOUT", "HOST", "ISSUER_DID", "PORT", "RATE"),
     "S2_HUB_": ("MAX_STALE_SECONDS", "NAME", "POLL_SECONDS", "SELF_URL", "TOKEN", "URL"),
 }
 NAMES: Final = frozenset(
-    {f"WP_{name}" for name in _COMMON} | {prefix + name for prefix, names in _OWN.items() for name in names}
+    {f"WP_{name}" for name in _COMMON}
+    | {prefix + name for prefix, names in _OWN.items() for name in names}
+    | {name for lane in LANES.values() for name in (f"WP_RAIL_PAYTO_{lane.name.upper()}", *lane.settings)}
 )
 # Where a network's nodes are, by its key.
 _OF_NETWORKS: Final = re.compile(r"WP_(NODE|NODE_WS|INDEXER)_[A-Z]+_[A-Z]+|WP_NODE_TOKEN_[A-Z]+_[A-Z]+_FILE")

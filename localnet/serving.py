@@ -17,6 +17,7 @@ import orjson
 from localnet import chains as chain_kinds
 from localnet import service_settings
 from localnet.hub import ADDONS
+from localnet.lanes.registry import LANES
 from localnet.plan import Plan
 from localnet.processes import ChildFault, kill_all
 from localnet.profile import WORKING_NAME, profile_text
@@ -193,17 +194,7 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
 
 def _beside_your_server(facts: Mapping[str, str]) -> Iterator[str]:
     """Yield how a server of somebody's own is tested on these chains."""
-    options = {
-        "--algod": "algod",
-        "--indexer": "indexer",
-        "--algod-token-file": "algod_token_file",
-        "--control": "control_algorand",
-        "--base-rpc": "base",
-        "--base-control": "control_base",
-        "--solana-rpc": "solana",
-        "--solana-ws": "solana_ws",
-        "--solana-control": "control_solana",
-    }
+    options = {option: name for lane in LANES.values() for option, name in lane.options.items()}
     words = [f"{option} {facts[name]}" for option, name in options.items() if name in facts]
     yield "\nRun your server on these nodes, then:  weldproof init URL \\\n  " + " \\\n  ".join(words)
     yield (

@@ -22,14 +22,13 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from localnet import verbs
-from localnet.algod import AlgodVerbs
-from localnet.anvil import AnvilVerbs
-from localnet.front import KINDS, Front
-from localnet.rpc import NodeFault, Rpc
-from localnet.solana_bank import SolanaVerbs, read_bank
+from localnet.front import Front
+from localnet.lanes.registry import LANES
+from localnet.rpc import NodeFault
 from localnet.verbs import Verbs
 
 EXIT_FAULT = 4
+_KINDS = {lane.kind: lane for lane in LANES.values()}
 _NODE_SECONDS = 30.0
 _KEPT = 60.0  # longer than clients keep their connections: none of them calls into one that closes
 _END = 0.2
@@ -70,7 +69,7 @@ def _json(status: int, body: Any) -> web.Response:
 @click.option(
     "--front",
     "fronts",
-    type=(click.Choice(KINDS), int, str, str),
+    type=(click.Choice(list(_KINDS)), int, str, str),
     multiple=True,
     required=True,
     help="KIND FD URL SECRET-FILE, once a node; an empty last word for none.",
@@ -114,13 +113,10 @@ async def serving(fd: int, node: Verbs) -> AsyncIterator[None]:
 
 
 def _verbs(front: Front, session: aiohttp.ClientSession) -> Verbs:
-    if front.kind == "anvil":
-        return AnvilVerbs(Rpc(session, front.url))
-    if front.kind == "solana" and front.secret is not None:
-        return SolanaVerbs(Rpc(session, front.url), read_bank(front.secret))
-    if front.kind == "algod" and front.secret is not None:
-        return AlgodVerbs(session, front.url, front.secret)
-    raise click.UsageError(f"--front {front.kind} needs a file with its secret")
+    lane = _KINDS[front.kind]
+    if lane.has_secret and front.secret is None:
+        raise click.UsageError(f"--front {front.kind} needs a file with its secret")
+    return lane.verbs(session, front)
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ class State:
         holder: The process that started the nodes and ends them.
         processes: The nodes' and the sidecar's processes by name.
         lanes: Lanes that run.
-        urls: Address by name: `algod`, `indexer`, `base`, `base_sepolia`, `solana`, `solana_ws`.
+        urls: Address by the name that its lane has for it.
         control: Control address by name of the chain.
     """
 

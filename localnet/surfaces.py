@@ -14,9 +14,10 @@ from pathlib import Path
 
 import aiohttp
 
-from localnet import accounts, isolation
+from localnet import isolation
 from localnet.destinations import destinations
 from localnet.hub import HubFacts
+from localnet.lanes.registry import LANES, lane_of
 from localnet.plan import Plan
 from localnet.prepared.service import Prepared
 from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
@@ -87,11 +88,9 @@ class Surfaces:
         environment = {
             "WP_RAIL_PUBLIC_URL": facts.rail,
             "WP_RAIL_DATA_DIR": str(plan.data_dir / "rail"),
-            "WP_RAIL_LANES": ",".join(f"{lane}_mainnet" for lane in plan.lanes),
-            "WP_RAIL_PAYTO_ALGORAND": facts.payto_algorand,
-            "WP_RAIL_PAYTO_BASE": facts.payto_base,
-            "WP_RAIL_PAYTO_SOLANA": facts.payto_solana,
-            "WP_RAIL_SETTLER_KEY_FILE": str(facts.settler_key_file),
+            "WP_RAIL_LANES": ",".join(LANES[lane].networks[1] for lane in plan.lanes),
+            **{f"WP_RAIL_PAYTO_{lane.upper()}": address for lane, address in facts.payto.items()},
+            **{name: value for lane in LANES.values() for name, value in lane.rail_settings(plan.data_dir).items()},
             "WP_RAIL_RATE": _RAISED,
             "WP_RAIL_CONFIRM_WAIT": "3",
             # A row takes a node away for some seconds, and the rows after it pay there.
@@ -208,9 +207,9 @@ class Surfaces:
 
     def _payee(self, name: str, key: str) -> str:
         """Return where a tenant is paid on a network: the second one on main networks where the rail is."""
-        chain = key.partition("_")[0]
+        lane = lane_of(key).name
         with_rail = name == "second" and key.endswith("_mainnet") and "rail" in self.plan.surfaces
-        return str(getattr(self.facts, f"payto_{chain}")) if with_rail else self.facts.payees[name][chain]
+        return self.facts.payto[lane] if with_rail else self.facts.payees[name][lane]
 
     async def _started(
         self,
@@ -281,17 +280,7 @@ def _nodes(facts: StackFacts) -> dict[str, str]:
     """Return where each network's node is; one node may hold the assets of two networks (P-NW-05)."""
     settings: dict[str, str] = {}
     for key in facts.networks:
-        chain = key.partition("_")[0]
-        name = key.upper()
-        if chain == "algorand":
-            settings[f"WP_NODE_{name}"] = facts.algod
-            settings[f"WP_INDEXER_{name}"] = facts.indexer
-            settings[f"WP_NODE_TOKEN_{name}_FILE"] = str(facts.algod_token_file)
-        elif chain == "base":
-            settings[f"WP_NODE_{name}"] = facts.base if key == "base_mainnet" else facts.base_sepolia
-        else:
-            settings[f"WP_NODE_{name}"] = facts.solana
-            settings[f"WP_NODE_WS_{name}"] = facts.solana_ws
+        settings |= lane_of(key).node_settings(key, facts.reach)
     return settings
 
 
@@ -299,9 +288,7 @@ def payees(data_dir: Path) -> dict[str, dict[str, str]]:
     """Return each tenant's account on each chain, made on the first start."""
     return {
         name: {
-            "algorand": accounts.algorand(data_dir / f"payout_{name}_algorand.mnemonic"),
-            "base": accounts.evm(data_dir / f"payout_{name}_base.key"),
-            "solana": accounts.solana(data_dir / f"payout_{name}_solana.json"),
+            lane.name: lane.account(data_dir / f"payout_{name}_{lane.name}{lane.key_suffix}") for lane in LANES.values()
         }
         for name in NAMES
     }

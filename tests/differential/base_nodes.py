@@ -15,7 +15,8 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from web3 import HTTPProvider, Web3
 
-from localnet import anvil, npm
+from localnet import npm
+from localnet.lanes.base import anvil
 from sim.base.token import NETWORK_TOKENS, artefact, call_data
 from tests import prepared
 from tests.differential.comparison import shape

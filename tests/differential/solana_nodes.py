@@ -32,9 +32,9 @@ from spl.token.instructions import (
 )
 from spl.token.models import TransferCheckedParams
 
-from localnet import accounts, npm
-from localnet.nodes import SLOT_MILLISECONDS
-from localnet.solana_bank import MINTS
+from localnet import npm
+from localnet.lanes.solana.bank import MINTS
+from localnet.lanes.solana.lane import SLOT_MILLISECONDS, SURFPOOL, Solana
 from programs.node import node
 from tests import prepared
 from tests.differential.comparison import shape
@@ -204,10 +204,10 @@ def simulated() -> Iterator[SolanaNode]:
 def real() -> Iterator[SolanaNode]:
     """Surfpool from npm with localnet's control address."""
     modules = npm.node_modules()
-    words = [str(node().path), str(npm.NODES / "surfpool.cjs"), str(modules), str(SLOT_MILLISECONDS)]
+    words = [str(node().path), str(SURFPOOL), str(modules), str(SLOT_MILLISECONDS)]
     with ExitStack() as stack:
         bank = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "bank.json"
-        accounts.solana(bank)
+        Solana().account(bank)
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         process = stack.enter_context(subprocess.Popen(words, **pipes))
         stack.callback(process.terminate)

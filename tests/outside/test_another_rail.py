@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from localnet import accounts
+from localnet.lanes.registry import LANES
 from tests import prepared
 from tests.reference.postgres_cluster import private_cluster
 
@@ -77,9 +77,9 @@ def test_init_and_run(stack: Mapping[str, str], another_rail: str, tmp_path: Pat
 
 def _payees(stack: Mapping[str, str], folder: Path) -> dict[str, str]:
     """Return payees of its own, who hold what the chain asks of a payee, and a settler with gas."""
-    algorand = accounts.algorand(folder / "algorand.mnemonic")
-    solana = accounts.solana(folder / "solana.json")
-    settler = accounts.evm(folder / "settler.key")
+    algorand = LANES["algorand"].account(folder / "algorand.mnemonic")
+    solana = LANES["solana"].account(folder / "solana.json")
+    settler = LANES["base"].account(folder / "settler.key")
     _control(stack["control"], "fund", algorand, 10**7)
     _control(stack["control"], "mint", algorand, 1)
     _control(stack["base"] + "/control", "fund", settler, 10**20)
@@ -87,7 +87,7 @@ def _payees(stack: Mapping[str, str], folder: Path) -> dict[str, str]:
     _control(stack["solana"] + "/control", "mint", solana, 1)
     return {
         "WP_RAIL_PAYTO_ALGORAND": algorand,
-        "WP_RAIL_PAYTO_BASE": accounts.evm(folder / "base.key"),
+        "WP_RAIL_PAYTO_BASE": LANES["base"].account(folder / "base.key"),
         "WP_RAIL_PAYTO_SOLANA": solana,
         "WP_RAIL_SETTLER_KEY_FILE": str(folder / "settler.key"),
     }

@@ -23,7 +23,7 @@ TOKENS: Mapping[int, tuple[str, str]] = {
     8453: ("0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", "USD Coin"),
     84532: ("0x036CbD53842c5426634e7929541eC2318f3dCF7e", "USDC"),
 }
-_ARTEFACT = Path(__file__).parents[1] / "sim" / "base" / "contracts" / "FiatToken.json"
+_ARTEFACT = Path(__file__).parents[3] / "sim" / "base" / "contracts" / "FiatToken.json"
 _DECIMALS = 6
 # Anvil plays any account, so the token's minter is an address whose key nobody has.
 _MINTER = str(to_checksum_address(keccak(b"weldproof localnet minter")[12:]))

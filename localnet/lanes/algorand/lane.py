@@ -1,0 +1,130 @@
+"""The Algorand lane of a stack."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from localnet.accounts import write_secret
+from localnet.front import Front
+from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
+from localnet.node_processes import NodeProcesses
+from localnet.verbs import Verbs
+
+
+class Algorand(Lane):
+    """Algorand: one node with an indexer holds the assets of both networks, a real one those of one."""
+
+    name = "algorand"
+    networks = ("algorand_testnet", "algorand_mainnet")
+    real_networks = ("algorand_mainnet",)
+    ports: Mapping[str, Port] = {"algod": Port(4001, 0), "indexer": Port(8980, 1)}
+    nodes: Mapping[str, str] = {"algorand": "algod"}
+    key_suffix = ".mnemonic"
+    kind = "algod"
+    assets: Mapping[str, str] = {"algorand_testnet": "10458941"}
+    options: Mapping[str, str] = {
+        "--algod": "algod",
+        "--indexer": "indexer",
+        "--algod-token-file": "algod_token_file",
+        "--control": "control_algorand",
+    }
+
+    def account(self, path: Path) -> str:
+        """Return the address whose mnemonic a file holds, writing a new one where there is none."""
+        from algosdk import account, mnemonic  # noqa: PLC0415 - SDKs are imported when a lane needs them
+
+        if not path.exists():
+            write_secret(path, mnemonic.from_private_key(account.generate_account()[0]))
+        address: str = account.address_from_private_key(mnemonic.to_private_key(path.read_text("ascii").strip()))
+        return address
+
+    def simulators(self, block_seconds: float, files: Mapping[str, Path]) -> Sequence[Simulator]:
+        """Return the one simulator of algod and indexer."""
+        words = ["--block-seconds", str(block_seconds), "--token-file", str(files["algod_token_file"])]
+        return [Simulator("Algorand", "sim.algorand", {"--algod-fd": "algod", "--indexer-fd": "indexer"}, words)]
+
+    def files(self, data_dir: Path, node: object) -> Mapping[str, Path]:
+        """Return the file of the node's API token."""
+        from localnet.lanes.algorand.algod import Algod  # noqa: PLC0415 - as above
+
+        if isinstance(node, Algod):
+            return {"algod_token_file": node.token_file}
+        path = data_dir / "algod_token"
+        if not path.exists():
+            write_secret(path, os.urandom(32).hex())
+        return {"algod_token_file": path}
+
+    async def prepare(self, ask: Ask, payee: str, data_dir: Path, node: object) -> None:
+        """Give the payee Algos and a holding of USDC."""
+        from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
+
+        await ask("algorand", "fund", address=payee, amount="10000000")
+        if isinstance(node, algod.Algod):
+            await algod.opt_in(node, data_dir / f"payto_algorand{self.key_suffix}")
+        await ask("algorand", "mint", address=payee, amount="1")
+
+    def node_settings(self, network: str, reach: Reach) -> Mapping[str, str]:
+        """Return algod, indexer and the token of both."""
+        name = network.upper()
+        return {
+            f"WP_NODE_{name}": reach.addresses["algod"],
+            f"WP_INDEXER_{name}": reach.addresses["indexer"],
+            f"WP_NODE_TOKEN_{name}_FILE": str(reach.files["algod_token_file"]),
+        }
+
+    def table(self, network: str, reach: Reach) -> dict[str, Any]:
+        """Return algod, indexer, the token of both, and the control address."""
+        del network
+        return {
+            "algod": reach.addresses["algod"],
+            "indexer": reach.addresses["indexer"],
+            "token": {"file": str(reach.files["algod_token_file"])},
+            "control": reach.control.get("algorand"),
+        }
+
+    def examine(self) -> Found:
+        """Look for the operator's algod, then for AlgoKit with a container engine."""
+        from localnet.lanes.algorand.algod import ALGOKIT_INSTALLED, algokit_lacks  # noqa: PLC0415 - as above
+
+        if "ALGOD_URL" in os.environ:
+            return Found(self.name, ready=True, how="algod at ALGOD_URL, not asked yet")
+        tool = shutil.which("algokit")
+        lacking = algokit_lacks(tool)
+        if not lacking:
+            return Found(self.name, ready=True, how=f"{tool} with a container engine")
+        return Found(self.name, ready=False, how=f"ALGOD_URL is not set; {lacking}", remedy=ALGOKIT_INSTALLED)
+
+    def look(self, data_dir: Path) -> object:
+        """Return the node that the environment names, or AlgoKit's."""
+        from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
+
+        return algod.found(data_dir)
+
+    async def start(self, processes: NodeProcesses, node: object) -> None:
+        """Ask the node, which runs already, whether it can be used."""
+        from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
+
+        assert isinstance(node, algod.Algod)  # noqa: S101 - `look` found it
+        await algod.check(processes.session, node)
+        secrets = processes.data_dir / "algod_sidecar"
+        write_secret(secrets, node.secrets())
+        processes.urls |= {"algod": node.url, "indexer": node.indexer}
+        processes.front("algorand", self.kind, node.url, secrets)
+
+    def verbs(self, session: aiohttp.ClientSession, front: Front) -> Verbs:
+        """Return what a funded account can do."""
+        from localnet.lanes.algorand.algod import AlgodVerbs  # noqa: PLC0415 - as above
+
+        assert front.secret is not None  # noqa: S101 - the sidecar looked
+        return AlgodVerbs(session, front.url, front.secret)
+
+    async def head(self, session: aiohttp.ClientSession, url: str) -> int | None:
+        """Return 0 where it answers: its newest block is for those with a token only."""
+        async with session.get(url + "/versions") as response:
+            return 0 if response.status == 200 else None

@@ -1,0 +1,196 @@
+"""What a lane is to a stack: its addresses, its simulators, its real nodes, and what services are told of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+
+from localnet.front import Front
+from localnet.node_processes import NodeProcesses
+from localnet.verbs import Verbs
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """Where a node listens.
+
+    Attributes:
+        usual: Its usual port.
+        place: Its place in the order in which `--port-base` numbers all addresses of a stack.
+        scheme: Scheme of its address.
+    """
+
+    usual: int
+    place: int
+    scheme: str = "http"
+
+
+@dataclass(frozen=True, slots=True)
+class Simulator:
+    """One simulator to start.
+
+    Attributes:
+        title: What logs call it.
+        module: Its module.
+        fds: The name of the address it listens at, by the option that takes the socket.
+        words: Its further words.
+    """
+
+    title: str
+    module: str
+    fds: Mapping[str, str]
+    words: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one chain's real node would run on.
+
+    Attributes:
+        chain: The lane.
+        ready: Whether a node could be started now.
+        how: What it would run on, or what is missing.
+        remedy: The line that installs it; empty when it is there.
+    """
+
+    chain: str
+    ready: bool
+    how: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How a lane's nodes are reached.
+
+    Attributes:
+        addresses: Their addresses by name.
+        files: Files that go with them by name.
+        control: Their control addresses by node.
+    """
+
+    addresses: Mapping[str, str]
+    files: Mapping[str, Path] = field(default_factory=dict)
+    control: Mapping[str, str] = field(default_factory=dict)
+
+
+class Ask(Protocol):
+    """Carries out a control verb on a node, by the node's name.
+
+    Raises:
+        ChildFault: The node refused it.
+    """
+
+    async def __call__(self, node: str, verb: str, /, **members: object) -> None:
+        """Carry it out."""
+
+
+class Lane(ABC):
+    """One lane.
+
+    Attributes:
+        name: The lane.
+        networks: Keys of its two networks: where test keys reach, and where live keys do.
+        real_networks: Those whose assets its real nodes hold.
+        ports: Its addresses by name.
+        nodes: Name of the address of each node that has control verbs, by the node's name.
+        key_suffix: How files with the key of an account end.
+        kind: What the control sidecar calls its real nodes.
+        has_secret: Whether the sidecar needs a file with what the verbs sign or ask with.
+        assets: USDC by network key, where it is not the node's first.
+        opts_in: Whether an account must be prepared before it can be paid.
+        options: Options of `weldproof init` that name its nodes, with the fact of a stack that each takes.
+        settings: Settings of services that are this lane's own.
+    """
+
+    name: str
+    networks: tuple[str, str]
+    real_networks: tuple[str, ...]
+    ports: Mapping[str, Port]
+    nodes: Mapping[str, str]
+    key_suffix: str
+    kind: str
+    has_secret: bool = True
+    assets: Mapping[str, str] = {}
+    opts_in: bool = True
+    options: Mapping[str, str]
+    settings: Sequence[str] = ()
+
+    @abstractmethod
+    def account(self, path: Path) -> str:
+        """Return the address whose key a file holds, writing a new one where there is none."""
+
+    @abstractmethod
+    def simulators(self, block_seconds: float, files: Mapping[str, Path]) -> Sequence[Simulator]:
+        """Return the simulators of its networks."""
+
+    def files(self, data_dir: Path, node: object) -> Mapping[str, Path]:
+        """Return files that whoever asks its nodes needs, by name; made where they are not there."""
+        del data_dir, node
+        return {}
+
+    @abstractmethod
+    async def prepare(self, ask: Ask, payee: str, data_dir: Path, node: object) -> None:
+        """Make ready the rail's payee, and whatever account of the rail signs.
+
+        Args:
+            ask: Carries out control verbs.
+            payee: Address that the rail is paid at.
+            data_dir: Folder of the stack.
+            node: What `look` returned, None for simulators.
+        """
+
+    @abstractmethod
+    def node_settings(self, network: str, reach: Reach) -> Mapping[str, str]:
+        """Return the settings of services that say where a network's node is."""
+
+    def rail_settings(self, data_dir: Path) -> Mapping[str, str]:
+        """Return the settings of the rail that this lane needs further."""
+        del data_dir
+        return {}
+
+    @abstractmethod
+    def table(self, network: str, reach: Reach) -> dict[str, Any]:
+        """Return the table of a target profile by which the suite reaches a network's node."""
+
+    @abstractmethod
+    def examine(self) -> Found:
+        """Look for its real node, in the order in which it would be taken."""
+
+    @abstractmethod
+    def look(self, data_dir: Path) -> object:
+        """Look for what its real nodes need, and return what else has to be known of them.
+
+        Raises:
+            Missing: Something is not here.
+        """
+
+    @abstractmethod
+    async def start(self, processes: NodeProcesses, node: object) -> None:
+        """Start its real nodes.
+
+        Args:
+            processes: Takes what is started.
+            node: What `look` returned.
+
+        Raises:
+            Missing: Something a node needs is not here.
+            ChildFault: A node did not become ready.
+        """
+
+    @abstractmethod
+    def verbs(self, session: aiohttp.ClientSession, front: Front) -> Verbs:
+        """Return the control verbs of one of its real nodes."""
+
+    @abstractmethod
+    async def head(self, session: aiohttp.ClientSession, url: str) -> int | None:
+        """Return the number of a node's newest block, None where it answers otherwise.
+
+        Raises:
+            NodeFault, aiohttp.ClientError, TimeoutError: It could not be asked.
+        """

@@ -1,0 +1,15 @@
+"""Whether a real node can come from the npm packages that localnet pins."""
+
+from __future__ import annotations
+
+from localnet import npm
+from localnet.lanes.lane import Found
+from programs import node, npm_packages
+
+
+def from_npm(chain: str, what: str) -> Found:
+    """Return what a chain's node from npm would run on."""
+    if npm.installed():
+        return Found(chain, ready=True, how=f"{what} in {npm_packages.folder()}")
+    with_node = "" if node.found() else ", with Node.js from PyPI"
+    return Found(chain, ready=True, how=f"{what} from npm{with_node}, installed at the first start")
