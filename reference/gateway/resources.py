@@ -12,7 +12,7 @@ from reference.gateway import refusals
 from reference.gateway.calls import Call
 from reference.gateway.idempotency import Idempotency, Made
 from reference.protocol.canonical_json import MAX_INTEGER
-from reference.protocol.networks import NETWORKS
+from reference.protocol.networks import EXAMPLE, NETWORKS
 from reference.protocol.times import utc_text
 from reference.store.resources import Resources
 from reference.web.clock import WpClock
@@ -35,7 +35,7 @@ class ResourceRequest(BaseModel):
 
     resource_id: _Id
     amount_microunits: _Amount
-    payment_network: StrictStr = "algorand_mainnet"
+    payment_network: StrictStr = EXAMPLE
     networks: Annotated[list[StrictStr], Field(min_length=1, max_length=32)] | None = None
     asset_id: _AssetId | None = None
     access_ttl_secs: _Seconds = 3600

@@ -27,10 +27,11 @@ from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
+from reference.lanes.descriptor import LaneRules
 from reference.lanes.lane import ChainUnavailable, Lane
 from reference.lanes.newest import newest_blocks
 from reference.lanes.nodes import node_settings
-from reference.lanes.registry import LaneRules, open_lane
+from reference.lanes.registry import open_lane
 from reference.protocol.jws import sign_compact
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import aiohttp
+
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import Node
 
@@ -58,6 +60,11 @@ class JsonRpc:
             return await self.call(method, *params)
         except NodeRefused as refusal:
             raise ChainUnavailable(f"the node refused {method}: {refusal.message[:200]}") from refusal
+
+
+def rpc(session: aiohttp.ClientSession, url: str, token: str) -> JsonRpc:
+    """Return the JSON-RPC of a node, which may ask for a bearer token."""
+    return JsonRpc(Node(session, url, {"Authorization": f"Bearer {token}"} if token else {}))
 
 
 def _refused(error: Any) -> Exception:

@@ -82,6 +82,21 @@ class Fees:
     tip: int
 
 
+class Settler(Protocol):
+    """An account from which the rail settles."""
+
+    @property
+    def address(self) -> str:
+        """Its address."""
+
+    @property
+    def gas_limit(self) -> int:
+        """Gas that a settlement may take."""
+
+    def sign(self, *, chain_id: int, nonce: int, to: str, data: bytes, fees: Fees) -> tuple[bytes, str]:
+        """Return a signed call of a contract and its transaction hash, `0x` and lower-case hex."""
+
+
 @dataclass(frozen=True, slots=True)
 class Use:
     """What became of an authorization on its chain.

@@ -11,7 +11,7 @@ import aiohttp
 from reference.lanes.lane import ChainUnavailable
 
 TIMEOUT_SECONDS = 4.0
-# A full block of Algorand, or the receipt of a transaction on Base that a stranger filled with events, as JSON.
+# A full block, or the receipt of a transaction that a stranger filled with events, as JSON.
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from reference.lanes.registry import NodeSettings
+from reference.lanes.descriptor import NodeSettings
 from reference.protocol.networks import Network
 
 

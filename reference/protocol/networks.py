@@ -59,6 +59,8 @@ class Network:
 NETWORKS: Mapping[str, Network] = {
     row["key"]: Network(**row) for row in json.loads(files(__package__).joinpath("networks.json").read_text("utf-8"))
 }
+# What documents show as an example, and what a resource asks for where nothing is said.
+EXAMPLE = next(iter(NETWORKS))
 _BY_SPELLING: Mapping[str, Network] = {
     spelling: network
     for network in NETWORKS.values()

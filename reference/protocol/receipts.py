@@ -136,7 +136,7 @@ def compliance_receipt(
 
 
 def payer_ref(network: Network, address: str) -> str:
-    """Return the hash reference that stands for a screened address (2.3); EVM addresses in lower case.
+    """Return the hash reference that stands for a screened address (2.3); as its network compares addresses.
 
     Raises:
         NotCanonical: The address holds a lone surrogate.

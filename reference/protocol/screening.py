@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.jws import sign_compact
 from reference.protocol.keys import SigningKey
-from reference.protocol.networks import Network, canonical_address, network_of, same_address
+from reference.protocol.networks import EXAMPLE, Network, canonical_address, network_of, same_address
 from reference.protocol.receipts import ScreenResult, compliance_receipt
 from reference.protocol.times import utc_text
 
@@ -97,7 +97,7 @@ def screened_network(text: str) -> Network:
     """
     network = network_of(text)
     if network is None:
-        raise UnsupportedNetwork("the network is not supported; give one by its key, like algorand_mainnet")
+        raise UnsupportedNetwork(f"the network is not supported; give one by its key, like {EXAMPLE}")
     return network
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from reference.lanes.lane import Lane, ObservingLane
+from reference.lanes.registry import LANES
 from reference.protocol import networks, redemption
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization
@@ -36,9 +37,9 @@ class Presented:
     Attributes:
         token: The challenge token.
         terms: What the lane asked.
-        tx_id: The transaction, canonical; empty while there is none (Base).
+        tx_id: The transaction, canonical; empty while there is none, where the rail settles.
         payment_key: What makes the payment unique (P-ST-03).
-        authorization: What the payer signed (Base), else None.
+        authorization: What the payer signed where the rail settles, else None.
     """
 
     token: Token
@@ -116,8 +117,7 @@ class MinedPaymentSource:
 
     def _is_of_another_lane(self, tx_id: str) -> bool:
         """Whether a transaction id is canonical on a mined lane other than this one."""
-        for key in ("algorand_mainnet", "solana_mainnet"):
-            network = networks.NETWORKS[key]
+        for network in (networks.NETWORKS[other.main] for other in LANES if not other.settles):
             if network.family == self.lane.facts.network.family:
                 continue
             with suppress(ValueError):

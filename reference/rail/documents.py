@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from reference.lanes.lane import SettlingLane
 from reference.protocol import keys
 from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD, hint
 from reference.rail.card import agent_card
@@ -248,7 +249,7 @@ class Documents:
 
 def payment_info(offers: Sequence[Offer]) -> dict[str, Any]:
     """Return `x-payment-info`: decimal dollars in `price`, atomic digits in `offers`."""
-    named = next((offer for offer in offers if offer.lane.facts.network.family == "evm"), offers[0])
+    named = next((offer for offer in offers if isinstance(offer.lane, SettlingLane)), offers[0])
     dollars = (Decimal(named.terms.amount) / 10**6).normalize()
     price = {"mode": "fixed", "currency": "USD", "amount": f"{dollars:f}"}
     charge = {"intent": "charge", "method": "x402", "amount": named.terms.amount, "currency": named.terms.asset}

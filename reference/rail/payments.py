@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from reference.lanes.registry import LANES
 from reference.protocol import networks
 from reference.protocol.canonical_json import parse
 from reference.protocol.networks import NETWORKS
@@ -240,9 +241,10 @@ def _words(one: Unserved, ends: str) -> tuple[str, str]:
 
 def _canonical(tx_id: str) -> str:
     """Return a transaction id as one of the chains writes it."""
-    for key in ("algorand_mainnet", "base_mainnet", "solana_mainnet"):
+    for lane in LANES:
         try:
-            return networks.canonical_tx_id(NETWORKS[key], tx_id)
+            return networks.canonical_tx_id(NETWORKS[lane.main], tx_id)
         except ValueError:
             continue
-    raise NotDone(f"{tx_id!r} is no transaction id of Algorand, Base or Solana")
+    *titles, last = (lane.title for lane in LANES)
+    raise NotDone(f"{tx_id!r} is no transaction id of {', '.join(titles)} or {last}")

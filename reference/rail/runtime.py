@@ -12,11 +12,11 @@ from typing import Any, cast
 
 import aiohttp
 
-from reference.lanes.base.account import EvmAccount
-from reference.lanes.lane import ChainUnavailable, Lane, ObservingLane
+from reference.lanes.descriptor import LaneRules
+from reference.lanes.lane import ChainUnavailable, Lane, ObservingLane, Settler, SettlingLane
 from reference.lanes.newest import newest_blocks
 from reference.lanes.nodes import node_settings
-from reference.lanes.registry import LaneRules, open_lane
+from reference.lanes.registry import descriptor_of, open_lane
 from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
@@ -129,7 +129,9 @@ async def opened(
         collectors: dict[str, Collector] = {
             key: MinedPaymentSource(settings, lane)
             if isinstance(lane, ObservingLane)
-            else SettlingPaymentSource(settings, clock, lane, _account(settings), ledger, settlements, worker=worker)
+            else SettlingPaymentSource(
+                settings, clock, lane, _account(settings, lane), ledger, settlements, worker=worker
+            )
             for key, lane in lanes.items()
         }
         redeemer = Redeemer(
@@ -223,9 +225,11 @@ async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> tupl
     return lanes, unchecked
 
 
-def _account(settings: RailSettings) -> EvmAccount:
+def _account(settings: RailSettings, lane: SettlingLane) -> Settler:
+    descriptor = descriptor_of(lane.facts.network)
+    assert descriptor is not None  # noqa: S101 - it opened the lane
     with naming("WP_RAIL_SETTLER_KEY_FILE"):
-        return EvmAccount.read(settings.rail_settler_key_file or Path())
+        return descriptor.settler(settings.rail_settler_key_file or Path())
 
 
 async def _is_of_its_network(lane: Lane) -> bool:

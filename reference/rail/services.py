@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from reference.protocol import message_signatures, receipt_verification, screening
 from reference.protocol.canonical_json import JsonValue, NotCanonical, canonicalise, whole_numbers
 from reference.protocol.keys import SigningKey
+from reference.protocol.networks import EXAMPLE
 from reference.protocol.service_word import ServiceWord
 from reference.web.errors import Unprocessable
 
@@ -141,8 +142,8 @@ SERVICES: Mapping[str, Service] = {
             "/pay/v1/compliance/receipt",
             "Screens a recipient and answers with a signed compliance receipt: ALLOW, REFER or DENY.",
             screening.ClosedScreeningRequest,
-            {"recipient_address": "screen-allow", "network": "algorand_mainnet"},
-            {"verdict": "ALLOW", "network_normalised": "algorand_mainnet"},
+            {"recipient_address": "screen-allow", "network": EXAMPLE},
+            {"verdict": "ALLOW", "network_normalised": EXAMPLE},
             _screen,
         ),
     )

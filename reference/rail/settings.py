@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import NoDecode
 
+from reference.lanes.registry import LANES, descriptor_of, payees
 from reference.protocol import a2a_x402
 from reference.protocol.networks import NETWORKS, Network
 from reference.web.settings import CommaList, CommonSettings
@@ -38,10 +39,8 @@ class RailSettings(CommonSettings):
     rail_signing_key_file: Path | None = None
     rail_token_secret_file: Path | None = None
     rail_trusted_jwks: Path | None = None
-    rail_lanes: CommaList = ("algorand_mainnet", "base_mainnet", "solana_mainnet")
-    rail_payto_algorand: str = ""
-    rail_payto_base: str = ""
-    rail_payto_solana: str = ""
+    rail_lanes: CommaList = tuple(lane.main for lane in LANES)
+    rail_payto: Annotated[dict[str, str], NoDecode] = Field(default_factory=payees)
     rail_settler_key_file: Path | None = None
     rail_prices: Prices = Field(default_factory=lambda: dict(DEFAULT_PRICES))
     rail_scheme: str = Field(default="exact", min_length=1, max_length=64)
@@ -107,9 +106,5 @@ class RailSettings(CommonSettings):
 
     def pay_to(self, network: Network) -> str:
         """Return the payee on a network, or the empty string when the operator set none."""
-        by_chain = {
-            "algorand": self.rail_payto_algorand,
-            "base": self.rail_payto_base,
-            "solana": self.rail_payto_solana,
-        }
-        return by_chain.get(network.key.partition("_")[0], "")
+        lane = descriptor_of(network)
+        return "" if lane is None else self.rail_payto.get(lane.name, "")

@@ -1,4 +1,4 @@
-"""Settling on Base: the rail sends what a payer authorized, from its own account, once (P-LN-03, P-LN-07, P-LN-08).
+"""Settling: the rail sends what a payer authorized, from its own account, once (P-LN-03, P-LN-07, P-LN-08).
 
 The chain, not this process, knows whether an authorization was used. So each step asks first and acts after, and any
 worker may do any step at any time: after a crash, beside another worker, or from the tending loop. What was signed is
@@ -17,8 +17,7 @@ from dataclasses import replace
 
 import orjson
 
-from reference.lanes.base.account import GAS_LIMIT, EvmAccount
-from reference.lanes.lane import ChainUnavailable, Fees, SettlingLane
+from reference.lanes.lane import ChainUnavailable, Fees, Settler, SettlingLane
 from reference.protocol import eip3009, redemption
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization
@@ -55,7 +54,7 @@ class SettlingPaymentSource:
         settings: RailSettings,
         clock: WpClock,
         lane: SettlingLane,
-        account: EvmAccount,
+        account: Settler,
         ledger: Redemptions,
         settlements: Settlements,
         *,
@@ -199,7 +198,7 @@ class SettlingPaymentSource:
         if told is not None:
             raise self._refusal(code_of(told), presented)
         fees = await self.lane.fees()
-        if await self.lane.wei(self._account.address) < GAS_LIMIT * fees.most:
+        if await self.lane.wei(self._account.address) < self._account.gas_limit * fees.most:
             raise ChainUnavailable("the settler's account cannot pay for gas")
         await self._ledger.hold(claim.id, until=min(authorization.valid_before, _FOR_EVER))
         await self._send(await self._reserved(presented, fees))

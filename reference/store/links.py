@@ -166,7 +166,7 @@ class Links:
         return _one(await self._database.rows(_BY_TOKEN, token=token))
 
     async def by_nonce(self, nonce: str) -> Link | None:
-        """Return the link whose memo hashes to an EIP-3009 nonce (Base), `0x` and lower-case hex."""
+        """Return the link whose memo hashes to an EIP-3009 nonce, `0x` and lower-case hex."""
         return _one(await self._database.rows(_BY_NONCE, nonce=nonce))
 
     async def state(self, link_id: str) -> str:

@@ -67,7 +67,7 @@ class Rail(Fleet):
         return self._settings[self.plan]
 
     def _read(self, plan: Plan) -> RailSettings:
-        payees = {f"rail_payto_{key.partition('_')[0]}": one.payee(plan.payee) for key, one in self.chains.items()}
+        payees = {key.partition("_")[0]: one.payee(plan.payee) for key, one in self.chains.items()}
         given: dict[str, Any] = {
             "mode": "test",
             "rail_data_dir": self.folder,
@@ -80,7 +80,7 @@ class Rail(Fleet):
             "rail_confirm_wait": 1.0,
             "evm_confirmations": CONFIRMATIONS,
             "rail_public_url": "http://rail.test",
-            **payees,
+            "rail_payto": payees,
         }
         return RailSettings(**given)
 

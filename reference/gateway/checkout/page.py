@@ -89,7 +89,7 @@ class Page:
 
     def _payable(self, link: Link, asked: Asked) -> dict[str, Any]:
         """Return what only a page that asks for money shows."""
-        wallet = _wallet(link, asked) if asked.network.family == "evm" else None
+        wallet = _wallet(link, asked) if asked.network.eip712_name else None
         return {"address": link.pay_to, "memo": asked.memo, "payload": self.payload(link), "wallet": wallet}
 
     def _shown(self, link: Link) -> Shown:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.settings import GatewaySettings
+from reference.lanes.registry import descriptor_of
 from reference.protocol import checkout, purposes
 from reference.protocol.checkout import Asked, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, same_address
@@ -237,5 +238,6 @@ class Settling:
 
 
 def may_be_undone(payment: Payment) -> bool:
-    """Whether the chain of a payment can undo what was final by its rule: a round of Algorand never."""
-    return NETWORKS[payment.network].family != "algorand"
+    """Whether the chain of a payment can undo what was final by its rule."""
+    lane = descriptor_of(NETWORKS[payment.network])
+    return lane is None or lane.undoes

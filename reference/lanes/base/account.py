@@ -44,6 +44,11 @@ class EvmAccount:
         """Its address, checksummed."""
         return str(self._account.address)
 
+    @property
+    def gas_limit(self) -> int:
+        """Gas that each of its transactions may take."""
+        return GAS_LIMIT
+
     def sign(self, *, chain_id: int, nonce: int, to: str, data: bytes, fees: Fees) -> tuple[bytes, str]:
         """Return a signed call of a contract and its transaction hash, `0x` and lower-case hex."""
         signed = self._account.sign_transaction(

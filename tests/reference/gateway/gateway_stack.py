@@ -13,8 +13,9 @@ import httpx
 
 from reference.gateway.runtime import opened
 from reference.gateway.settings import GatewaySettings
+from reference.lanes.descriptor import LaneRules, NodeSettings
 from reference.lanes.lane import Lane
-from reference.lanes.registry import LaneRules, NodeSettings, open_lane
+from reference.lanes.registry import open_lane
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from reference.lanes.algorand import lane
 from reference.lanes.algorand.lane import AlgorandLane
+from reference.lanes.descriptor import LaneRules, NodeSettings
 from reference.lanes.lane import ChainUnavailable
-from reference.lanes.registry import LaneRules, NodeSettings, open_lane
+from reference.lanes.registry import open_lane
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.service_word import ServiceWord

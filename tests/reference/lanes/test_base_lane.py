@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from reference.lanes.base import lane
 from reference.lanes.base.lane import BaseLane
+from reference.lanes.descriptor import LaneRules, NodeSettings
 from reference.lanes.json_rpc import JsonRpc
 from reference.lanes.lane import ChainUnavailable, Fees, Use
-from reference.lanes.registry import LaneRules, NodeSettings, open_lane
+from reference.lanes.registry import open_lane
 from reference.protocol.eip3009 import Authorization
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus

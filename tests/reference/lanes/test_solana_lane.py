@@ -19,9 +19,10 @@ from solders.message import Message
 from solders.pubkey import Pubkey
 from solders.transaction import Transaction
 
+from reference.lanes.descriptor import LaneRules, NodeSettings
 from reference.lanes.json_rpc import JsonRpc
 from reference.lanes.lane import ChainUnavailable
-from reference.lanes.registry import LaneRules, NodeSettings, open_lane
+from reference.lanes.registry import open_lane
 from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import solana_transfers, weld
 from reference.protocol.challenge import Terms, Token

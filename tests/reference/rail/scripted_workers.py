@@ -139,7 +139,7 @@ async def opened_bench(dsn: str) -> AsyncIterator[Bench]:
         rail_lease_seconds=LEASE_SECONDS,
         rail_join_wait=30,
         rail_confirm_wait=0,
-        rail_payto_algorand=TERMS.pay_to,
+        rail_payto={"algorand": TERMS.pay_to},
     )
     database = open_database(dsn)
     ledger, generations, lane = Redemptions(database), Generations(database), ScriptedLane()

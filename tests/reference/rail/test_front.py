@@ -110,7 +110,7 @@ async def doors_of(exits: AsyncExitStack, folder: Path, **settings: Any) -> Door
         given = RailSettings(
             rail_data_dir=folder / name,
             rail_token_secret_file=folder / "secret",
-            rail_payto_algorand=algosdk.encoding.encode_address(bytes(32)),
+            rail_payto={"algorand": algosdk.encoding.encode_address(bytes(32))},
             **settings,
         )
         lane = AlgorandLane(NETWORK, NoNode(), None)

@@ -102,9 +102,11 @@ async def memory_rail(folder: Path, receipt: Receipt) -> AsyncIterator[MemoryRai
     settings = RailSettings(
         rail_data_dir=folder,
         rail_settler_key_file=key_file,
-        rail_payto_algorand=_PAYEE,
-        rail_payto_base=EvmAccount(bytes(31) + b"\x02").address,
-        rail_payto_solana=solana_transfers.reference_account(bytes(31) + b"\x02"),
+        rail_payto={
+            "algorand": _PAYEE,
+            "base": EvmAccount(bytes(31) + b"\x02").address,
+            "solana": solana_transfers.reference_account(bytes(31) + b"\x02"),
+        },
         rate_limits=False,
     )
     lane = MemoryLane(settings.price("receipt-verify"))

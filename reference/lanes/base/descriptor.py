@@ -1,0 +1,34 @@
+"""The Base lane in the registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aiohttp
+
+from reference.lanes.base.lane import BaseLane
+from reference.lanes.descriptor import Descriptor, LaneRules, NodeSettings
+from reference.lanes.json_rpc import rpc
+from reference.lanes.lane import Lane, Settler
+from reference.protocol.networks import Network
+
+
+class Base(Descriptor):
+    """Base: the rail settles what payers sign."""
+
+    name = "base"
+    title = "Base"
+    family = "evm"
+    main = "base_mainnet"
+    settles = True
+
+    def open(self, session: aiohttp.ClientSession, network: Network, nodes: NodeSettings, rules: LaneRules) -> Lane:
+        """Return the lane over an EVM node."""
+        node = rpc(session, nodes.node, nodes.token)
+        return BaseLane(network, node, rules.confirmations, reads_calldata=rules.reads_calldata)
+
+    def settler(self, key_file: Path) -> Settler:
+        """Return the account whose key a file holds, 64 hex digits."""
+        from reference.lanes.base.account import EvmAccount  # noqa: PLC0415 - who settles nothing signs nothing
+
+        return EvmAccount.read(key_file)
