@@ -16,13 +16,13 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import honest_payment_is_served
-from conformance.judging.rail.solana_orders import Quoted
+from conformance.judging.rail.solana.orders import Quoted
 from conformance.lanes.payers import checkout_payer
 from conformance.lanes.solana.instructions import TokenTransfer, memo, pubkey
 from conformance.oracles.x402 import atomic_amount
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import Opened, again, flip, opened, settle_down, way
-from conformance.surfaces.rail.algorand_payments import algorand_payer
+from conformance.surfaces.rail.algorand.payments import algorand_payer
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present
 

@@ -14,7 +14,7 @@ from conformance.lanes.algorand.payer import invented_id
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
-from conformance.surfaces.rail.algorand_payments import algorand_payer, welded
+from conformance.surfaces.rail.algorand.payments import algorand_payer, welded
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
 
 _EACH = 12

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from conformance.oracles.welds.refusal import Refused
 from conformance.vectors.judges import Verdict
+from conformance.vocabulary.claims import LANES
 
-_LANES: Final = {"algorand": "algorand", "base": "base", "solana": "solana"}
+_MODULES: Final = {lane: f"conformance.oracles.welds.{lane}.weld" for lane in LANES}
 
 
 def judge(given: Mapping[str, Any]) -> Verdict:
@@ -22,6 +23,6 @@ def judge(given: Mapping[str, Any]) -> Verdict:
 
 def _welded(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is told of a payment; each lane's libraries are loaded when it is asked for."""
-    lane = import_module(f"conformance.oracles.welds.{_LANES[given['lane']]}")
+    lane = import_module(_MODULES[given["lane"]])
     told: dict[str, Any] = lane.welded(given)
     return told

@@ -10,7 +10,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.rail.challenges import is_goods
-from conformance.checks.rail.lanes import accounts, references
+from conformance.checks.rail.solana.offers import accounts, references
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.receipts.reports import telling

@@ -10,7 +10,7 @@ from solders.pubkey import Pubkey
 from solders.token.associated import get_associated_token_address
 from solders.transaction import VersionedTransaction
 
-from conformance.oracles.welds.solana_accounts import associated_account
+from conformance.oracles.welds.solana.accounts import associated_account
 from tools.vectors_builder.drafting import Draft
 
 # Faults that lie in the transaction itself; the others of this stage are about what is told beside it.

@@ -7,11 +7,11 @@ import json
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from conformance.checks.rail.base_malformed import spoiled_members
-from conformance.checks.rail.base_signatures import broken_signatures
-from conformance.checks.rail.base_weld import wrong_nonces
+from conformance.checks.rail.base.malformed import spoiled_members
+from conformance.checks.rail.base.signatures import broken_signatures
+from conformance.checks.rail.base.weld import wrong_nonces
 from conformance.lanes.base.authorization import Authorization, Domain, nonce_of
-from conformance.surfaces.rail.base_spellings import spellings
+from conformance.surfaces.rail.base.spellings import spellings
 
 KEY = b"\x11" * 32
 TOKEN = "1767225600:0011223344556677:" + "ab" * 32

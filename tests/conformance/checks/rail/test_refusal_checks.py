@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.rail.paid_calls import SPELLINGS, spelled
+from conformance.checks.rail.algorand.paid_calls import SPELLINGS, spelled
 from conformance.engine.check import Case
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from conformance.checks.rail.solana_finality import taken_back
+from conformance.checks.rail.solana.finality import taken_back
 from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
 

@@ -7,7 +7,7 @@ import base64
 import pytest
 from algosdk import encoding, transaction
 
-from conformance.oracles.welds import algorand_transaction as reading
+from conformance.oracles.welds.algorand import transaction as reading
 from conformance.oracles.welds.refusal import Refused
 from tools.vectors_builder.welds import algorand_wallet as wallet
 

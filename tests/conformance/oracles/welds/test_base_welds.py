@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.oracles.welds import ethereum
+from conformance.oracles.welds.base import ethereum
 from conformance.oracles.welds.refusal import Refused
 from tools.vectors_builder.welds import base_wallet as wallet
 

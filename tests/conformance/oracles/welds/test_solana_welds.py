@@ -8,9 +8,9 @@ import pytest
 from solders.pubkey import Pubkey
 from solders.token.associated import get_associated_token_address
 
-from conformance.oracles.welds import solana_accounts as accounts
 from conformance.oracles.welds.refusal import Refused
-from conformance.oracles.welds.solana_transaction import SignedTransaction
+from conformance.oracles.welds.solana import accounts
+from conformance.oracles.welds.solana.transaction import SignedTransaction
 from tools.vectors_builder.welds import solana_wallet as wallet
 
 

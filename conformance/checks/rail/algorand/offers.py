@@ -1,0 +1,21 @@
+"""RAIL-LANE: the Algorand lane is offered."""
+
+from __future__ import annotations
+
+from conformance.engine.check import Case, check
+from conformance.judging.rail.offered import lane_is_offered
+
+
+@check(
+    "RAIL-LANE-01",
+    surface="rail",
+    lane="algorand",
+    fix="Offer an accepts entry on Algorand whose asset is USDC, ASA 31566704.",
+)
+async def algorand_lane_is_offered(case: Case) -> None:
+    """An Algorand lane is offered with USDC, ASA 31566704.
+
+    Asks each operation for its price. Expects an Algorand entry with that asset. The number names USDC on the main
+    network only, so the row does not apply where the profile binds another one.
+    """
+    await lane_is_offered(case, "RAIL-LANE-01")

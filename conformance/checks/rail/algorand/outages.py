@@ -1,0 +1,53 @@
+"""RAIL-PAY: a payer who was told to come again, because the chain's node was away, is served when it is back."""
+
+from __future__ import annotations
+
+from conformance.engine import clock
+from conformance.engine.check import Case, check
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.algorand.payments import algorand_payer, welded
+from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.purchase import challenge, present, redeem
+from conformance.target import clock_file
+
+_FAULT = "unavailable"
+# The reference's own: what a challenge lives for, what a claim has after that, what clocks may differ by, and a minute.
+_PAST_EVERY_WINDOW = 1800 + 900 + 60 + 60
+
+
+@check(
+    "RAIL-PAY-02",
+    surface="rail",
+    lane="algorand",
+    exclusive="all",
+    fix="Keep a claim that no node could be asked about, however long its node is away, and decide it when it is back.",
+)
+async def payment_that_outlives_an_outage(case: Case) -> None:
+    """A payment made in time is served when the node is back, however long it was away.
+
+    Buys one call, which must be served. Pays another, takes the node away, presents the proof, lets every lifetime
+    pass, brings the node back and presents the proof again. Expects that it is served. How long a proof is good is open
+    in the interface, so that only the reference goes through the outage, where its node and clock can be moved.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    first = await redeem(case, operation, await welded(payer, await challenge(case, operation)))
+    case.expect("RAIL-PAY-02", first.status == 200, "200", brief(first), exchange=first)
+    offset_file = case.profile.clock.offset_file
+    ours = case.profile.target.defaults == "reference"
+    if not ours or offset_file is None or _FAULT not in await payer.fault_names():
+        return
+    proof = await welded(payer, await challenge(case, operation))
+    await payer.control("fault", name=_FAULT, seed=1, count=1_000_000)
+    try:
+        away = await present(case, operation, proof)
+        clock_file.advance(offset_file, _PAST_EVERY_WINDOW)
+        again = await present(case, operation, proof)
+    finally:
+        await payer.control("fault", name=_FAULT, seed=1, count=0)
+    await clock.pass_time(case, 0)
+    if {away.status, again.status} - set(case.profile.rail_bindings.chain_down_status):
+        raise Inconclusive(f"without its node the rail answered {brief(away)}, then {brief(again)}")
+    back = await redeem(case, operation, proof)
+    where = {"payment": "made in time, presented while the node was away and after"}
+    case.expect("RAIL-PAY-02", back.status == 200, "200", brief(back), exchange=back, where=where)

@@ -1,0 +1,229 @@
+"""RAIL-PAY: payments that buy nothing. Each check first shows that an honest payment is served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import base58
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.judging.rail.refusals import honest_payment_is_served, refused
+from conformance.lanes.algorand.payer import AlgorandPayer, Refused, invented_id
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
+from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, present
+
+
+@check(
+    "RAIL-PAY-06",
+    surface="rail",
+    lane="algorand",
+    fix="Serve only when the node itself shows the transaction.",
+)
+async def unknown_transaction(case: Case) -> None:
+    """A transaction id that the chain does not know is not redeemed.
+
+    Presents well-formed ids that nobody sent, with live tokens: invented ones, and a paid one with one letter changed.
+    Expects that none is served.
+    """
+
+    async def unknown(quote: Challenge, tx_id: str) -> None:
+        proof = {"tx_id": tx_id, "payment_reference": quote.reference("algorand")}
+        await refused(case, "RAIL-PAY-06", quote, proof, "an id that nobody sent")
+
+    async def one(operation: Operation, raw: Sequence[bytes]) -> None:
+        paid = await honest_payment_is_served(case, operation)
+        near = str(paid["tx_id"])
+        ids = [*map(invented_id, raw), ("A" if near[0] != "A" else "B") + near[1:]]
+        quotes = [await challenge(case, operation) for _ in ids]
+        await run_concurrently(map(unknown, quotes, ids))
+
+    drawn = [[case.rng.randbytes(32) for _ in range(2)] for _ in case.session.operations]
+    await run_concurrently(map(one, case.session.operations, drawn))
+
+
+@check(
+    "RAIL-PAY-08",
+    "RAIL-PAY-09",
+    "RAIL-PAY-10",
+    surface="rail",
+    lane="algorand",
+    fix="Compare receiver with payTo, amount with maxAmountRequired and asset by its id, on the transaction itself.",
+)
+async def payment_of_something_else(case: Case) -> None:
+    """A payment to another recipient, of less than the price, or in another asset is not redeemed.
+
+    Sends transfers with the right note that are otherwise wrong in one thing: receiver, amount (nothing, one unit
+    short, half), asset (one of the same unit name, one that is native coin). Expects that none is served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    asset = payer.asset_id((await challenge(case, operation)).entry("algorand"))
+    stranger = await payer.new_account(assets=[asset])
+
+    async def elsewhere(receiver: str, what: str) -> None:
+        quote = await challenge(case, operation)
+        await refused(case, "RAIL-PAY-08", quote, await welded(payer, quote, receiver=receiver), what)
+
+    async def too_little(part: int) -> None:
+        quote = await challenge(case, operation)
+        price = price_of(quote.entry("algorand"))
+        amount = (0, price - 1, price // 2)[part]
+        await refused(case, "RAIL-PAY-09", quote, await welded(payer, quote, amount=amount), f"{amount} of {price}")
+
+    await run_concurrently(
+        (
+            elsewhere(stranger.address, "to another account"),
+            elsewhere(payer.address, "to the payer itself"),
+            *map(too_little, range(3)),
+            _wrong_asset(case, payer, operation),
+        )
+    )
+
+
+async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
+    quote = await challenge(case, operation)
+    entry = quote.entry("algorand")
+    native = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference("algorand").encode())
+    proof = {"tx_id": native, "payment_reference": quote.reference("algorand")}
+    await refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
+    # A node that plays an asset's issuer is a simulated one, and opts accounts in that it has no key of.
+    if await payer.lacks("clawback"):
+        case.note("a look-alike asset needs the payee to opt in, which only a simulated node can be made to do")
+        return
+    fake = await payer.create_asset(unit_name="USDC")
+    await payer.control("mint", address=str(entry["payTo"]), asset=str(fake), amount="0")
+    quote = await challenge(case, operation)
+    await refused(case, "RAIL-PAY-10", quote, await welded(payer, quote, asset=fake), "an asset of the same unit name")
+
+
+@check(
+    "RAIL-PAY-07",
+    surface="rail",
+    lane="algorand",
+    exclusive="chain",
+    fix="Wait for the block, or answer that the transaction is not confirmed yet; serve only after it is.",
+)
+async def unconfirmed_transaction(case: Case) -> None:
+    """A transaction that is not yet confirmed is not redeemed.
+
+    Keeps a welded payment in the node's pool by the node's own control, presents it, then lets it into a block and
+    presents it again. Expects that the first is not served and that the second is.
+    """
+    payer = await algorand_payer(case)
+    if "withhold" not in await payer.fault_names():
+        case.documented(
+            "RAIL-PAY-07", "this node cannot be made to hold a transaction back (no control verb `withhold`)"
+        )
+        return
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quote = await challenge(case, operation)
+    await payer.hold(payer.asset_id(quote.entry("algorand")))
+    await payer.control("fault", name="withhold", seed=1, count=1)
+    try:
+        proof = await welded(payer, quote, wait=False)
+        await refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
+    finally:
+        await payer.control("fault", name="withhold", seed=1, count=0)
+        await payer.control("release")
+    await payer.confirmed(proof["tx_id"])
+    answer = await present(case, operation, proof)
+    if answer.status != 200:
+        case.inconclusive("RAIL-PAY-07", f"once confirmed it was answered {brief(answer)}, not 200", exchange=answer)
+
+
+@check(
+    "RAIL-PAY-11",
+    surface="rail",
+    lane="algorand",
+    exclusive="chain",
+    fix="A transaction that left the pool with an error, or that the node refused, never paid anything.",
+)
+async def failed_transaction(case: Case) -> None:
+    """A failed transaction is not redeemed.
+
+    Sends a welded payment that the node's pool drops with an error, and one that the node refuses outright, and
+    presents both. Expects that neither is served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quote = await challenge(case, operation)
+    penniless = await payer.new_account()
+    try:
+        proof = await welded(payer, quote, sender=penniless)
+    except Refused as refusal:
+        proof = {"tx_id": refusal.tx_id, "payment_reference": quote.reference("algorand")}
+        await refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
+    else:
+        raise Inconclusive("the node took a payment from an account that holds nothing")
+    if "reject_late" not in await payer.fault_names():
+        case.note("this node cannot be made to drop a transaction from its pool (no control verb `reject_late`)")
+        return
+    quote = await challenge(case, operation)
+    await payer.hold(payer.asset_id(quote.entry("algorand")))
+    await payer.control("fault", name="reject_late", seed=1, count=1)
+    try:
+        proof = await welded(payer, quote, wait=False)
+        await payer.left_pool(proof["tx_id"])
+    finally:
+        await payer.control("fault", name="reject_late", seed=1, count=0)
+    await refused(case, "RAIL-PAY-11", quote, proof, "dropped from the pool with an error")
+
+
+@check(
+    "RAIL-PAY-15",
+    surface="rail",
+    lane="algorand",
+    fix="Take the lane from the token, and refuse a proof that is not of that lane's shape.",
+)
+async def proof_of_another_lane(case: Case) -> None:
+    """A Base-shaped proof for an Algorand challenge is not redeemed, nor an Algorand-shaped one for a Base challenge.
+
+    Pays an Algorand challenge and presents the payment in the shape of a Base proof, in both shapes at once, with ids
+    of other chains as tx_id, and with the tokens of the other lanes that the challenge offers. Expects that none is
+    served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quote = await challenge(case, operation)
+    proof = await welded(payer, quote)
+    for what, other in foreign_shapes(case, payer, quote, proof).items():
+        await refused(case, "RAIL-PAY-15", quote, other, what)
+
+
+def foreign_shapes(
+    case: Case, payer: AlgorandPayer, quote: Challenge, proof: Mapping[str, Any]
+) -> Mapping[str, Mapping[str, Any]]:
+    """Return proofs of other lanes made from an Algorand payment, by what they are."""
+    token, entry = proof["payment_reference"], quote.entry("algorand")
+    authorization = {
+        "from": payer.address,
+        "to": str(entry["payTo"]),
+        "value": str(entry["maxAmountRequired"]),
+        "validAfter": "0",
+        "validBefore": "99999999999",
+        "nonce": "0x" + case.rng.randbytes(32).hex(),
+    }
+    base = {"authorization": authorization, "signature": "0x" + "11" * 65, "challenge_token": token}
+    evm_id = "0x" + case.rng.randbytes(32).hex()
+    solana_id = base58.b58encode(case.rng.randbytes(64)).decode()
+    shapes: dict[str, Mapping[str, Any]] = {
+        "a Base proof with an Algorand token": base,
+        "a Base transaction id with an Algorand token": {**proof, "tx_id": evm_id},
+        "a Solana transaction id with an Algorand token": {**proof, "tx_id": solana_id},
+        "the Algorand payment under the Base member name": {"tx_id": proof["tx_id"], "challenge_token": token},
+    }
+    for other in quote.accepts:
+        lane = lane_of(other)
+        if lane not in {None, "algorand"}:
+            reference = quote.reference(str(lane))
+            shapes[f"the Algorand payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
+    return shapes

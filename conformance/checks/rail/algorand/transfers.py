@@ -1,0 +1,49 @@
+"""Transfers on Algorand that credit something else than their plain amount says."""
+
+from __future__ import annotations
+
+from conformance.engine.check import Case, check
+from conformance.judging.rail.refusals import honest_payment_is_served, refused
+from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
+from conformance.surfaces.rail.purchase import challenge
+
+_FIX = "Count what a plain transfer's own amount credits to the payee: no close-out, no clawback, no balance."
+
+
+@check("RAIL-PAY-09", surface="rail", lane="algorand", fix=_FIX)
+async def close_out_whose_amount_is_too_small(case: Case) -> None:
+    """A transfer whose plain amount is less than the price is not redeemed, whatever its close-out moves.
+
+    Sends welded transfers of nothing and of one unit to the payee that close the account out to another account of the
+    payer, so that far more than the price moves and none of it to the payee. Expects that none is served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    asset = payer.asset_id((await challenge(case, operation)).entry("algorand"))
+    refuge = await payer.new_account(assets=[asset])
+    for amount in (0, 1):
+        quote = await challenge(case, operation)
+        price = price_of(quote.entry("algorand"))
+        leaving = await payer.new_account(assets=[asset])
+        await payer.transfer(asset=asset, receiver=leaving.address, amount=2 * price)
+        proof = await welded(payer, quote, sender=leaving, amount=amount, close_to=refuge.address)
+        await refused(case, "RAIL-PAY-09", quote, proof, f"{amount} to the payee, the rest closed out elsewhere")
+
+
+@check("RAIL-PAY-09", surface="rail", lane="algorand", fix=_FIX)
+async def clawback_that_brings_nothing(case: Case) -> None:
+    """A clawback that moves what the payee holds already is not redeemed.
+
+    Has the asset's issuer claw the price back from the payee to the payee, with the challenge token as its note.
+    Expects that it is not served: nothing was gained. Only the issuer can do that, so the row needs a simulated node.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quote = await challenge(case, operation)
+    payee, price = str(quote.entry("algorand")["payTo"]), str(price_of(quote.entry("algorand")))
+    token = quote.reference("algorand")
+    done = await payer.control("clawback", address=payee, receiver=payee, amount=price, note=token)
+    proof = {"tx_id": str(done["tx_id"]), "payment_reference": token}
+    await refused(case, "RAIL-PAY-09", quote, proof, "a clawback from the payee to the payee")

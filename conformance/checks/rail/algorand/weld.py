@@ -1,0 +1,332 @@
+"""RAIL-WELD on Algorand: a payment that is not welded to this live challenge buys nothing."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
+from conformance.judging.rail.refusals import honest_payment_is_served, refused
+from conformance.lanes.algorand.payer import AlgorandPayer, invented_id
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
+from conformance.surfaces.rail.challenges import let_lapse
+from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, pay, present
+
+
+def wrong_notes(token: str) -> dict[str, bytes]:
+    """Return notes that are not the token, by what they are."""
+    raw = token.encode()
+    return {
+        "no note": b"",
+        "garbage": b"paid with thanks",
+        "the token and a newline": raw + b"\n",
+        "the token and a space": raw + b" ",
+        "a space and the token": b" " + raw,
+        "the token and NUL": raw + b"\0",
+        "the token and more": raw + b":1",
+        "the token inside a sentence": b"for " + raw + b" thanks",
+        "the token twice": raw + raw,
+        "the token without its last character": raw[:-1],
+        "the token in upper case": token.upper().encode(),
+        "the token in base64": base64.b64encode(raw),
+        "the token as JSON": b'{"payment_reference":"' + raw + b'"}',
+        "the token in quotes": b'"' + raw + b'"',
+        "the token in UTF-16": token.encode("utf-16-le"),
+    }
+
+
+@check(
+    "RAIL-WELD-01",
+    surface="rail",
+    lane="algorand",
+    fix="Compare the whole note with the token's bytes; not a prefix, not a search, no folding, no trimming.",
+)
+async def note_without_the_token(case: Case) -> None:
+    """A payment whose note lacks the challenge token is not redeemed.
+
+    Sends right payments whose notes are empty, garbage, or the token with something around it, cut, folded or
+    re-encoded. Expects that none is served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    await payer.hold(payer.asset_id((await challenge(case, operation)).entry("algorand")))
+    names = list(wrong_notes("x"))
+    quotes = [await challenge(case, operation) for _ in names]
+
+    async def one(quote: Challenge, name: str) -> None:
+        note = wrong_notes(quote.reference("algorand"))[name]
+        await refused(case, "RAIL-WELD-01", quote, await welded(payer, quote, note=note), f"note: {name}")
+
+    await run_concurrently((one(quote, name) for quote, name in zip(quotes, names, strict=True)))
+
+
+@check(
+    "RAIL-WELD-02",
+    "RAIL-WELD-15",
+    surface="rail",
+    lane="algorand",
+    fix="Compare the transaction's note with the token that is presented with it, not with any token that is live.",
+    quick=sample("operations"),
+)
+async def note_with_another_challenges_token(case: Case) -> None:
+    """A note with another challenge's token is not redeemed for this one; transaction and reference belong together.
+
+    Asks for two challenges, pays the second, and presents that payment with the first one's token; then pays the
+    first, and presents each payment with the other's token. Expects that no mixed pair is served, and that the right
+    pair is.
+    """
+    payer = await algorand_payer(case)
+
+    async def one(operation: Operation) -> None:
+        mine, other = await challenge(case, operation), await challenge(case, operation)
+        paid_other = await welded(payer, other)
+        mixed = {"tx_id": paid_other["tx_id"], "payment_reference": mine.reference("algorand")}
+        await refused(case, "RAIL-WELD-02", mine, mixed, "another live challenge's token in the note")
+        paid_mine = await welded(payer, mine)
+        for tx, token in ((paid_mine, paid_other), (paid_other, paid_mine)):
+            pair = {"tx_id": tx["tx_id"], "payment_reference": token["payment_reference"]}
+            await refused(case, "RAIL-WELD-15", mine, pair, "transaction and reference of two payments")
+        answer = await present(case, operation, paid_mine)
+        if answer.status != 200:
+            raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
+
+    await run_concurrently(map(one, case.sample(case.session.operations)))
+
+
+@check(
+    "RAIL-WELD-05",
+    surface="rail",
+    lane="algorand",
+    fix="Redeem nothing without the weld, however well recipient and amount fit.",
+    quick=sample("operations"),
+)
+async def stray_transfer(case: Case) -> None:
+    """A stray inbound transfer cannot be redeemed.
+
+    Sends the right amount to the right recipient without a note, once before a challenge is asked for and once after,
+    and presents both with live tokens, twice. Expects that none is served.
+    """
+    payer = await algorand_payer(case)
+
+    async def one(operation: Operation) -> None:
+        await honest_payment_is_served(case, operation)
+        terms = await challenge(case, operation)
+        before = await welded(payer, terms, note=b"")
+        quote = await challenge(case, operation)
+        after = await welded(payer, quote, note=b"")
+        for proof, what in ((before, "made before the challenge"), (after, "made after the challenge")):
+            stray = {"tx_id": proof["tx_id"], "payment_reference": quote.reference("algorand")}
+            for _ in range(2):
+                await refused(case, "RAIL-WELD-05", quote, stray, f"a stray transfer {what}")
+
+    await run_concurrently(map(one, case.sample(case.session.operations)))
+
+
+@check(
+    "RAIL-WELD-06",
+    surface="rail",
+    lane="each",
+    exclusive=True,
+    fix="Compare the token's issue time with now when a proof is first presented, whatever the payment's age.",
+)
+async def expired_challenge(case: Case) -> None:
+    """A payment welded to an expired challenge is not redeemed.
+
+    Pays one challenge in time and presents it only after its lifetime; pays another after its lifetime; and names a
+    third one's transaction in time, but sends it only after its lifetime. Expects that none is served, and that a
+    fresh one is.
+    """
+    operation = case.session.operations[0]
+    in_time, late = await challenge(case, operation), await challenge(case, operation)
+    proof = await pay(case, in_time, case.lane)
+    named = await _named_in_time(case) if case.lane == "algorand" else None
+    await let_lapse(case)
+    if named is not None:
+        await (await algorand_payer(case)).submit([named[1]], (await algorand_payer(case)).main)
+        early = {"tx_id": named[1].get_txid(), "payment_reference": named[0].reference("algorand")}
+        await refused(case, "RAIL-WELD-06", named[0], early, "named in time, sent late")
+    await refused(case, "RAIL-WELD-06", in_time, proof, "paid in time, presented late")
+    await refused(case, "RAIL-WELD-06", late, await pay(case, late, case.lane), "paid late")
+    await honest_payment_is_served(case, operation)
+
+
+async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
+    """Present the id of a welded payment that is not sent yet, and return its challenge and the payment."""
+    payer, quote = await algorand_payer(case), await challenge(case, case.session.operations[0])
+    entry, token = quote.entry("algorand"), quote.reference("algorand")
+    draft = await payer.draft(
+        asset=payer.asset_id(entry), receiver=str(entry["payTo"]), amount=price_of(entry), note=token.encode()
+    )
+    proof = {"tx_id": str(draft.get_txid()), "payment_reference": token}
+    await refused(case, "RAIL-WELD-06", quote, proof, "named and not sent")
+    return quote, draft
+
+
+@check(
+    "RAIL-WELD-07",
+    surface="rail",
+    lane="algorand",
+    fix="Authenticate the token (a MAC over everything it means, or a stored row) before looking at the payment.",
+)
+async def token_the_rail_never_issued(case: Case) -> None:
+    """A payment welded to a token that the rail never issued is not redeemed.
+
+    Pays with notes that hold invented tokens and real ones with one part changed, and presents each with that same
+    token. Expects that none is served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    await payer.hold(payer.asset_id((await challenge(case, operation)).entry("algorand")))
+    quotes = [await challenge(case, operation) for _ in range(12)]
+    forged = [(quote, *one) for quote, one in zip(quotes, forgeries(case, quotes[0]), strict=False)]
+
+    async def one(quote: Challenge, name: str, token: str) -> None:
+        proof = await welded(payer, quote, note=token.encode())
+        await refused(case, "RAIL-WELD-07", quote, {**proof, "payment_reference": token}, f"token: {name}")
+
+    await run_concurrently(one(*each) for each in forged)
+
+
+@check(
+    "RAIL-WELD-13",
+    surface="rail",
+    lane="algorand",
+    exclusive="chain",
+    fix="Serve only after the node itself has shown the payment; any other answer of the node, or none, serves nobody.",
+)
+async def chain_that_cannot_be_asked(case: Case) -> None:
+    """When the chain cannot be consulted the call is not served.
+
+    Pays a challenge for each fault that the node can be made to show, switches the fault on, presents the proof, and
+    an invented one; then switches it off. Expects that nothing is served meanwhile.
+    """
+    payer = await algorand_payer(case)
+    names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
+    if not names:
+        case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
+        return
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quotes = [await challenge(case, operation) for _ in names]
+    proofs = await run_concurrently(welded(payer, quote) for quote in quotes)
+    for name, quote, proof in zip(names, quotes, proofs, strict=True):
+        await _through_a_fault(case, payer, quote, proof, name)
+
+
+async def _through_a_fault(
+    case: Case, payer: AlgorandPayer, quote: Challenge, proof: dict[str, Any], name: str
+) -> None:
+    await payer.control("fault", name=name, seed=case.rng.randrange(2**16), count=10_000)
+    try:
+        fake = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": proof["payment_reference"]}
+        answers = await run_concurrently(present(case, quote.operation, one) for one in (proof, fake))
+        for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
+            case.expect(
+                "RAIL-WELD-13",
+                answer.status != 200,
+                "not served",
+                brief(answer),
+                exchange=answer,
+                where={"fault": name, "payment": what},
+            )
+    finally:
+        await payer.control("fault", name=name, seed=0, count=0)
+    answer = await present(case, quote.operation, proof)
+    if answer.status != 200:
+        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}: money was lost")
+
+
+def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[str, Any]:
+    """Return what an ordinary x402 v2 client sends: it knows nothing of the weld."""
+    entry = quote.entry("algorand")
+    accepted = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
+    return {
+        "x402Version": 2,
+        "resource": {"url": quote.operation.url},
+        "accepted": accepted,
+        "payload": {"paymentGroup": [tx_id], "paymentIndex": 0, "from": payer.address},
+    }
+
+
+@check(
+    "RAIL-WELD-14",
+    surface="rail",
+    lane="algorand",
+    fix="Answer an ordinary x402 payload with 402: it carries no weld, whatever payment stands behind it.",
+)
+async def ordinary_x402_client(case: Case) -> None:
+    """A payment built by an ordinary x402 client is not redeemed.
+
+    Pays without the weld and presents the payment as an ordinary client does, in X-PAYMENT and in PAYMENT-SIGNATURE,
+    as version 2 and as version 1. Expects that none is served.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quote = await challenge(case, operation)
+    tx_id = (await welded(payer, quote, note=b""))["tx_id"]
+    version_2 = stock_payload(quote, payer, tx_id)
+    version_1 = {"x402Version": 1, "scheme": "exact", "network": "algorand", "payload": {"txId": tx_id}}
+    for header in ("X-PAYMENT", "PAYMENT-SIGNATURE"):
+        for payload in (version_2, version_1):
+            value = header_value(payload)
+            case.client.names.name(value, "STOCK_PAYMENT")
+            answer = await case.client.call("POST", operation.url, json_body=quote.body, headers={header: value})
+            case.expect(
+                "RAIL-WELD-14",
+                answer.status != 200,
+                "not served",
+                brief(answer),
+                exchange=answer,
+                where={"header": header, "version": str(payload["x402Version"])},
+            )
+
+
+@check(
+    "RAIL-WELD-16",
+    surface="rail",
+    lane="algorand",
+    fix="Answer a refused payment with 402 and fresh accepts; 409 only for a payment that already bought something or "
+    "is in progress, 503 only while the chain is away.",
+)
+async def refusal_lets_the_client_recover(case: Case) -> None:
+    """A refused payment answers 402 with a fresh accepts array, so that the client can recover.
+
+    Provokes one refusal of each kind that needs no clock: unknown transaction, wrong note, wrong amount, another
+    operation, an unreadable proof, a token that was never issued, a payment that already bought something. Expects 402
+    with accepts whose tokens are new; 409 also passes for the last.
+    """
+    payer = await algorand_payer(case)
+    operation = case.session.operations[0]
+    bought = await challenge(case, operation)
+    spent = await pay(case, bought, "algorand")
+    first = await present(case, operation, spent)
+    if first.status != 200:
+        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
+    quote = await challenge(case, operation)
+    token = quote.reference("algorand")
+    seen = {token, bought.reference("algorand")}
+    wrong: dict[str, object] = {
+        "an unknown transaction": {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": token},
+        "a wrong note": {**await welded(payer, quote, note=b"x"), "payment_reference": token},
+        "too little": {**await welded(payer, quote, amount=1), "payment_reference": token},
+        "an unreadable proof": "e30",
+        "a token that was never issued": {"tx_id": spent["tx_id"], "payment_reference": forgeries(case, quote)[0][1]},
+    }
+    for what, proof in wrong.items():
+        answer = await present(case, operation, proof)
+        judge_recovery(case, answer, seen, (402, 503) if what == "an unknown transaction" else (402,), what)
+    again = await present(case, operation, {**spent, "payment_reference": token})
+    judge_recovery(case, again, seen, case.profile.rail_bindings.spent_status, "a payment that bought something")
+    for other in case.session.operations[1:2]:
+        answer = await present(case, other, spent)
+        judge_recovery(case, answer, seen, case.profile.rail_bindings.spent_status, "on another operation")

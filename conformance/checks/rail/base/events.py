@@ -1,0 +1,228 @@
+"""Attacks on the Base lane by what stands on the chain: events that look like a settlement and are none.
+
+An authorization that is used already pays only by the Transfer that the token's contract told of directly after its
+AuthorizationUsed (P-LN-03, P-LN-10). Here other transfers, other tokens and other authorizations stand around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.lanes.base.authorization import Authorization
+from conformance.lanes.base.payer import BasePayer
+from conformance.lanes.base.token import WHOLE, own_call
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.paid_answers import brief
+
+Call = tuple[str, bytes]
+
+
+@check(
+    "RAIL-PAY-10",
+    surface="rail",
+    lane="base",
+    fix="Look at the contract that told of an event, not at its topics alone.",
+)
+async def token_that_looks_like_the_asset(case: Case) -> None:
+    """A token contract that looks like the asset and emits the same events pays nothing.
+
+    Deploys a contract with the asset's names, decimals, functions and events, and has it tell that the welded
+    authorization was used and the price transferred: of a payer that holds nothing, of one that cancelled the
+    authorization, and in one transaction with a real use that moved the money to the payer itself; and signs for the
+    look-alike's own domain. Expects that none is served, and that none is cashed.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    terms = (await stakes.stake(operation, prices=0)).entry
+    domain = payer.domain(terms)
+    fake = await payer.deploy("CopycatToken", domain.name, domain.version)
+
+    def pretended(given: Authorization) -> Call:
+        return fake, payer.token(terms).use_call(given, overload=WHOLE)
+
+    async def told_by_the_fake(what: str, *, prices: int, cancel: bool = False) -> None:
+        stake = await stakes.stake(operation, prices=prices)
+        given = await stake.sign()
+        if cancel:
+            await payer.cancel(stake.account, given)
+        await payer.send(*pretended(given))
+        await stakes.buys_nothing("RAIL-PAY-10", stake, given, what)
+
+    async def beside_a_real_use(what: str, order: Callable[[Call, Call, Call], Sequence[Call]]) -> None:
+        stake = await stakes.stake(operation)
+        to_self = await stake.sign(to=stake.account.address)
+        real = (stake.token.address, stake.token.use_call(to_self))
+        given = await stake.sign()
+        lie = (fake, own_call("CopycatToken", "pretend", given.sender, given.to, given.value))
+        await payer.batch(order(real, lie, pretended(given)))
+        await stakes.buys_nothing("RAIL-PAY-10", stake, given, what)
+
+    async def of_its_own_domain() -> None:
+        stake = await stakes.stake(operation)
+        given = await payer.authorize({**stake.entry, "asset": fake}, stake.account)
+        await payer.use(given)
+        await stakes.buys_nothing("RAIL-PAY-10", stake, given, "signed for the look-alike and used there")
+
+    await run_concurrently(
+        (
+            told_by_the_fake("used at a look-alike by a payer that holds nothing", prices=0),
+            told_by_the_fake("used at a look-alike, cancelled at the asset", prices=1, cancel=True),
+            beside_a_real_use("a look-alike's Transfer directly after a real use", lambda real, lie, _: (real, lie)),
+            beside_a_real_use("a look-alike's Transfer directly before a real use", lambda real, lie, _: (lie, real)),
+            beside_a_real_use("a look-alike's use after a real one to the payer", lambda real, _, use: (real, use)),
+            of_its_own_domain(),
+        )
+    )
+    await stakes.audit()
+
+
+@check(
+    "RAIL-PAY-08",
+    "RAIL-PAY-09",
+    surface="rail",
+    lane="base",
+    fix="When an authorization is used already, read what its use moved: to payTo, and the price; else refuse.",
+)
+async def authorization_used_for_something_else(case: Case) -> None:
+    """An authorization that was used for another recipient or a smaller value is not redeemed by a right one beside it.
+
+    Signs one nonce twice: once as the challenge asks, and once to another account, to the payer itself, or for less.
+    Uses the second on the chain and presents the first. Expects that it is not served.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    stranger = (await payer.new_account()).address
+
+    async def one(row: str, what: str, change: Callable[[FundedChallenge], dict[str, object]]) -> None:
+        stake = await stakes.stake(operation)
+        await payer.use(await stake.sign(**change(stake)))
+        await stake.recount()
+        await stakes.buys_nothing(row, stake, await stake.sign(), f"its nonce was used {what}")
+
+    await run_concurrently(
+        (
+            one("RAIL-PAY-08", "to pay another account", lambda _: {"to": stranger}),
+            one("RAIL-PAY-08", "to pay the payer itself", lambda stake: {"to": stake.account.address}),
+            one("RAIL-PAY-09", "for nothing", lambda _: {"value": 0}),
+            one("RAIL-PAY-09", "for one unit", lambda _: {"value": 1}),
+            one("RAIL-PAY-09", "for one unit short of the price", lambda stake: {"value": stake.price - 1}),
+        )
+    )
+    await stakes.audit()
+
+
+@check(
+    "RAIL-WELD-05",
+    surface="rail",
+    lane="base",
+    fix="Count only the Transfer that the asset's contract told of directly after the AuthorizationUsed of this nonce.",
+)
+async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None:
+    """The transfer of one authorization is not counted for another in the same transaction.
+
+    Signs the welded nonce to the payer itself and uses it in one transaction that also holds a transfer of the price
+    from the payer to the payee: a plain one or that of an authorization with another nonce, before it, after it, or
+    after a use for nothing. Presents the welded authorization to the payee. Expects that it is not served
+    (`base-self-authorization`).
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    batcher = await payer.batcher()
+    drawn = [case.rng.randbytes(32) for _ in range(2)]
+
+    async def one(
+        what: str, other: Callable[[FundedChallenge], Awaitable[Call]], *, first: bool, nothing: bool = False
+    ) -> None:
+        stake = await stakes.stake(operation, prices=2, coin=True)
+        stray = await other(stake)
+        spent = await (stake.sign(value=0) if nothing else stake.sign(to=stake.account.address))
+        use = (stake.token.address, stake.token.use_call(spent))
+        await payer.batch((stray, use) if first else (use, stray))
+        await stake.recount()
+        await stakes.buys_nothing("RAIL-WELD-05", stake, await stake.sign(), what)
+
+    async def plain(stake: FundedChallenge) -> Call:
+        token, owner = stake.token, stake.account
+        await payer.send(token.address, token.call("approve(address,uint256)", batcher, stake.price), sender=owner)
+        pulled = token.call("transferFrom(address,address,uint256)", owner.address, stake.pay_to, stake.price)
+        return token.address, pulled
+
+    def authorized(nonce: bytes) -> Callable[[FundedChallenge], Awaitable[Call]]:
+        async def call(stake: FundedChallenge) -> Call:
+            return stake.token.address, stake.token.use_call(await stake.sign(nonce=nonce))
+
+        return call
+
+    await run_concurrently(
+        (
+            one("a plain transfer of the price after its own use", plain, first=False),
+            one("a plain transfer of the price before its own use", plain, first=True),
+            one("a plain transfer of the price after its use for nothing", plain, first=False, nothing=True),
+            one("another nonce's transfer after its own use", authorized(drawn[0]), first=False),
+            one("another nonce's transfer before its own use", authorized(drawn[1]), first=True),
+        )
+    )
+    await stakes.audit()
+
+
+@check(
+    "RAIL-WELD-05",
+    surface="rail",
+    lane="base",
+    fix="Make (network, transaction, log index of the Transfer) unique among the payments that bought something.",
+)
+async def one_transfer_for_many_nonces(case: Case) -> None:
+    """Of several welded authorizations that one transaction used, no more are served than prices were moved.
+
+    Signs authorizations for several challenges, uses all in one transaction in which only one moves the price to the
+    payee and the others move it to the payer itself, and presents the welded proof of each, the one that paid last.
+    Expects that those which moved nothing are not served (`base-batched-authorizations`), nor any when the one
+    transfer is a plain one.
+    """
+    payer = await base_payer(case)
+    await honest_payment_is_served(case, case.session.operations[0])
+    await run_concurrently(_batched(case, payer, paying) for paying in (0, 1, 2, None))
+
+
+async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
+    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    first = await stakes.stake(operation, prices=3, coin=True)
+    all_ = [first, *[await stakes.stake(operation, account=first.account) for _ in range(2)]]
+    used = [await (one.sign() if at == paying else one.sign(to=first.account.address)) for at, one in enumerate(all_)]
+    calls: list[Call] = [(first.token.address, first.token.use_call(one)) for one in used]
+    if paying is None:
+        approve = first.token.call("approve(address,uint256)", await payer.batcher(), first.price)
+        await payer.send(first.token.address, approve, sender=first.account)
+        pull = first.token.call(
+            "transferFrom(address,address,uint256)", first.account.address, first.pay_to, first.price
+        )
+        calls.append((first.token.address, pull))
+    await payer.batch(calls)
+    for stake in all_:
+        await stake.recount()
+    what = "the one transfer is a plain one" if paying is None else f"only nonce {paying + 1} of three paid"
+    for at, stake in enumerate(all_):
+        if at != paying:
+            await stakes.buys_nothing("RAIL-WELD-05", stake, await stake.sign(), f"{what}, this is nonce {at + 1}")
+    await stakes.audit()
+    if paying is not None:
+        await _paid_one(case, all_[paying], used[paying], what)
+
+
+async def _paid_one(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> None:
+    """Present the one that paid; whether a rail takes a settlement that it did not make itself is its own matter."""
+    answer = await stake.redeem(case, given)
+    if answer.status >= 500:
+        raise Inconclusive(f"the authorization that did pay was answered {brief(answer)}")
+    if answer.status != 200:
+        case.note(f"{what}: presented, it was answered {brief(answer)}, although its money has moved")

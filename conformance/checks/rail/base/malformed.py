@@ -1,0 +1,82 @@
+"""RAIL-402-16 on Base: an authorization of which one member is missing or of a wrong type."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.judging.rail.base.funded_challenges import FundedChallenges, base_payer
+from conformance.judging.rail.refusals import challenged_again
+from conformance.surfaces.rail.proofs import encoded, encoded_json
+
+_NUMBERS = ("value", "validAfter", "validBefore")
+_ADDRESSES = ("from", "to")
+_DIGITS = 3000
+
+
+def spoiled_members(right: Mapping[str, Any]) -> dict[str, Any]:
+    """Return proofs with one member spoiled, by what it is; `right` is a whole one."""
+    terms = right["authorization"]
+    odd: dict[str, Any] = {
+        "null": None,
+        "true": True,
+        "an array": [],
+        "an object": {},
+        "an empty text": "",
+        "white space": " ",
+    }
+    numbers = {"negative": "-1", "a fraction": 0.5, "a word": "ten", "2**256": str(2**256), "infinite": "Infinity"}
+    addresses = {"short": "0x" + "11" * 19, "long": "0x" + "11" * 21, "no hexadecimal": "0x" + "zz" * 20}
+    nonces = {"31 bytes": "0x" + "11" * 31, "33 bytes": "0x" + "11" * 33, "no hexadecimal": "0x" + "zz" * 32}
+    signatures = {"half a byte": "0x1", "no hexadecimal": "0x" + "zz" * 65, "long": "0x" + "11" * 2000, "nothing": "0x"}
+    inside = {
+        **{(name, what): value for name in terms for what, value in odd.items()},
+        **{(name, what): value for name in _NUMBERS for what, value in numbers.items()},
+        **{(name, what): value for name in _ADDRESSES for what, value in addresses.items()},
+        **{("nonce", what): value for what, value in nonces.items()},
+    }
+    outside = {
+        **{("signature", what): value for what, value in {**odd, **signatures, "a number": 1}.items()},
+        **{("authorization", what): value for what, value in {**odd, "a number": 1, "a text": "x"}.items()},
+        **{("challenge_token", what): value for what, value in odd.items()},
+    }
+    return {
+        **{f"{name}: {what}": {**right, "authorization": {**terms, name: bad}} for (name, what), bad in inside.items()},
+        **{f"{name}: {what}": {**right, name: bad} for (name, what), bad in outside.items()},
+        **{f"without {name}": {**right, "authorization": _without(terms, name)} for name in terms},
+        **{f"without {name}": _without(right, name) for name in right},
+    }
+
+
+def _without(members: Mapping[str, Any], name: str) -> dict[str, Any]:
+    return {one: value for one, value in members.items() if one != name}
+
+
+@check(
+    "RAIL-402-16",
+    surface="rail",
+    lane="base",
+    fix="Check presence, type and range of every member of an authorization before using it; a fault is 402.",
+)
+async def authorization_with_wrong_members(case: Case) -> None:
+    """An authorization with a missing, wrongly typed or empty member answers 402 with accepts.
+
+    Signs one right authorization for a live token and presents it with one member spoiled at a time, each in every way,
+    and with a member twice and a number of thousands of digits. Expects 402 with accepts each time.
+    """
+    payer = await base_payer(case)
+    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    stake = await stakes.stake(operation, prices=0)
+    right = (await stake.sign()).proof()
+    values = {what: encoded_json(value) for what, value in spoiled_members(right).items()}
+    values["value twice"] = encoded(json.dumps(right).replace('"value"', '"value":"1","value"').encode())
+    values["a value of thousands of digits"] = encoded_json(
+        {**right, "authorization": {**right["authorization"], "value": "9" * _DIGITS}}
+    )
+    unpaid = stake.quote.answer
+    await run_concurrently(
+        challenged_again(case, "RAIL-402-16", operation, unpaid, what, (value,)) for what, value in values.items()
+    )

@@ -1,0 +1,27 @@
+"""RAIL-LANE: the Base lane is offered."""
+
+from __future__ import annotations
+
+from conformance.engine.check import Case, check
+from conformance.judging.rail.offered import lane_is_offered
+from conformance.surfaces.rail.purchase import challenge, lane_of
+
+
+@check(
+    "RAIL-LANE-02",
+    "RAIL-LANE-04",
+    surface="rail",
+    lane="base",
+    fix="Offer one accepts entry on Base whose asset is the USDC contract of that network, in every challenge.",
+)
+async def base_lane_is_offered(case: Case) -> None:
+    """A Base lane is offered with USDC, the same contract in every challenge.
+
+    Asks each operation for its price twice. Expects a Base entry with the USDC contract each time.
+    """
+    await lane_is_offered(case, "RAIL-LANE-02")
+    seen: set[str] = set()
+    for operation in (*case.session.operations, *case.session.operations):
+        quote = await challenge(case, operation)
+        seen |= {str(entry.get("asset")).lower() for entry in quote.accepts if lane_of(entry) == "base"}
+    case.expect("RAIL-LANE-04", len(seen) == 1, "one contract in every challenge", sorted(seen))

@@ -1,0 +1,305 @@
+"""RAIL-PAY on Base: authorizations that buy a call, and authorizations that buy nothing."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import base58
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.served import served
+from conformance.lanes.base.authorization import Authorization, nonce_of
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.base.spellings import Spelling, spellings
+from conformance.surfaces.rail.keys import published_keys
+from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.purchase import challenge, lane_of
+from conformance.target import LANES
+
+Change = Callable[[Authorization], Authorization]
+
+
+@check(
+    "RAIL-PAY-01",
+    "RAIL-PAY-04",
+    "RAIL-PAY-05",
+    "RAIL-PAY-16",
+    surface="rail",
+    lane="base",
+    fix="Read X-PAYMENT as base64 of {authorization, signature, challenge_token}, settle the authorization on the "
+    "chain, and answer 200 with the result and the signed payable receipt, Cache-Control: private, no-store.",
+    quick=sample("operations"),
+)
+async def welded_base_payment_is_served(case: Case) -> None:
+    """On Base the proof is authorization, signature and challenge_token, and a valid one is served 200.
+
+    Signs one authorization for each operation, its nonce keccak256 of the token, and presents it as base64 JSON.
+    Expects 200, a signed compact JWS in the answer, and no leave for shared caches.
+    """
+    keys = [key for published in await published_keys(case) for key in published]
+    rows = ("RAIL-PAY-01", "RAIL-PAY-04")
+    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
+
+
+@check(
+    "RAIL-PAY-07",
+    surface="rail",
+    lane="base",
+    fix="Answer 200 only after the settlement stands in a block, for exactly the price, from the payer to payTo.",
+    quick=sample("operations"),
+)
+async def served_call_is_paid(case: Case) -> None:
+    """When a call is served, its authorization is used on the chain and exactly one price has moved.
+
+    Presents one welded authorization for each operation, from an account that holds three prices. Expects that at the
+    moment of the 200 the token's contract knows the authorization as used and the account holds two prices.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+
+    async def one(operation: Operation) -> None:
+        stake = await stakes.stake(operation, prices=3)
+        given = await stake.sign()
+        answer = await stake.redeem(case, given)
+        if answer.status != 200:
+            raise Inconclusive(f"the control, an honest payment, was answered {brief(answer)}, not 200")
+        used, moved = await stake.token.is_used(given.sender, given.nonce), await stake.moved()
+        case.expect(
+            "RAIL-PAY-07",
+            used and moved == stake.price,
+            "the authorization used, one price moved",
+            f"{'used' if used else 'not used'}, {moved} of {stake.price} moved",
+            exchange=answer,
+            where={"operation": operation.path},
+        )
+
+    await run_concurrently(map(one, case.sample(case.session.operations)))
+
+
+@check(
+    "RAIL-PAY-04",
+    surface="rail",
+    lane="base",
+    fix="Read numbers and hexadecimal by their value, not by their spelling.",
+)
+async def other_spellings_of_an_authorization(case: Case) -> None:
+    """An authorization that is spelled another way is served for one price, or refused and left alone.
+
+    Presents honest authorizations with the recovery byte 0 or 1, numbers as JSON integers, addresses in lower case,
+    hexadecimal in upper case, a window without an end, and a member that names the network. All are the same
+    authorization; which spellings a target takes is its own matter, and is noted.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+
+    async def one(what: str, spell: Spelling, **changes: Any) -> None:
+        stake = await stakes.stake(operation)
+        await stakes.free_or_paid("RAIL-PAY-04", stake, spell(await stake.sign(**changes)), what)
+
+    await run_concurrently(
+        (
+            *(one(what, spell) for what, spell in spellings(payer.caip2).items()),
+            one("validBefore at the end of time", Authorization.proof, valid_before=2**256 - 1),
+        )
+    )
+    await stakes.audit()
+
+
+@check(
+    "RAIL-PAY-08",
+    "RAIL-PAY-09",
+    "RAIL-PAY-14",
+    surface="rail",
+    lane="base",
+    fix="Compare the authorization's recipient with payTo and its value with the price before anything is submitted.",
+)
+async def authorization_of_other_terms(case: Case) -> None:
+    """An authorization to another recipient or of another value than the challenge's is not redeemed.
+
+    Signs authorizations with the right nonce that are wrong in one thing: recipient (a stranger, the payer itself, the
+    token), value (nothing, one unit short, half, one unit over, twice, a million times). Expects that none is served,
+    and that none is cashed. Of a value that is over, a breach warns: the interface says nothing of who pays more.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    stranger = (await payer.new_account()).address
+
+    async def elsewhere(what: str, to: Callable[[FundedChallenge], str]) -> None:
+        stake = await stakes.stake(operation)
+        given = await stake.sign(to=to(stake))
+        await stakes.buys_nothing(("RAIL-PAY-08", "RAIL-PAY-14"), stake, given, what)
+
+    async def other_value(
+        rows: tuple[str, ...], what: str, of: Callable[[int], int], beyond: str | None = None
+    ) -> None:
+        stake = await stakes.stake(operation, prices=3)
+        given = await stake.sign(value=of(stake.price))
+        await stakes.buys_nothing(rows, stake, given, what, beyond=beyond)
+
+    recipients: dict[str, Callable[[FundedChallenge], str]] = {
+        "to another account": lambda _: stranger,
+        "to the payer itself": lambda stake: stake.account.address,
+        "to the token's own contract": lambda stake: stake.token.address,
+    }
+    less: dict[str, Callable[[int], int]] = {
+        "nothing": lambda _: 0,
+        "one unit short": lambda price: price - 1,
+        "half": lambda price: price // 2,
+    }
+    more: dict[str, Callable[[int], int]] = {
+        "one unit over": lambda price: price + 1,
+        "twice the price": lambda price: price * 2,
+        "a million times the price": lambda price: price * 10**6,
+    }
+    await run_concurrently(
+        (
+            *(elsewhere(what, to) for what, to in recipients.items()),
+            *(other_value(("RAIL-PAY-09", "RAIL-PAY-14"), what, of) for what, of in less.items()),
+            *(
+                other_value(("RAIL-PAY-14",), what, of, "whether more than the price buys is open")
+                for what, of in more.items()
+            ),
+        )
+    )
+    await stakes.audit()
+
+
+@check(
+    "RAIL-PAY-13",
+    surface="rail",
+    lane="base",
+    fix="Compare validAfter and validBefore with the time before anything is submitted, both strictly.",
+)
+async def authorization_outside_its_window(case: Case) -> None:
+    """An authorization outside its validity window is not redeemed.
+
+    Presents welded authorizations that expired (a second ago, an hour ago, in 1970), are not yet valid (in an hour, at
+    the end of time), or whose window is closed from both sides; and one that expires within seconds, which may be
+    refused, or served for its price. Expects that none of the others is served.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    now = await payer.block_time()
+    windows = {
+        "expired a second ago": {"valid_before": now - 1},
+        "expired an hour ago": {"valid_before": now - 3600},
+        "expired in 1970": {"valid_before": 1},
+        "never valid": {"valid_before": 0},
+        "valid in an hour": {"valid_after": now + 3600},
+        "valid at the end of time": {"valid_after": 2**256 - 2, "valid_before": 2**256 - 1},
+        "valid after it expires": {"valid_after": now + 600, "valid_before": now + 300},
+    }
+
+    async def outside(what: str, window: Mapping[str, int]) -> None:
+        stake = await stakes.stake(operation)
+        await stakes.buys_nothing("RAIL-PAY-13", stake, await stake.sign(**window), what)
+
+    async def about_to_expire() -> None:
+        stake = await stakes.stake(operation)
+        given = await stake.sign(valid_before=await payer.block_time() + 12)
+        await stakes.free_or_paid("RAIL-PAY-13", stake, given, "about to expire")
+
+    await run_concurrently((*(outside(what, window) for what, window in windows.items()), about_to_expire()))
+    await stakes.audit()
+
+
+@check(
+    "RAIL-PAY-11",
+    surface="rail",
+    lane="base",
+    fix="Serve only after the settlement succeeded; an authorization that the token refuses has paid nothing.",
+)
+async def authorization_that_cannot_be_settled(case: Case) -> None:
+    """An authorization whose settlement fails is not redeemed.
+
+    Presents welded authorizations of a payer that holds nothing, of one that holds a unit less than the price, and of
+    one that cancelled it; and one whose use by a stranger failed in a block, with nothing left to try again. Expects
+    that none is served.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+
+    async def poor(what: str, short: int | None) -> None:
+        stake = await stakes.stake(operation, prices=0 if short is None else 1, short=short or 0)
+        await stakes.buys_nothing("RAIL-PAY-11", stake, await stake.sign(), what)
+
+    async def cancelled() -> None:
+        stake = await stakes.stake(operation)
+        given = await stake.sign()
+        await payer.cancel(stake.account, given)
+        await stakes.buys_nothing("RAIL-PAY-11", stake, given, "cancelled by the payer")
+
+    async def failed_in_a_block() -> None:
+        stake = await stakes.stake(operation, prices=0)
+        given = await stake.sign()
+        tx_id = await payer.use(given, gas=200_000, wait=False)
+        if (await payer.node.mined(tx_id)).get("status") != 0:
+            raise Inconclusive("the chain took the payment of an account that holds nothing")
+        await stakes.buys_nothing("RAIL-PAY-11", stake, given, "its settlement failed in a block")
+
+    await run_concurrently(
+        (poor("the payer holds nothing", None), poor("the payer lacks a unit", 1), cancelled(), failed_in_a_block())
+    )
+    await stakes.audit()
+
+
+@check(
+    "RAIL-PAY-06",
+    "RAIL-PAY-15",
+    surface="rail",
+    lane="base",
+    fix="Take the lane from the token, and refuse a proof that is not of that lane's shape.",
+)
+async def base_proof_of_another_lane(case: Case) -> None:
+    """An Algorand- or Solana-shaped proof for a Base challenge is not redeemed, nor a Base proof for their challenges.
+
+    Presents a Base token with ids of transactions that nobody sent (of Base and of the other chains), and Base
+    authorizations whose token and nonce are those of the other lanes that the challenge offers. Expects that none is
+    served, and that none is cashed.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    drawn = case.rng.randbytes(32)
+
+    async def shaped(what: str, of: Callable[[str], Mapping[str, Any]]) -> None:
+        stake = await stakes.stake(operation)
+        proof = of(stake.quote.reference("base"))
+        await stakes.buys_nothing(("RAIL-PAY-06", "RAIL-PAY-15"), stake, proof, what)
+
+    async def other_token(lane: str) -> None:
+        stake = await stakes.stake(operation)
+        token = stake.quote.reference(lane)
+        given = await stake.sign(token=token, nonce=nonce_of(token))
+        await stakes.buys_nothing("RAIL-PAY-15", stake, given, f"an authorization with the token of the lane {lane}")
+
+    shapes: dict[str, Callable[[str], Mapping[str, Any]]] = {
+        "a transaction id of Base": lambda token: {"tx_id": "0x" + drawn.hex(), "payment_reference": token},
+        "a transaction id of Algorand": lambda token: {
+            "tx_id": base64.b32encode(drawn).decode().rstrip("="),
+            "payment_reference": token,
+        },
+        "a transaction id of Solana": lambda token: {
+            "tx_id": base58.b58encode(drawn * 2).decode(),
+            "payment_reference": token,
+        },
+    }
+    lanes = sorted({str(lane_of(one)) for one in (await challenge(case, operation)).accepts} & set(LANES) - {"base"})
+    await run_concurrently((*(shaped(what, of) for what, of in shapes.items()), *(other_token(lane) for lane in lanes)))
+    await stakes.audit()

@@ -1,0 +1,186 @@
+"""RAIL-PAY-12: signatures on Base that are nobody's, somebody else's, or in a form of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.lanes.base.authorization import Authorization
+from conformance.lanes.base.token import own_call
+
+Change = Callable[[Authorization], Authorization]
+Spelling = Callable[[Authorization], Mapping[str, Any]]
+
+
+@check(
+    "RAIL-PAY-12",
+    surface="rail",
+    lane="base",
+    fix="Recover the signer from the EIP-712 message under the asset's own domain and compare it with from.",
+)
+async def signature_of_somebody_else(case: Case) -> None:
+    """A signature that does not recover to the payer of the authorization is not redeemed.
+
+    Presents welded authorizations with signatures that are noise, another key's, over another domain (name, version,
+    chain id, contract, or the whole of another network's), over another kind of message, or over other members; and
+    one of a stranger's money. Expects that none is served, and that none is cashed.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    noise, stranger = case.rng.randbytes(64), (await payer.new_account()).address
+
+    async def altered(what: str, change: Change) -> None:
+        stake = await stakes.stake(operation)
+        await stakes.buys_nothing("RAIL-PAY-12", stake, change(await stake.sign()), what)
+
+    async def wrong_domain(member: str, value: Any) -> None:
+        stake = await stakes.stake(operation)
+        domain = replace(payer.domain(stake.entry), **{member: value})
+        await stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=domain), f"domain: {member} {value}")
+
+    async def other_network() -> None:
+        stake = await stakes.stake(operation)
+        domain = replace(payer.domain(stake.entry), **OTHER_NETWORK[payer.caip2 == "eip155:8453"])
+        what = "domain: the same asset's on the other network, whole"
+        await stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=domain), what)
+
+    async def over(member: str, shift: Any) -> None:
+        stake = await stakes.stake(operation)
+        right = await stake.sign()
+        was = getattr(right, member)
+        other = stranger if member == "to" else was + shift
+        given = right.changed(**{member: other}).signed(stake.account.key).changed(**{member: was})
+        await stakes.buys_nothing("RAIL-PAY-12", stake, given, f"signed over another {member}")
+
+    async def by_another(what: str, *, signs_for_payer: bool) -> None:
+        stake, thief = await stakes.stake(operation), payer.node.account()
+        sender = stake.account.address if signs_for_payer else thief.address
+        given = await stake.sign(sender=sender, key=thief.key)
+        await stakes.buys_nothing("RAIL-PAY-12", stake, given.changed(sender=stake.account.address), what)
+
+    async def of_another_kind() -> None:
+        stake = await stakes.stake(operation)
+        given = (await stake.sign()).signed(stake.account.key, kind="ReceiveWithAuthorization")
+        await stakes.buys_nothing("RAIL-PAY-12", stake, given, "signed as ReceiveWithAuthorization")
+
+    other_chain = 84532 if payer.caip2 == "eip155:8453" else 8453
+    domains = (
+        ("name", "USDC Coin"),
+        ("version", "1"),
+        ("chain_id", 1),
+        ("chain_id", other_chain),
+        ("contract", stranger),
+    )
+    await run_concurrently(
+        (
+            *(altered(what, change) for what, change in broken_signatures(noise).items()),
+            *(wrong_domain(member, value) for member, value in domains),
+            *(over(*one) for one in (("value", -1), ("to", 0), ("valid_after", 1), ("valid_before", 60))),
+            by_another("another key signs for the payer", signs_for_payer=True),
+            by_another("another payer's authorization, the payer put in", signs_for_payer=False),
+            of_another_kind(),
+            other_network(),
+        )
+    )
+    await stakes.audit()
+
+
+# USDC's whole EIP-712 domain on Base and on its test network, by whether the payer is on Base: the other one is used.
+OTHER_NETWORK: Mapping[bool, Mapping[str, Any]] = {
+    True: {"name": "USDC", "chain_id": 84532, "contract": "0x036CbD53842c5426634e7929541eC2318f3dCF7e"},
+    False: {"name": "USD Coin", "chain_id": 8453, "contract": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"},
+}
+
+
+def broken_signatures(noise: bytes) -> dict[str, Change]:
+    """Return changes after which a signature is nobody's, or not the payer's."""
+    return {
+        "noise": lambda given: given.changed(signature=noise + given.signature[64:]),
+        "zeros": lambda given: given.changed(signature=bytes(64) + b"\x1b"),
+        "the other v": lambda given: given.with_recovery(55 - given.signature[64]),
+        "r and s exchanged": lambda given: given.changed(
+            signature=given.signature[32:64] + given.signature[:32] + given.signature[64:]
+        ),
+        "cut short": lambda given: given.changed(signature=given.signature[:32]),
+    }
+
+
+@check(
+    "RAIL-PAY-12",
+    surface="rail",
+    lane="base",
+    fix="Refuse a signature whose s lies in the upper half, and any that is not 65 bytes with v 27, 28, 0 or 1.",
+)
+async def signature_of_another_form(case: Case) -> None:
+    """A signature in a form that the token's contract would not take is refused, or settled some other way.
+
+    Presents welded authorizations whose signature is the malleable twin (s in the upper half, v turned), has 64 bytes
+    (EIP-2098), or another v (26, 29, 35). They recover to the payer or to nobody as one reads them. Expects a refusal,
+    or the service for exactly one price.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    forms: dict[str, Change] = {
+        "the malleable twin": Authorization.malleated,
+        "the malleable twin, v as 0 or 1": lambda given: given.malleated().with_recovery(
+            given.malleated().signature[64] - 27
+        ),
+        "64 bytes": Authorization.compact,
+        **{f"v {v}": partial(Authorization.with_recovery, v=v) for v in (26, 29, 35)},
+    }
+
+    async def one(what: str, change: Change) -> None:
+        stake = await stakes.stake(operation)
+        await stakes.free_or_paid("RAIL-PAY-12", stake, change(await stake.sign()), what)
+
+    await run_concurrently(one(what, change) for what, change in forms.items())
+
+
+@check(
+    "RAIL-PAY-12",
+    surface="rail",
+    lane="base",
+    fix="Refuse a payer that is a contract, or serve it only after its settlement stands in a block.",
+)
+async def payer_that_is_a_contract(case: Case) -> None:
+    """A contract wallet's authorization (ERC-1271) is refused, or served for exactly one price.
+
+    Deploys a wallet that stands by its owner's signatures, gives it the price, and presents its authorization: signed
+    by the owner, signed by a stranger, and by the owner after the wallet was told to agree with nothing. The first may
+    be served for its price; expects that the others are not.
+    """
+    payer = await base_payer(case)
+    if not payer.has_control:
+        case.documented("RAIL-PAY-12", "money that is given to a contract wallet could not be given back")
+        return
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+
+    async def wallet(*, hushed: bool = False) -> FundedChallenge:
+        made = await payer.deploy("ContractWallet")
+        stake = await stakes.stake(operation, account=replace(payer.main, address=made))
+        await payer.give(made, stake.token.address, stake.price)
+        if hushed:
+            await payer.send(made, own_call("ContractWallet", "hush", True))
+        await stake.recount()
+        return stake
+
+    stake = await wallet()
+    thief = await stake.sign(key=payer.node.account().key)
+    await stakes.buys_nothing("RAIL-PAY-12", stake, thief, "a contract wallet, a stranger's signature")
+    stake = await wallet(hushed=True)
+    await stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(), "a contract wallet that agrees with nothing")
+    stake = await wallet()
+    await stakes.free_or_paid("RAIL-PAY-12", stake, await stake.sign(), "a contract wallet, its owner's signature")
+    await stakes.audit()

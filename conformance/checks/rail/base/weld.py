@@ -1,0 +1,338 @@
+"""RAIL-WELD on Base: an authorization whose nonce is not keccak256 of this live challenge's token buys nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from eth_utils.crypto import keccak
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.lanes.base.authorization import Authorization, nonce_of
+from conformance.lanes.base.payer import BasePayer
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.purchase import challenge, header_value, pay, present, redeem
+
+
+def wrong_nonces(token: str, drawn: bytes) -> dict[str, bytes]:
+    """Return 32-byte nonces that are not keccak256 of the token, by what they are; `drawn` is 32 bytes of noise."""
+    raw = token.encode()
+    right = nonce_of(token)
+    return {
+        "random, as stock x402 clients make it": drawn,
+        "zero": bytes(32),
+        "SHA-256 of the token": hashlib.sha256(raw).digest(),
+        "SHA3-256 of the token": hashlib.sha3_256(raw).digest(),
+        "the token's first 32 bytes": raw[:32],
+        "the token's last 32 bytes": raw[-32:],
+        "keccak256 of the token and a newline": bytes(keccak(raw + b"\n")),
+        "keccak256 of the token without its last character": bytes(keccak(raw[:-1])),
+        "keccak256 of the token in upper case": bytes(keccak(token.upper().encode())),
+        "keccak256 of the token in quotes": bytes(keccak(b'"' + raw + b'"')),
+        "keccak256 of keccak256 of the token": bytes(keccak(right)),
+        "keccak256 of nothing": bytes(keccak(b"")),
+        "the right one with its first byte changed": bytes([right[0] ^ 1]) + right[1:],
+        "the right one with its last byte changed": right[:-1] + bytes([right[-1] ^ 1]),
+        "the right one backwards": right[::-1],
+    }
+
+
+@check(
+    "RAIL-WELD-03",
+    surface="rail",
+    lane="base",
+    fix="Compute keccak256 of the token's bytes and compare all 32 bytes with the authorization's nonce.",
+)
+async def nonce_that_is_not_the_tokens(case: Case) -> None:
+    """A nonce other than keccak256 of the challenge token is not redeemed.
+
+    Signs right authorizations whose nonces are random (as stock x402 clients make them), other digests of the token,
+    digests of the token altered, or the right nonce altered. Expects that none is served, and that none is cashed.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    drawn = case.rng.randbytes(32)
+
+    async def one(what: str) -> None:
+        stake = await stakes.stake(operation)
+        nonce = wrong_nonces(stake.quote.reference("base"), drawn)[what]
+        await stakes.buys_nothing("RAIL-WELD-03", stake, await stake.sign(nonce=nonce), f"nonce: {what}")
+
+    await run_concurrently(map(one, wrong_nonces("x", drawn)))
+    await stakes.audit()
+
+
+@check(
+    "RAIL-WELD-03",
+    "RAIL-WELD-15",
+    surface="rail",
+    lane="base",
+    fix="Compare the nonce with the token that is presented with it, not with any token that is live.",
+    quick=sample("operations"),
+)
+async def nonce_of_another_challenges_token(case: Case) -> None:
+    """An authorization and the challenge token that is presented with it must belong together.
+
+    Signs authorizations for two challenges of one payer and presents each with the other's token, and with the other's
+    signature. Expects that no mixed pair is served or cashed, and that a right pair is served.
+    """
+    payer = await base_payer(case)
+
+    async def one(operation: Operation) -> None:
+        stakes = FundedChallenges(case, payer)
+        mine = await stakes.stake(operation, prices=2)
+        other = await stakes.stake(operation, account=mine.account)
+        mine_given, other_given = await mine.sign(), await other.sign()
+        mixed = {
+            "another live challenge's nonce": other_given.changed(token=mine_given.token),
+            "another live challenge's token": mine_given.changed(token=other_given.token),
+            "another live challenge's signature": mine_given.changed(signature=other_given.signature),
+        }
+        for what, given in mixed.items():
+            await stakes.buys_nothing(("RAIL-WELD-03", "RAIL-WELD-15"), mine, given, what)
+        await stakes.audit()
+        answer = await mine.redeem(case, mine_given)
+        if answer.status != 200:
+            raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
+
+    await run_concurrently(map(one, case.sample(case.session.operations)))
+
+
+@check(
+    "RAIL-WELD-05",
+    surface="rail",
+    lane="base",
+    fix="Redeem nothing without the weld, however well recipient and amount of a transfer on the chain fit.",
+    quick=sample("operations"),
+)
+async def stray_base_transfer(case: Case) -> None:
+    """A stray inbound transfer cannot be redeemed.
+
+    Sends one price to the payee by a plain transfer, once before a challenge is asked for and once after. Presents the
+    transfer's id with the live token, and the welded authorization of the account, which holds nothing any more.
+    Expects that none is served.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+
+    async def one(operation: Operation, *, before: bool) -> None:
+        early = await stakes.stake(operation, coin=True)
+        stake = early if not before else None
+        tx_id = await payer.transfer(early.token.address, early.pay_to, early.price, sender=early.account)
+        stake = stake or await stakes.stake(operation, account=early.account)
+        await stake.recount()
+        when = "before" if before else "after"
+        token = stake.quote.reference("base")
+        for what, proof in (
+            (f"the id of a stray transfer made {when} the challenge", {"tx_id": tx_id, "payment_reference": token}),
+            (f"an authorization beside a stray transfer made {when} the challenge", (await stake.sign()).proof()),
+        ):
+            await stakes.buys_nothing("RAIL-WELD-05", stake, proof, what)
+
+    await honest_payment_is_served(case, case.session.operations[0])
+    await run_concurrently(
+        one(operation, before=before) for operation in case.sample(case.session.operations) for before in (True, False)
+    )
+    await stakes.audit()
+
+
+@check(
+    "RAIL-WELD-07",
+    surface="rail",
+    lane="base",
+    fix="Authenticate the token (a MAC over everything it means, or a stored row) before looking at the payment.",
+)
+async def base_token_the_rail_never_issued(case: Case) -> None:
+    """An authorization welded to a token that the rail never issued is not redeemed.
+
+    Signs authorizations whose nonces are keccak256 of invented tokens and of real ones with one part changed, and
+    presents each with that same token. Expects that none is served, and that none is cashed.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    forged = forgeries(case, await challenge(case, operation))
+
+    async def one(name: str, token: str) -> None:
+        stake = await stakes.stake(operation)
+        given = await stake.sign(token=token, nonce=nonce_of(token))
+        await stakes.buys_nothing("RAIL-WELD-07", stake, given, f"token: {name}")
+
+    await run_concurrently(one(*each) for each in forged)
+    await stakes.audit()
+
+
+def stock_payloads(stake: FundedChallenge, given: Authorization) -> list[dict[str, Any]]:
+    """Return what ordinary x402 clients send, versions 2 and 1: they know nothing of the weld."""
+    proof = given.proof()
+    payload = {"signature": proof["signature"], "authorization": proof["authorization"]}
+    accepted = {name: value for name, value in stake.entry.items() if name != "maxAmountRequired"}
+    network = "base" if str(stake.entry.get("network")) == "eip155:8453" else "base-sepolia"
+    return [
+        {"x402Version": 2, "resource": {"url": stake.quote.operation.url}, "accepted": accepted, "payload": payload},
+        {"x402Version": 1, "scheme": "exact", "network": network, "payload": payload},
+    ]
+
+
+@check(
+    "RAIL-WELD-14",
+    surface="rail",
+    lane="base",
+    fix="Answer an ordinary x402 payload with 402 and leave its authorization alone: it carries no weld.",
+)
+async def ordinary_x402_client_on_base(case: Case) -> None:
+    """A payment built by an ordinary x402 client is not redeemed: not served, and not settled either.
+
+    Signs a real authorization with a random nonce, as the stock client does, and presents it in X-PAYMENT and in
+    PAYMENT-SIGNATURE, as version 2 and as version 1. Expects that none is served, and that none is cashed.
+    """
+    payer = await base_payer(case)
+    stakes = FundedChallenges(case, payer)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    drawn = [case.rng.randbytes(32) for _ in range(4)]
+
+    async def one(header: str, version: int, nonce: bytes) -> None:
+        stake = await stakes.stake(operation)
+        payload = stock_payloads(stake, await stake.sign(nonce=nonce))[2 - version]
+        value = header_value(payload)
+        case.client.names.name(value, "STOCK_PAYMENT")
+        answer = await case.client.call("POST", operation.url, json_body=stake.quote.body, headers={header: value})
+        what = f"{header}, version {version}"
+        stake.judged.append(("RAIL-WELD-14", what))
+        where = {"payment": what}
+        case.expect("RAIL-WELD-14", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
+
+    ways = [(header, version) for header in ("X-PAYMENT", "PAYMENT-SIGNATURE") for version in (2, 1)]
+    await run_concurrently(one(*way, nonce) for way, nonce in zip(ways, drawn, strict=True))
+    await stakes.audit()
+
+
+@check(
+    "RAIL-WELD-16",
+    surface="rail",
+    lane="base",
+    fix="Answer a refused payment with 402 and fresh accepts; 409 only for a payment that already bought something or "
+    "is in progress, 503 only while the chain is away.",
+)
+async def base_refusal_lets_the_client_recover(case: Case) -> None:
+    """A refused authorization answers 402 with a fresh accepts array, so that the client can recover.
+
+    Provokes one refusal of each kind that needs no clock: wrong nonce, value, recipient and signature, expired, no
+    money, a forged token, an authorization without members; and one that already bought something, again with another
+    token and on another operation. Expects 402 with accepts whose tokens are new; 409 also passes for the last.
+    """
+    payer = await base_payer(case)
+    operation = case.session.operations[0]
+    bought = await challenge(case, operation)
+    spent = await pay(case, bought, "base")
+    first = await redeem(case, operation, spent)
+    if first.status != 200:
+        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
+    stakes = FundedChallenges(case, payer)
+    refusals = await _refusals(case, stakes, operation)
+    token = (await challenge(case, operation)).reference("base")
+    seen = {token, bought.reference("base")}
+    for what, proof in refusals.items():
+        seen.add(str(proof["challenge_token"]))
+        judge_recovery(case, await present(case, operation, proof), seen, (402,), what)
+    spent_status = case.profile.rail_bindings.spent_status
+    again = await present(case, operation, {**spent, "challenge_token": token})
+    judge_recovery(case, again, seen, spent_status, "a payment that bought something, another token")
+    for other in case.session.operations[1:2]:
+        judge_recovery(case, await present(case, other, spent), seen, spent_status, "on another operation")
+
+
+async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) -> Mapping[str, dict[str, Any]]:
+    """Return one proof of each kind that is refused, by what it is; each has a challenge and an account of its own."""
+    stranger, forged = (
+        (await stakes.payer.new_account()).address,
+        forgeries(case, await challenge(case, operation))[0][1],
+    )
+    changes: dict[str, dict[str, Any]] = {
+        "a wrong nonce": {"nonce": bytes(32)},
+        "too little": {"value": 1},
+        "to another account": {"to": stranger},
+        "expired": {"valid_before": 1},
+        "a token that was never issued": {"token": forged, "nonce": nonce_of(forged)},
+    }
+    proofs = {what: (await (await stakes.stake(operation)).sign(**one)).proof() for what, one in changes.items()}
+    poor = await (await stakes.stake(operation, prices=0)).sign()
+    noisy = (await (await stakes.stake(operation)).sign()).changed(signature=bytes(64) + b"\x1b")
+    bare = (await (await stakes.stake(operation)).sign()).proof()
+    return {
+        **proofs,
+        "a payer without money": poor.proof(),
+        "a signature that is noise": noisy.proof(),
+        "an authorization without members": {**bare, "authorization": {}},
+    }
+
+
+@check(
+    "RAIL-WELD-13",
+    surface="rail",
+    lane="base",
+    exclusive="chain",
+    fix="Serve only after the node itself has shown the settlement; any other answer of the node, or none, serves "
+    "nobody.",
+)
+async def base_chain_that_cannot_be_asked(case: Case) -> None:
+    """When the chain cannot be consulted the call is not served.
+
+    Signs an authorization for each fault that the node can be made to show, switches the fault on, presents it, and one
+    of a payer that holds nothing; then switches it off. Expects that nothing is served meanwhile, and that afterwards
+    the honest one has not paid more than one price.
+    """
+    payer = await base_payer(case)
+    names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
+    if not names:
+        case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
+        return
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    stakes = FundedChallenges(case, payer)
+
+    async def prepare() -> tuple[FundedChallenge, Authorization, Authorization]:
+        stake, poor = await stakes.stake(operation, prices=3), await stakes.stake(operation, prices=0)
+        return stake, await stake.sign(), await poor.sign()
+
+    ready = await run_concurrently(prepare() for _ in names)
+    for name, (_, honest, empty) in zip(names, ready, strict=True):
+        await _through_a_fault(case, payer, name, (honest, empty))
+    await run_concurrently(
+        _after_a_fault(case, name, stake, honest) for name, (stake, honest, _) in zip(names, ready, strict=True)
+    )
+
+
+async def _through_a_fault(case: Case, payer: BasePayer, name: str, given: tuple[Authorization, Authorization]) -> None:
+    kinds = ("an honest payment", "one of a payer that holds nothing")
+    await payer.control("fault", name=name, seed=case.rng.randrange(2**16), count=10_000)
+    try:
+        answers = await run_concurrently(present(case, case.session.operations[0], one.proof()) for one in given)
+    finally:
+        await payer.control("fault", name=name, seed=0, count=0)
+    for answer, what in zip(answers, kinds, strict=True):
+        where = {"fault": name, "payment": what}
+        case.expect("RAIL-WELD-13", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
+
+
+async def _after_a_fault(case: Case, name: str, stake: FundedChallenge, honest: Authorization) -> None:
+    answer = await stake.redeem(case, honest)
+    moved = await stake.moved()
+    where = {"fault": name, "payment": "an honest payment, after the faults"}
+    expected, found = "one price moved at most", f"{brief(answer)} and {moved} of {stake.price} moved"
+    case.expect("RAIL-WELD-13", moved <= stake.price, expected, found, exchange=answer, where=where)
+    if answer.status != 200:
+        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}, {moved} moved")

@@ -1,0 +1,1 @@
+"""Checks of the pay rail on Solana."""

@@ -1,0 +1,154 @@
+"""RAIL-PAY-07 and RAIL-WELD-11 on Solana: payments that the chain has not settled on, or takes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from conformance.attacks.engine import receipts
+from conformance.engine.check import Case, check
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.solana.orders import Quoted, solana_payer
+from conformance.lanes.solana.node import CONFIRMED, FINALIZED
+from conformance.lanes.solana.payer import SolanaPayer
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.paid_answers import brief
+
+_MORE_SLOTS = 10
+_TRIES = 4
+_WHILE_CONFIRMED_SECONDS = 0.1
+
+
+@asynccontextmanager
+async def fault(payer: SolanaPayer, name: str, count: int) -> AsyncIterator[None]:
+    """Have the node show a fault while the body runs."""
+    await payer.control("fault", name=name, seed=1, count=count)
+    try:
+        yield
+    finally:
+        await payer.control("fault", name=name, seed=1, count=0)
+
+
+async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
+    """Have the node replace the slots since a transaction's own.
+
+    Raises:
+        Inconclusive: The node still knows the transaction.
+    """
+    more = _MORE_SLOTS
+    for _ in range(_TRIES):
+        found = await payer.node.status(tx_id)
+        depth = 0 if found is None else await payer.node.slot() - found.slot
+        await payer.control("reorg", depth=depth + more)
+        if await payer.node.status(tx_id) is None:
+            return
+        # So many slots came before the node was at it.
+        more *= 4
+    raise Inconclusive("the node still knows a transaction whose slot it was to replace")
+
+
+@check(
+    "RAIL-PAY-07",
+    surface="rail",
+    lane="solana",
+    exclusive="chain",
+    fix="Wait until the transaction is in a slot and final, or answer that it is not confirmed yet; serve only after.",
+)
+async def unconfirmed_solana_transaction(case: Case) -> None:
+    """A transaction that is not yet confirmed is not redeemed.
+
+    Has the node hold a welded payment back, presents it, then lets it into a slot and presents it again. Expects that
+    the first is not served and that the second is.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    if "withhold" not in await payer.fault_names():
+        case.documented(
+            "RAIL-PAY-07", "this node cannot be made to hold a transaction back (no control verb `withhold`)"
+        )
+        return
+    await honest_payment_is_served(case, operation)
+    quoted = await Quoted.ask(case, operation)
+    made = await quoted.transfer()
+    try:
+        async with fault(payer, "withhold", 1):
+            tx_id = await payer.send([made.instruction()], wait=None)
+        await quoted.buys_nothing("RAIL-PAY-07", tx_id, "submitted, in no slot")
+    finally:
+        await payer.control("release")
+    await payer.node.succeeded(tx_id, FINALIZED)
+    answer = await quoted.present(tx_id)
+    if answer.status != 200:
+        case.inconclusive("RAIL-PAY-07", f"once final it was answered {brief(answer)}, not 200", exchange=answer)
+
+
+@check(
+    "RAIL-PAY-07",
+    surface="rail",
+    lane="solana",
+    exclusive="chain",
+    fix="Ask the node at the moment of the redemption; what it knew before a reorganisation counts for nothing.",
+)
+async def solana_payment_that_is_taken_back(case: Case) -> None:
+    """A payment that a reorganisation has taken off the chain is not redeemed.
+
+    Sends a welded payment, has the node replace its slot once it is confirmed, and presents it. Then presents another
+    while it is confirmed and not final, and has it taken back meanwhile. Expects that the first is not served. When a
+    target serves what is confirmed is its own matter, so the answer to the second is noted only.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    if not payer.has_control:
+        case.documented("RAIL-PAY-07", "this node has no control verb that takes a transaction back")
+        return
+    await honest_payment_is_served(case, operation)
+    gone = await Quoted.ask(case, operation)
+    tx_id = await gone.send(how={"wait": CONFIRMED})
+    await taken_back(payer, tx_id)
+    await gone.buys_nothing("RAIL-PAY-07", tx_id, "taken back by a reorganisation")
+    await honest_payment_is_served(case, operation)
+    going = await Quoted.ask(case, operation)
+    tx_id = await going.send(how={"wait": CONFIRMED})
+    answering = asyncio.create_task(going.present(tx_id))
+    try:
+        await asyncio.sleep(_WHILE_CONFIRMED_SECONDS)
+        await taken_back(payer, tx_id)
+    finally:
+        answer = await answering
+    case.note(f"a payment that was confirmed, not final, and then taken back was answered {brief(answer)}")
+
+
+@check(
+    "RAIL-WELD-11",
+    surface="rail",
+    lane="solana",
+    exclusive="chain",
+    fix="What a token or a transaction has bought stays bought, whatever becomes of the chain afterwards.",
+)
+async def solana_chain_that_lies_about_finality(case: Case) -> None:
+    """A payment that the chain called final and took back buys no second execution.
+
+    Has the node call everything final that is in a slot, pays and presents a challenge, and has the payment taken back.
+    Then presents it again, and a new payment for the same challenge. Expects the stored answer or a refusal.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    if "early_finality" not in await payer.fault_names():
+        case.documented("RAIL-WELD-11", "this node cannot be made to lie about finality (no `early_finality`)")
+        return
+    await honest_payment_is_served(case, operation)
+    quoted = await Quoted.ask(case, operation)
+    async with fault(payer, "early_finality", 10_000):
+        tx_id = await quoted.send(how={"wait": CONFIRMED})
+        first = await quoted.present(tx_id)
+        await taken_back(payer, tx_id)
+    if first.status != 200:
+        case.note(f"a payment that the node called final too early was answered {brief(first)}")
+    second = await quoted.send()
+    bought = [receipts(first)] if first.status == 200 else []
+    for sent, what in ((tx_id, "the payment that was taken back"), (second, "a second payment for the same token")):
+        answer = await quoted.present(sent)
+        if answer.status == 200 and not bought and sent == second:
+            bought.append(receipts(answer))
+        good = answer.status != 200 or receipts(answer) in bought
+        where = {"operation": operation.path, "payment": what}
+        expected = "the stored answer or a refusal"
+        case.expect("RAIL-WELD-11", good, expected, brief(answer), exchange=answer, where=where)

@@ -1,0 +1,73 @@
+"""RAIL-LANE: the Solana lane is offered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.engine.check import Case, check
+from conformance.judging.rail.offered import lane_is_offered
+from conformance.oracles.addresses import is_address
+from conformance.surfaces.rail.purchase import challenge
+
+
+@check(
+    "RAIL-LANE-03",
+    surface="rail",
+    lane="solana",
+    fix="Offer one accepts entry on Solana whose asset is the USDC mint of that network.",
+)
+async def solana_lane_is_offered(case: Case) -> None:
+    """A Solana lane is offered with USDC.
+
+    Asks each operation for its price. Expects a Solana entry with the USDC mint.
+    """
+    await lane_is_offered(case, "RAIL-LANE-03")
+
+
+@check(
+    "RAIL-LANE-05",
+    surface="rail",
+    lane="solana",
+    fix="Put the reference account that you derive from the token into the Solana entry (extra.svm_reference_pubkey).",
+)
+async def reference_account_is_told(case: Case) -> None:
+    """The Solana entry tells the client the server-derived reference account to include.
+
+    Asks each operation for its price twice. Expects an account address in each Solana entry, another one for each
+    token.
+    """
+    told: dict[str, str] = {}
+    for operation in (*case.session.operations, *case.session.operations):
+        quote = await challenge(case, operation)
+        entry = quote.entry("solana")
+        found = references(entry)
+        if len(found) != 1 and accounts(entry):
+            reason = f"unbound: the interface gives the reference no name, and extra has {', '.join(accounts(entry))}"
+            case.inconclusive("RAIL-LANE-05", reason, exchange=quote.answer)
+            return
+        where = {"operation": operation.path}
+        expected = "one reference account in extra"
+        case.expect("RAIL-LANE-05", bool(found), expected, found or "none", exchange=quote.answer, where=where)
+        told.update(dict.fromkeys(found, operation.path))
+    fresh = len(told) == 2 * len(case.session.operations)
+    case.expect("RAIL-LANE-05", fresh, "a reference account of its own for each token", f"{len(told)} different ones")
+
+
+def accounts(entry: Mapping[str, Any]) -> list[str]:
+    """Return the names of an entry's `extra` that hold an account which may be the reference."""
+    extra = entry.get("extra")
+    known = {str(entry.get("payTo")), str(entry.get("asset"))}
+    members = extra.items() if isinstance(extra, Mapping) else ()
+    return [name for name, value in members if str(value) not in known and is_address("solana", str(value))]
+
+
+def references(entry: Mapping[str, Any]) -> list[str]:
+    """Return the accounts that an entry's `extra` names as references, whatever the member is called exactly."""
+    extra = entry.get("extra")
+    members = extra.items() if isinstance(extra, Mapping) else ()
+    return [
+        value
+        for name, value in members
+        if "reference" in name.lower() and name != "payment_reference" and is_address("solana", str(value))
+    ]

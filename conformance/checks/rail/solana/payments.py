@@ -1,0 +1,196 @@
+"""RAIL-PAY on Solana: payments that buy a call, ids that name none, and proofs of another lane."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any
+
+from solders.instruction import Instruction
+from solders.pubkey import Pubkey
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.judging.rail.refusals import honest_payment_is_served, refused
+from conformance.judging.rail.served import served
+from conformance.judging.rail.solana.orders import Quoted, solana_payer
+from conformance.lanes.algorand.payer import invented_id as invented_algorand_id
+from conformance.lanes.solana.instructions import TokenTransfer, memo
+from conformance.lanes.solana.payer import Refused, SolanaPayer, invented_id
+from conformance.surfaces.rail.keys import published_keys
+from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.purchase import lane_of
+
+
+@check(
+    "RAIL-PAY-01",
+    "RAIL-PAY-03",
+    "RAIL-PAY-05",
+    "RAIL-PAY-16",
+    surface="rail",
+    lane="solana",
+    fix="Read X-PAYMENT as base64 of {tx_id, payment_reference}, find the transaction on the chain, and answer a "
+    "welded one with 200, the result and the signed payable receipt, Cache-Control: private, no-store.",
+    quick=sample("operations"),
+)
+async def welded_solana_payment_is_served(case: Case) -> None:
+    """On Solana the proof is tx_id plus payment_reference, and a valid one is served 200 with the payable receipt.
+
+    Pays each operation once, the reference account in the transfer, waits until it is finalized, and presents the proof
+    as base64 JSON. Expects 200, a signed compact JWS in the answer, and no leave for shared caches.
+    """
+    keys = [key for published in await published_keys(case) for key in published]
+    rows = ("RAIL-PAY-01", "RAIL-PAY-03")
+    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
+
+
+@check(
+    "RAIL-PAY-03",
+    surface="rail",
+    lane="solana",
+    fix="Decode the raw transaction, whatever its version; look for one transfer that pays, whatever stands beside it.",
+)
+async def other_forms_of_a_solana_payment(case: Case) -> None:
+    """A welded payment in another ordinary form is served, or refused in good order.
+
+    Pays in a legacy transaction, by a Transfer that names no mint, for more than the price, with the reference marked
+    writable, with a memo beside, with further accounts around the reference, with another transfer beside, with a fee
+    payer who is not the owner, and through an address table. Which forms a target takes is its own matter, and is
+    noted; the money has moved, so a server error is a breach.
+    """
+    payer = await solana_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    forms = other_forms(payer, case.rng.randbytes(32))
+    quotes = [await Quoted.ask(case, operation) for _ in forms]
+
+    async def one(quoted: Quoted, what: str) -> None:
+        try:
+            answer = await quoted.present(await forms[what](quoted))
+        except Refused as refusal:
+            case.note(f"{what}: this node does not do it: {refusal}")
+            return
+        good = answer.status == 200 or 400 <= answer.status < 500
+        where = {"operation": operation.path, "payment": what}
+        case.expect("RAIL-PAY-03", good, "200, or a refusal", brief(answer), exchange=answer, where=where)
+        if answer.status != 200:
+            case.note(f"{what}: a welded payment in this form was answered {brief(answer)}")
+
+    await run_concurrently(one(quoted, what) for quoted, what in zip(quotes, forms, strict=True))
+
+
+def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callable[[Quoted], Awaitable[str]]]:
+    """Return ordinary payments in other forms, by what they are."""
+    stranger, me = Pubkey(random_bytes), payer.main.key
+
+    def beside(made: TokenTransfer) -> list[Instruction]:
+        return [made.changed(amount=1, references=(), destination=made.source).instruction(), made.instruction()]
+
+    async def by_another(quoted: Quoted) -> str:
+        return await quoted.send(how={"sender": await payer.new_account(), "signers": [payer.main]})
+
+    async def through_a_table(quoted: Quoted) -> str:
+        made = await quoted.transfer()
+        table = await payer.address_table([quoted.order.reference, made.destination, made.mint])
+        return await payer.send([made.instruction()], tables=[table])
+
+    return {
+        "a legacy transaction": lambda quoted: quoted.send(how={"legacy": True}),
+        "a Transfer without a mint": lambda quoted: quoted.send(decimals=None),
+        "more than the price": lambda quoted: quoted.send(amount=quoted.order.price + 1),
+        "the reference writable": lambda quoted: quoted.send(writable=True),
+        "a memo beside": lambda quoted: quoted.send(lambda made: [made.instruction(), memo(me, b"thank you")]),
+        "accounts around the reference": lambda quoted: quoted.send(references=(stranger, quoted.order.reference, me)),
+        "another transfer beside": lambda quoted: quoted.send(beside),
+        "a fee payer who is not the owner": by_another,
+        "an address table": through_a_table,
+    }
+
+
+@check(
+    "RAIL-PAY-06",
+    surface="rail",
+    lane="solana",
+    fix="Serve only when the node itself shows the transaction.",
+)
+async def unknown_solana_transaction(case: Case) -> None:
+    """A transaction id that the chain does not know is not redeemed.
+
+    Presents well-formed ids that nobody sent, with live tokens: invented ones, a paid one with one letter changed, the
+    id of a welded payment that is signed but never sent, and texts that are no id. Expects that none is served.
+    """
+    drawn = [[case.rng.randbytes(64) for _ in range(2)] for _ in case.session.operations]
+    await run_concurrently(map(partial(_unknown, case), case.session.operations, drawn))
+
+
+async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None:
+    near = str((await honest_payment_is_served(case, operation))["tx_id"])
+    ids = {
+        **{f"an invented id ({place})": invented_id(raw) for place, raw in enumerate(drawn)},
+        "a paid id with one letter changed": near[:-1] + ("2" if near[-1] != "2" else "3"),
+        "a paid id cut short": near[:-1],
+        "32 bytes": invented_id(drawn[0][:32]),
+        "no text": "",
+    }
+
+    async def one(what: str, tx_id: str) -> None:
+        quoted = await Quoted.ask(case, operation)
+        await quoted.buys_nothing("RAIL-PAY-06", tx_id, what)
+
+    async def unsent() -> None:
+        quoted = await Quoted.ask(case, operation)
+        draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
+        await quoted.buys_nothing("RAIL-PAY-06", str(draft.signatures[0]), "signed and never sent")
+
+    await run_concurrently((*(one(what, tx_id) for what, tx_id in ids.items()), unsent()))
+
+
+@check(
+    "RAIL-PAY-15",
+    surface="rail",
+    lane="solana",
+    fix="Take the lane from the token, and refuse a proof that is not of that lane's shape.",
+)
+async def proof_of_another_lane_for_solana(case: Case) -> None:
+    """A proof of another lane's shape for a Solana challenge is not redeemed, nor a Solana payment for another lane's.
+
+    Pays a Solana challenge and presents the payment in the shape of a Base proof, with ids of other chains as tx_id,
+    and with the tokens of the other lanes that the challenge offers. Expects that none is served.
+    """
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quoted = await Quoted.ask(case, operation)
+    proof = quoted.proof(await quoted.send())
+    for what, other in _foreign_shapes(case, quoted, proof).items():
+        await refused(case, "RAIL-PAY-15", quoted.quote, other, what)
+
+
+def _foreign_shapes(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return proofs of other lanes made from a Solana payment, by what they are."""
+    token, entry = quoted.order.text, quoted.quote.entry("solana")
+    authorization = {
+        "from": quoted.payer.address,
+        "to": str(entry["payTo"]),
+        "value": str(entry["maxAmountRequired"]),
+        "validAfter": "0",
+        "validBefore": "99999999999",
+        "nonce": "0x" + case.rng.randbytes(32).hex(),
+    }
+    base = {"authorization": authorization, "signature": "0x" + "11" * 65, "challenge_token": token}
+    shapes: dict[str, Mapping[str, Any]] = {
+        "a Base proof with a Solana token": base,
+        "a Base transaction id with a Solana token": {**proof, "tx_id": "0x" + case.rng.randbytes(32).hex()},
+        "an Algorand transaction id with a Solana token": {
+            **proof,
+            "tx_id": invented_algorand_id(case.rng.randbytes(32)),
+        },
+        "the Solana payment under the Base member name": {"tx_id": proof["tx_id"], "challenge_token": token},
+    }
+    for other in quoted.quote.accepts:
+        lane = lane_of(other)
+        if lane not in {None, "solana"}:
+            reference = quoted.quote.reference(str(lane))
+            shapes[f"the Solana payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
+    return shapes

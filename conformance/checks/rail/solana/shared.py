@@ -1,0 +1,54 @@
+"""RAIL-WELD-11 on Solana: a transfer can name the references of many challenges, and buys one call all the same."""
+
+from __future__ import annotations
+
+from conformance.attacks.engine import receipts
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.solana.orders import Quoted
+from conformance.outcome import Inconclusive
+
+_CHALLENGES = 6
+
+
+@check(
+    "RAIL-WELD-11",
+    surface="rail",
+    lane="solana",
+    fix="Burn the transaction with the token, in one atomic statement: a transaction that has bought something buys "
+    "nothing for any other token, however well it is welded to it.",
+)
+async def one_solana_transfer_for_many_challenges(case: Case) -> None:
+    """One transfer that is welded to several challenges buys one call.
+
+    Makes one transfer of the highest price that names the references of several live challenges, of all operations, the
+    dearest first, and presents it for each of them, one after the other; and another one, for all of them at once.
+    Expects one served call each time.
+    """
+    operations = case.session.operations
+    await honest_payment_is_served(case, operations[0])
+    for at_once, what in ((1, "one after the other"), (_CHALLENGES, "all at once")):
+        quotes = [await Quoted.ask(case, operations[place % len(operations)]) for place in range(_CHALLENGES)]
+        dearest = max(quotes, key=lambda quoted: quoted.order.price)
+        # A target may take the first reference alone and the price exactly: this transfer pays the dearest by both.
+        others = (quoted.order.reference for quoted in quotes if quoted is not dearest)
+        tx_id = await dearest.send(references=(dearest.order.reference, *others))
+        answers = await run_concurrently((quoted.present(tx_id) for quoted in quotes), at_once=at_once)
+        _judge(case, answers, what)
+
+
+def _judge(case: Case, answers: list[Answer], what: str) -> None:
+    served = [answer for answer in answers if answer.status == 200]
+    different = {receipts(answer) for answer in served}
+    if not served:
+        raise Inconclusive("a transfer that names several references is served for none of them")
+    case.expect(
+        "RAIL-WELD-11",
+        len(different) == 1 and len(served) == 1,
+        "one call for one transfer",
+        f"{len(served)} calls with {len(different)} receipts",
+        exchange=served[-1],
+        where={"payment": f"one transfer for {len(answers)} challenges, {what}"},
+    )

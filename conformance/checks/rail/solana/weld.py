@@ -1,0 +1,392 @@
+"""RAIL-WELD on Solana: a payment that is not welded to this live challenge buys nothing."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from solders.instruction import Instruction
+from solders.pubkey import Pubkey
+from solders.system_program import TransferParams
+from solders.system_program import transfer as transfer_coin
+from solders.transaction import VersionedTransaction
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer
+from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
+from conformance.lanes.solana.payer import Refused, invented_id
+from conformance.lanes.solana.relay import through
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.challenges import let_lapse
+from conformance.surfaces.rail.forgeries import forgeries
+from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.purchase import header_value, pay, present
+
+Send = Callable[[Quoted], Awaitable[str]]
+
+
+@check(
+    "RAIL-WELD-04",
+    surface="rail",
+    lane="solana",
+    fix="Look for the token's reference account among the accounts of the very transfer that pays; not of the whole "
+    "transaction, not of another instruction, not in a memo.",
+)
+async def transfer_without_the_reference(case: Case) -> None:
+    """A transfer without the derived reference account is not redeemed.
+
+    Sends transfers of the price to the right account whose reference is missing, another key, one bit off, or stands
+    somewhere else in the same transaction: in a memo, as text and as bytes, in a transfer of native coin, in a token
+    transfer of one unit to the payer, and in one to the payee. Expects that none is served.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    stray = Pubkey(case.rng.randbytes(32))
+    attacks = _without_reference(payer.main.key, stray)
+    quotes = [await Quoted.ask(case, operation) for _ in attacks]
+
+    async def one(quoted: Quoted, what: str) -> None:
+        await quoted.buys_nothing("RAIL-WELD-04", await attacks[what](quoted), what)
+
+    await run_concurrently(one(quoted, what) for quoted, what in zip(quotes, attacks, strict=True))
+
+
+def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
+    """Return payments that lack the reference in the transfer, by where it is instead."""
+
+    def one_bit_off(quoted: Quoted) -> Pubkey:
+        raw = bytearray(bytes(quoted.order.reference))
+        raw[-1] ^= 1
+        return Pubkey(bytes(raw))
+
+    def beside(extra: Callable[[Quoted, TokenTransfer], Instruction], *, first: bool = False) -> Send:
+        async def send(quoted: Quoted) -> str:
+            def around(made: TokenTransfer) -> list[Instruction]:
+                both = [made.instruction(), extra(quoted, made)]
+                return both[::-1] if first else both
+
+            return await quoted.send(around, references=())
+
+        return send
+
+    def to_self(quoted: Quoted, made: TokenTransfer) -> Instruction:
+        return made.changed(amount=1, destination=made.source, references=(quoted.order.reference,)).instruction()
+
+    def to_payee(quoted: Quoted, made: TokenTransfer) -> Instruction:
+        return made.changed(amount=1, references=(quoted.order.reference,)).instruction()
+
+    def nothing_to_payee(quoted: Quoted, made: TokenTransfer) -> Instruction:
+        return made.changed(amount=0, references=(quoted.order.reference,)).instruction()
+
+    def of_coin(quoted: Quoted, _: TokenTransfer) -> Instruction:
+        moved = transfer_coin(TransferParams(from_pubkey=me, to_pubkey=me, lamports=1))
+        return with_accounts(moved, [quoted.order.reference])
+
+    return {
+        "no reference": lambda quoted: quoted.send(references=()),
+        "no reference, no mint named": lambda quoted: quoted.send(references=(), decimals=None),
+        "another key": lambda quoted: quoted.send(references=(stray,)),
+        "the payer's own key": lambda quoted: quoted.send(references=(me,)),
+        "one bit off": lambda quoted: quoted.send(references=(one_bit_off(quoted),)),
+        "as text in a memo": beside(lambda quoted, _: memo(me, str(quoted.order.reference).encode())),
+        "the token in a memo": beside(lambda quoted, _: memo(me, quoted.order.text.encode())),
+        "in a transfer of native coin": beside(of_coin),
+        "in a token transfer of one unit to the payer": beside(to_self),
+        "in a token transfer of one unit to the payer, before": beside(to_self, first=True),
+        "in a token transfer of one unit to the payee": beside(to_payee),
+        "in a token transfer of one unit to the payee, before": beside(to_payee, first=True),
+        "in a token transfer of nothing to the payee": beside(nothing_to_payee),
+    }
+
+
+@check(
+    "RAIL-WELD-04",
+    surface="rail",
+    lane="solana",
+    fix="Take only transfers that stand in the transaction itself; a transfer inside a program call is welded by its "
+    "own accounts at best, never by those of the call around it.",
+)
+async def transfer_inside_a_program_call(case: Case) -> None:
+    """A transfer inside a program call, with the reference in the call around it, is not redeemed.
+
+    Deploys a program that passes on what it is told, and pays through it: the call names the reference, the transfer
+    that the program makes does not. Expects that it is not served. Where the inner transfer itself names the reference,
+    the answer is noted only.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    try:
+        relay = await payer.relay()
+    except Refused as refusal:
+        case.documented("RAIL-WELD-04", f"this node takes no program of the suite's: {refusal}")
+        return
+    quoted = await Quoted.ask(case, operation)
+
+    def around(made: TokenTransfer) -> list[Instruction]:
+        bare = made.changed(references=()).instruction()
+        return [through(relay, bare, outer_only=(quoted.order.reference,))]
+
+    what = "inside a program call, the reference in the call around it"
+    await quoted.buys_nothing("RAIL-WELD-04", await quoted.send(around), what)
+    inner = await Quoted.ask(case, operation)
+    answer = await inner.present(await inner.send(lambda made: [through(relay, made.instruction())]))
+    case.note(f"a transfer inside a program call that itself names the reference was answered {brief(answer)}")
+
+
+@check(
+    "RAIL-WELD-04",
+    "RAIL-WELD-15",
+    surface="rail",
+    lane="solana",
+    fix="Derive the reference from the token that is presented, and look for exactly that one.",
+    quick=sample("operations"),
+)
+async def reference_of_another_challenge(case: Case) -> None:
+    """A transfer with another live challenge's reference is not redeemed for this one; the two belong together.
+
+    Asks for two challenges, pays both, and presents each payment with the other's token. Expects that no mixed pair
+    is served, and that the right pair is.
+    """
+
+    async def one(operation: Operation) -> None:
+        mine, other = await Quoted.ask(case, operation), await Quoted.ask(case, operation)
+        paid_mine, paid_other = await run_concurrently((mine.send(), other.send()))
+        await mine.buys_nothing("RAIL-WELD-04", paid_other, "another live challenge's reference")
+        for tx_id, quoted in ((paid_mine, other), (paid_other, mine)):
+            await quoted.buys_nothing("RAIL-WELD-15", tx_id, "transaction and reference of two payments")
+        answer = await mine.present(paid_mine)
+        if answer.status != 200:
+            raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
+
+    await run_concurrently(map(one, case.sample(case.session.operations)))
+
+
+@check(
+    "RAIL-WELD-05",
+    surface="rail",
+    lane="solana",
+    fix="Redeem nothing without the weld, however well recipient and amount fit.",
+    quick=sample("operations"),
+)
+async def stray_solana_transfer(case: Case) -> None:
+    """A stray inbound transfer cannot be redeemed.
+
+    Sends the right amount to the right account without a reference, once before a challenge is asked for and once
+    after, and presents both with live tokens, twice. Expects that none is served.
+    """
+
+    async def one(operation: Operation) -> None:
+        await honest_payment_is_served(case, operation)
+        before = await (await Quoted.ask(case, operation)).send(references=())
+        quoted = await Quoted.ask(case, operation)
+        after = await quoted.send(references=())
+        for tx_id, what in ((before, "made before the challenge"), (after, "made after the challenge")):
+            for _ in range(2):
+                await quoted.buys_nothing("RAIL-WELD-05", tx_id, f"a stray transfer {what}")
+
+    await run_concurrently(map(one, case.sample(case.session.operations)))
+
+
+@check(
+    "RAIL-WELD-06",
+    surface="rail",
+    lane="solana",
+    exclusive=True,
+    fix="Compare the payment's block time with the end of the challenge's lifetime, whoever named its id before.",
+)
+async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
+    """A payment whose id was presented in time but which was made after the challenge expired is not redeemed.
+
+    Signs a welded payment, presents its id, lets the challenge lapse, and only then sends it. Expects that it is not
+    served, before or after, and that a fresh one is. Where a challenge outlives a signed transaction on the chain, as
+    when time has to be waited for, nobody can send one that late, and its id must buy nothing still.
+    """
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quoted = await Quoted.ask(case, operation)
+    draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
+    tx_id = str(draft.signatures[0])
+    await quoted.buys_nothing("RAIL-WELD-06", tx_id, "named and not sent")
+    await let_lapse(case)
+    try:
+        await quoted.payer.submit(draft)
+    except Refused as refusal:
+        if "BlockhashNotFound" not in str(refusal):
+            raise
+        case.note("the chain takes the transaction no more: its blockhash lapsed before the challenge did")
+    await quoted.buys_nothing("RAIL-WELD-06", tx_id, "named in time, sent late")
+    await honest_payment_is_served(case, operation)
+
+
+@check(
+    "RAIL-WELD-07",
+    surface="rail",
+    lane="solana",
+    fix="Authenticate the token (a MAC over everything it means, or a stored row) before looking at the payment.",
+)
+async def solana_token_the_rail_never_issued(case: Case) -> None:
+    """A payment welded to a token that the rail never issued is not redeemed.
+
+    Presents invented tokens and real ones with one part changed, each with a payment whose reference is the one that
+    such a token would have, where the target's derivation is known, and with one that names a live token's reference.
+    Expects that none is served.
+    """
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    first = await Quoted.ask(case, operation)
+    forged = forgeries(case, first.quote)
+    quotes = [first, *[await Quoted.ask(case, operation) for _ in forged[1:]]]
+
+    async def one(quoted: Quoted, name: str, text: str) -> None:
+        reference = derived_reference(case, quoted, text)
+        # Its own first: a rail may look at the first one alone.
+        references = (*(() if reference is None else (reference,)), quoted.order.reference)
+        tx_id = await quoted.send(references=references)
+        await quoted.buys_nothing("RAIL-WELD-07", tx_id, f"token: {name}", text=text)
+
+    await run_concurrently(one(quoted, *each) for quoted, each in zip(quotes, forged, strict=True))
+
+
+@check(
+    "RAIL-WELD-13",
+    surface="rail",
+    lane="solana",
+    exclusive="chain",
+    fix="Serve only after the node itself has shown the payment; any other answer of the node, or none, serves nobody.",
+)
+async def solana_chain_that_cannot_be_asked(case: Case) -> None:
+    """When the chain cannot be consulted the call is not served.
+
+    Pays a challenge for each fault that the node can be made to show, switches the fault on, presents the proof, and
+    an invented one; then switches it off. Expects that nothing is served meanwhile.
+    """
+    payer = await solana_payer(case)
+    names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
+    if not names:
+        case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
+        return
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quotes = [await Quoted.ask(case, operation) for _ in names]
+    paid = await run_concurrently(quoted.send() for quoted in quotes)
+    for name, quoted, tx_id in zip(names, quotes, paid, strict=True):
+        await _through_a_fault(case, quoted, tx_id, name)
+
+
+async def _through_a_fault(case: Case, quoted: Quoted, tx_id: str, name: str) -> None:
+    seed, fake = case.rng.randrange(2**16), invented_id(case.rng.randbytes(64))
+    await quoted.payer.control("fault", name=name, seed=seed, count=10_000)
+    try:
+        answers = await run_concurrently(quoted.present(one) for one in (tx_id, fake))
+        for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
+            where = {"fault": name, "payment": what}
+            case.expect("RAIL-WELD-13", answer.status != 200, "not served", brief(answer), exchange=answer, where=where)
+    finally:
+        await quoted.payer.control("fault", name=name, seed=0, count=0)
+    answer = await quoted.present(tx_id)
+    if answer.status != 200:
+        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}: money was lost")
+
+
+@check(
+    "RAIL-WELD-14",
+    surface="rail",
+    lane="solana",
+    fix="Answer an ordinary x402 payload with 402: it carries no weld, whatever payment stands behind it.",
+)
+async def ordinary_solana_x402_client(case: Case) -> None:
+    """A payment built by an ordinary x402 client is not redeemed.
+
+    Signs a transfer without the reference and presents the transaction as an ordinary client does, in X-PAYMENT and in
+    PAYMENT-SIGNATURE, as version 2 and as version 1; then sends it, and presents it so again. Expects that none is
+    served.
+    """
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quoted = await Quoted.ask(case, operation)
+    draft = await quoted.payer.draft([(await quoted.transfer(references=())).instruction()])
+    await _as_ordinary_clients_do(case, quoted, draft, "signed and not sent")
+    if await quoted.payer.node.status(str(draft.signatures[0])) is not None:
+        case.note("the target sent an ordinary client's transaction to the chain, and so takes money for nothing")
+        return
+    await quoted.payer.submit(draft)
+    await _as_ordinary_clients_do(case, quoted, draft, "sent")
+
+
+async def _as_ordinary_clients_do(case: Case, quoted: Quoted, draft: VersionedTransaction, what: str) -> None:
+    for header in ("X-PAYMENT", "PAYMENT-SIGNATURE"):
+        for payload in stock_payloads(quoted, draft):
+            value = header_value(payload)
+            case.client.names.name(value, "STOCK_PAYMENT")
+            answer = await case.client.call(
+                "POST", quoted.quote.operation.url, json_body=quoted.quote.body, headers={header: value}
+            )
+            where = {"header": header, "version": str(payload["x402Version"]), "payment": what}
+            case.expect("RAIL-WELD-14", answer.status != 200, "not served", brief(answer), exchange=answer, where=where)
+
+
+def stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
+    """Return what ordinary x402 clients of version 2 and 1 send: a transaction for the other side to submit."""
+    entry = quoted.quote.entry("solana")
+    accepted = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
+    payload = {"transaction": base64.b64encode(bytes(draft)).decode()}
+    resource = {"url": quoted.quote.operation.url}
+    return [
+        {"x402Version": 2, "resource": resource, "accepted": accepted, "payload": payload},
+        {"x402Version": 1, "scheme": "exact", "network": "solana", "payload": payload},
+    ]
+
+
+@check(
+    "RAIL-WELD-16",
+    surface="rail",
+    lane="solana",
+    fix="Answer a refused payment with 402 and fresh accepts; 409 only for a payment that already bought something or "
+    "is in progress, 503 only while the chain is away.",
+)
+async def solana_refusal_lets_the_client_recover(case: Case) -> None:
+    """A refused payment answers 402 with a fresh accepts array, so that the client can recover.
+
+    Provokes one refusal of each kind that needs no clock: unknown transaction, no reference, wrong amount, another
+    recipient, another operation, an unreadable proof, a token that was never issued, a payment that already bought
+    something. Expects 402 with accepts whose tokens are new; 409 also passes for the last.
+    """
+    operation = case.session.operations[0]
+    bought = await Quoted.ask(case, operation)
+    spent = await pay(case, bought.quote, "solana")
+    first = await present(case, operation, spent)
+    if first.status != 200:
+        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
+    quoted = await Quoted.ask(case, operation)
+    token, payer = quoted.order.text, quoted.payer
+    seen = {token, bought.order.text}
+    own = await payer.token_account(quoted.order.mint, payer.main.key)
+    bare, little, elsewhere = await run_concurrently(
+        (quoted.send(references=()), quoted.send(amount=1), quoted.send(destination=own))
+    )
+    wrong: dict[str, object] = {
+        "an unknown transaction": quoted.proof(invented_id(case.rng.randbytes(64))),
+        "no reference": quoted.proof(bare),
+        "too little": quoted.proof(little),
+        "another recipient": quoted.proof(elsewhere),
+        "an unreadable proof": "e30",
+        "a token that was never issued": {"tx_id": spent["tx_id"], "payment_reference": _forged(case, quoted)},
+    }
+    for what, proof in wrong.items():
+        answer = await present(case, operation, proof)
+        judge_recovery(case, answer, seen, (402, 503) if what == "an unknown transaction" else (402,), what)
+    again = await present(case, operation, {**spent, "payment_reference": token})
+    judge_recovery(case, again, seen, case.profile.rail_bindings.spent_status, "a payment that bought something")
+    for other in case.session.operations[1:2]:
+        answer = await present(case, other, spent)
+        judge_recovery(case, answer, seen, case.profile.rail_bindings.spent_status, "on another operation")
+
+
+def _forged(case: Case, quoted: Quoted) -> str:
+    return forgeries(case, quoted.quote)[0][1]

@@ -1,0 +1,232 @@
+"""RAIL-PAY on Solana: payments to somebody else, of less, in something else, or that failed."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Awaitable, Callable
+
+from solders.compute_budget import ID as COMPUTE_BUDGET
+from solders.instruction import AccountMeta, Instruction
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.solana.orders import Quoted, solana_payer
+from conformance.lanes.solana.instructions import TokenTransfer, hand_over, with_accounts
+from conformance.lanes.solana.payer import Refused, SolanaPayer
+from conformance.surfaces.rail.paid_answers import brief
+
+_COMPUTE_PRICE = 3
+
+
+@check(
+    "RAIL-PAY-08",
+    surface="rail",
+    lane="solana",
+    fix="Compare the transfer's destination with the associated token account that you derive from payTo and the mint; "
+    "never read its owner from token balances, which tell how things stood after the transaction.",
+)
+async def solana_payment_to_somebody_else(case: Case) -> None:
+    """A payment to another recipient than payTo is not redeemed.
+
+    Sends welded transfers of the price to another account, to a second token account of the payer's own, and to a token
+    account that is emptied again and handed to the payee (SetAuthority) in the same transaction, in two orders. Expects
+    that none is served. One to a token account that is the payee's though not his associated one may be served.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    mint = (await Quoted.ask(case, operation)).order.mint
+    stranger, me = await payer.new_account(funded=False), payer.main.key
+    foreign = await payer.associated(stranger.key, mint)
+    own, first, second = await run_concurrently(payer.token_account(mint, me) for _ in range(3))
+
+    def handed_over(made: TokenTransfer) -> list[Instruction]:
+        back = made.changed(source=made.destination, destination=made.source, references=())
+        payee = quotes["emptied and handed to the payee"].order.payee
+        return [made.instruction(), back.instruction(), hand_over(made.destination, me, payee)]
+
+    def round_trip(made: TokenTransfer) -> list[Instruction]:
+        out = made.changed(references=())
+        back = made.changed(source=made.destination, destination=made.source)
+        payee = quotes["emptied by the welded transfer and handed to the payee"].order.payee
+        return [out.instruction(), back.instruction(), hand_over(made.destination, me, payee)]
+
+    attacks: dict[str, Callable[[Quoted], Awaitable[str]]] = {
+        "to another account": lambda quoted: quoted.send(destination=foreign),
+        "to the payer itself": lambda quoted: quoted.send(destination=own),
+        "emptied and handed to the payee": lambda quoted: quoted.send(handed_over, destination=first),
+        "emptied by the welded transfer and handed to the payee": lambda quoted: quoted.send(
+            round_trip, destination=second
+        ),
+    }
+    quotes = {what: await Quoted.ask(case, operation) for what in attacks}
+
+    async def one(what: str, quoted: Quoted) -> None:
+        await quoted.buys_nothing("RAIL-PAY-08", await attacks[what](quoted), what)
+
+    await run_concurrently((*(one(what, quoted) for what, quoted in quotes.items()), _beside(case, operation)))
+
+
+async def _beside(case: Case, operation: Operation) -> None:
+    """Pay into a token account that the payee owns but that is not his associated one: he has the money either way."""
+    quoted = await Quoted.ask(case, operation)
+    beside = await quoted.payer.token_account(quoted.order.mint, quoted.order.payee)
+    answer = await quoted.present(await quoted.send(destination=beside))
+    case.note(f"a transfer to the payee's own, not associated token account was answered {brief(answer)}")
+
+
+@check(
+    "RAIL-PAY-09",
+    surface="rail",
+    lane="solana",
+    fix="Compare the amount of the one welded transfer with maxAmountRequired; add nothing up, and look which program "
+    "the instruction calls.",
+)
+async def solana_payment_of_less(case: Case) -> None:
+    """A payment of less than the price is not redeemed.
+
+    Sends welded transfers of nothing, of one unit less than the price and of half of it; the price in two transfers of
+    one transaction and in two transactions; and an instruction to a program that moves nothing, whose bytes and
+    accounts read like a token transfer. Expects that none is served.
+    """
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+
+    async def once(what: str, send: Callable[[Quoted], Awaitable[str]]) -> None:
+        quoted = await Quoted.ask(case, operation)
+        await quoted.buys_nothing("RAIL-PAY-09", await send(quoted), what)
+
+    def halves(made: TokenTransfer) -> list[Instruction]:
+        rest = made.amount - made.amount // 2
+        return [made.changed(amount=part).instruction() for part in (made.amount // 2, rest)]
+
+    async def in_two() -> None:
+        quoted = await Quoted.ask(case, operation)
+        half = quoted.order.price // 2
+        for amount in (half, quoted.order.price - half):
+            tx_id = await quoted.send(amount=amount)
+            await quoted.buys_nothing("RAIL-PAY-09", tx_id, "the price in two transactions")
+
+    await run_concurrently(
+        (
+            once("nothing", lambda quoted: quoted.send(amount=0)),
+            once("one unit less", lambda quoted: quoted.send(amount=quoted.order.price - 1)),
+            once("half", lambda quoted: quoted.send(amount=quoted.order.price // 2)),
+            once("one unit less, no mint named", lambda q: q.send(amount=q.order.price - 1, decimals=None)),
+            once("the price in two transfers", lambda quoted: quoted.send(halves)),
+            once("an instruction that reads like a transfer", lambda quoted: quoted.send(lambda made: [_alike(made)])),
+            in_two(),
+        )
+    )
+
+
+def _alike(made: TokenTransfer) -> Instruction:
+    """Return what sets the price of compute units: tag 3 and 64 bits, as a token Transfer has it; accounts are free."""
+    owner = AccountMeta(made.owner, is_signer=True, is_writable=False)
+    places = [AccountMeta(key, is_signer=False, is_writable=True) for key in (made.source, made.destination)]
+    named = Instruction(COMPUTE_BUDGET, struct.pack("<BQ", _COMPUTE_PRICE, made.amount), [*places, owner])
+    return with_accounts(named, made.references)
+
+
+@check(
+    "RAIL-PAY-10",
+    surface="rail",
+    lane="solana",
+    fix="Compare the mint with the asset of the challenge: the one the instruction names, and the one of the "
+    "destination, derived from payTo and the asset.",
+)
+async def solana_payment_in_something_else(case: Case) -> None:
+    """A payment in another asset is not redeemed.
+
+    Pays the price, welded, in a token of another mint with the same decimals to the payee's associated account of that
+    mint, once with and once without naming the mint, and in native coin. Expects that none is served.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    fake = await payer.create_mint()
+
+    async def alike(decimals: int | None, what: str) -> None:
+        quoted = await Quoted.ask(case, operation)
+        await quoted.buys_nothing("RAIL-PAY-10", await quoted.send(mint=fake, decimals=decimals), what)
+
+    async def coin() -> None:
+        quoted = await Quoted.ask(case, operation)
+        order = quoted.order
+        named = await payer.send_native(order.payee, max(order.price, await payer.node.rent(0)), order.reference)
+        await quoted.buys_nothing("RAIL-PAY-10", named, "native coin")
+
+    await run_concurrently((alike(6, "a look-alike token"), alike(None, "a look-alike token, no mint named"), coin()))
+
+
+@check(
+    "RAIL-PAY-11",
+    surface="rail",
+    lane="solana",
+    fix="Look at the transaction's err first: what failed is on the chain, with its instructions, and paid nothing.",
+)
+async def failed_solana_transaction(case: Case) -> None:
+    """A failed transaction is not redeemed.
+
+    Sends welded payments that the node refuses outright, or that the chain records with an error: from an account that
+    lacks the token, and a right one whose transaction fails afterwards by another instruction. Expects that none is
+    served.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+
+    def too_much_after(made: TokenTransfer) -> list[Instruction]:
+        return [made.instruction(), made.changed(amount=2**63, references=()).instruction()]
+
+    async def undone() -> None:
+        quoted = await Quoted.ask(case, operation)
+        tx_id = await _fails(quoted.send(too_much_after, how={"skip_preflight": True}))
+        await quoted.buys_nothing("RAIL-PAY-11", tx_id, "undone by a later instruction")
+
+    await run_concurrently((_penniless(case, payer, operation), undone()))
+
+
+@check(
+    "RAIL-PAY-11",
+    surface="rail",
+    lane="solana",
+    exclusive="chain",
+    fix="A transaction that the node has taken is no payment; one that stands in a slot is.",
+)
+async def dropped_solana_transaction(case: Case) -> None:
+    """A transaction that the node took and dropped is not redeemed.
+
+    Has the node take a welded payment and drop it, and presents it. Expects that it is not served.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    if "reject_late" not in await payer.fault_names():
+        case.documented("RAIL-PAY-11", "this node cannot be made to drop a transaction (no fault `reject_late`)")
+        return
+    await honest_payment_is_served(case, operation)
+    quoted = await Quoted.ask(case, operation)
+    made = await quoted.transfer()
+    await payer.control("fault", name="reject_late", seed=1, count=1)
+    try:
+        tx_id = await payer.send([made.instruction()], wait=None)
+    finally:
+        await payer.control("fault", name="reject_late", seed=1, count=0)
+    await quoted.buys_nothing("RAIL-PAY-11", tx_id, "taken by the node and dropped")
+
+
+async def _penniless(case: Case, payer: SolanaPayer, operation: Operation) -> None:
+    """Pay from an account that lacks the token: refused by the node, then on the chain as failed."""
+    poor = await payer.new_account()
+    for skip, what in ((False, "refused by the node"), (True, "failed on the chain")):
+        quoted = await Quoted.ask(case, operation)
+        source = await payer.associated(poor.key, quoted.order.mint)
+        how = {"sender": poor, "skip_preflight": skip}
+        tx_id = await _fails(quoted.send(source=source, owner=poor.key, how=how))
+        await quoted.buys_nothing("RAIL-PAY-11", tx_id, what)
+
+
+async def _fails(sending: Awaitable[str]) -> str:
+    """Return the id of a transaction that the node refuses or that fails on the chain."""
+    try:
+        return await sending
+    except Refused as refusal:
+        return refusal.tx_id

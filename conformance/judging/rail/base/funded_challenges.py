@@ -1,0 +1,190 @@
+"""What an attack on the Base lane risks: accounts of its own, whose money nobody else moves.
+
+On Base an authorization is redeemed by serving the call or by cashing it, so each refused proof is judged twice: by the
+answer, and at the end by what its account still holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case
+from conformance.http.client import Answer
+from conformance.judging.rail.refusals import refused
+from conformance.lanes.base.authorization import Authorization
+from conformance.lanes.base.payer import Account, BasePayer
+from conformance.lanes.base.token import Token
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.algorand.payments import price_of
+from conformance.surfaces.rail.paid_answers import brief, goods
+from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present, redeem
+
+_BLOCKS_LATER = 2
+
+
+async def base_payer(case: Case) -> BasePayer:
+    """Return the Base payer with its lane's own powers."""
+    payer = await case.session.payer("base")
+    if not isinstance(payer, BasePayer):
+        raise Inconclusive("the Base lane has no payer")
+    return payer
+
+
+@dataclass(slots=True)
+class FundedChallenge:
+    """One challenge, and one account with a known sum for it.
+
+    Attributes:
+        quote: The challenge.
+        account: Who pays; fresh, and nobody else's.
+        token: The asset that the challenge wants.
+        held: What the account must still hold when nothing was cashed, in atomic units.
+    """
+
+    payer: BasePayer
+    quote: Challenge
+    account: Account
+    token: Token
+    held: int
+    judged: list[tuple[str, str]] = field(default_factory=list)
+    beyond: str | None = None
+
+    @property
+    def entry(self) -> Mapping[str, Any]:
+        """The challenge's entry on Base."""
+        return self.quote.entry("base")
+
+    @property
+    def price(self) -> int:
+        """The price in atomic units."""
+        return price_of(self.entry)
+
+    @property
+    def pay_to(self) -> str:
+        """The payee."""
+        return str(self.entry["payTo"])
+
+    async def sign(self, **changes: Any) -> Authorization:
+        """Return the authorization that the challenge asks for, with `changes` made before it was signed."""
+        return await self.payer.authorize(self.entry, self.account, **changes)
+
+    async def present(self, case: Case, given: Authorization | Mapping[str, Any]) -> Answer:
+        """Present a proof for the request that was quoted and return whatever comes back."""
+        proof = dict(_proof(given))
+        name_live_values(case, proof)
+        return await present(case, self.quote.operation, proof, body=self.quote.body)
+
+    async def redeem(self, case: Case, given: Authorization | Mapping[str, Any]) -> Answer:
+        """Present a proof, again as often as the rail says "not yet", and return the last word."""
+        proof = dict(_proof(given))
+        name_live_values(case, proof)
+        return await redeem(case, self.quote.operation, proof, body=self.quote.body)
+
+    async def moved(self) -> int:
+        """Return how much less the account holds than it should, in atomic units."""
+        return self.held - await self.token.balance(self.account.address)
+
+    async def recount(self) -> None:
+        """Take what is held now for what must stay: the attack itself has moved money."""
+        self.held = await self.token.balance(self.account.address)
+
+
+class FundedChallenges:
+    """The stakes of one check: `audit` at its end judges that no refused proof was cashed."""
+
+    def __init__(self, case: Case, payer: BasePayer) -> None:
+        self._case = case
+        self.payer = payer
+        self._all: list[FundedChallenge] = []
+
+    async def stake(
+        self,
+        operation: Operation,
+        *,
+        prices: int = 1,
+        short: int = 0,
+        coin: bool = False,
+        account: Account | None = None,
+    ) -> FundedChallenge:
+        """Return a new challenge with an account that holds `prices` times its price, less `short` units."""
+        return await self.on(await challenge(self._case, operation), prices, short=short, coin=coin, account=account)
+
+    async def on(
+        self, quote: Challenge, prices: int = 1, *, short: int = 0, coin: bool = False, account: Account | None = None
+    ) -> FundedChallenge:
+        """Return a stake on a challenge; with `account`, on money that is there already."""
+        entry = quote.entry("base")
+        token, sum_ = self.payer.token(entry), max(0, prices * price_of(entry) - short)
+        if account is None:
+            account = await self.payer.new_account(coin=coin, asset=token.address, amount=sum_)
+        else:
+            sum_ = await token.balance(account.address)
+        made = FundedChallenge(self.payer, quote, account, token, sum_)
+        self._all.append(made)
+        return made
+
+    async def buys_nothing(
+        self,
+        row: str | tuple[str, ...],
+        stake: FundedChallenge,
+        given: Authorization | Mapping[str, Any],
+        what: str,
+        *,
+        beyond: str | None = None,
+    ) -> Answer:
+        """Present a proof that must buy nothing, and let the audit look at the account; `beyond`: see `Case.expect`."""
+        proof = _proof(given)
+        stake.beyond = beyond
+        stake.judged.extend((one, what) for one in ((row,) if isinstance(row, str) else row))
+        return await refused(self._case, row, stake.quote, proof, what, patient=True, beyond=beyond)
+
+    async def free_or_paid(
+        self, row: str, stake: FundedChallenge, given: Authorization | Mapping[str, Any], what: str
+    ) -> Answer:
+        """Present a proof that a target may take or refuse: what counts is that it is served for its price only."""
+        case = self._case
+        answer = await stake.redeem(case, given)
+        taken = answer.status < 300 or bool(
+            [one for one in goods(case, answer) if one not in goods(case, stake.quote.answer)]
+        )
+        moved = await stake.moved()
+        if taken and moved != stake.price:
+            # Whether it was served before its settlement stood is for RAIL-PAY-07 to say.
+            await self.payer.blocks_later(_BLOCKS_LATER)
+            moved = await stake.moved()
+        case.expect(
+            row,
+            moved == stake.price if taken else moved == 0,
+            "refused and nothing cashed, or served for one price",
+            f"{brief(answer)} and {moved} of {stake.price} moved",
+            exchange=answer,
+            where={"operation": stake.quote.operation.path, "payment": what},
+        )
+        case.note(f"{what}: {'served' if taken else 'refused'}, which the interface leaves open")
+        await stake.recount()
+        return answer
+
+    async def audit(self) -> None:
+        """Judge, some blocks later, that nothing was taken from the accounts of refused proofs."""
+        watched = [stake for stake in self._all if stake.judged]
+        if not watched:
+            return
+        await self.payer.blocks_later(_BLOCKS_LATER)
+        for stake in watched:
+            moved = await stake.moved()
+            for row, what in stake.judged:
+                self._case.expect(
+                    row,
+                    moved == 0,
+                    "an authorization that buys nothing is not cashed",
+                    f"{moved} of {stake.price} moved" if moved else "nothing moved",
+                    where={"operation": stake.quote.operation.path, "payment": what},
+                    beyond=stake.beyond,
+                )
+
+
+def _proof(given: Authorization | Mapping[str, Any]) -> Mapping[str, Any]:
+    return given.proof() if isinstance(given, Authorization) else given

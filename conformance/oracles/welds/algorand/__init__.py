@@ -1,0 +1,1 @@
+"""The weld on Algorand."""

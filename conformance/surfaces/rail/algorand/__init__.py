@@ -1,0 +1,1 @@
+"""Payments on Algorand as checks make them."""

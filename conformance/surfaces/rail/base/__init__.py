@@ -1,0 +1,1 @@
+"""Payments on Base as checks make them."""
