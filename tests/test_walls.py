@@ -28,3 +28,10 @@ def test_nothing_loads_a_forbidden_package_by_name() -> None:
             for line in path.read_text("utf-8").splitlines():
                 loads = "import_module(" in line or "__import__(" in line
                 assert not (loads and any(f'"{name}' in line for name in ("reference", "sim"))), f"{path}: {line}"
+
+
+def test_no_function_is_found_by_its_name() -> None:
+    """What the code obeys is held as a function, where a type checker and a reader can follow it."""
+    for folder in ("conformance", "localnet", "reference", "sim", "tools"):
+        for path in (ROOT / folder).rglob("*.py"):
+            assert "globals()[" not in path.read_text("utf-8"), path

@@ -139,8 +139,7 @@ def is_enough(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bo
 
 def is_bound(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
     """It carries the link's memo where its chain keeps one."""
-    rule: TransferRule = globals()[BINDINGS[asked.network.family]]
-    return rule(transfer, seen, asked)
+    return any(binds(transfer, seen, asked) for binds, family in BINDINGS if family == asked.network.family)
 
 
 def is_for_this_link(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
@@ -166,13 +165,6 @@ def has_memo_instruction(transfer: Transfer, seen: ObservedTransaction, asked: A
     return asked.memo.encode() in seen.memos
 
 
-def authorized_or_followed_by_memo(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
-    """Base: either of its two ways."""
-    return uses_bound_nonce(transfer, seen, asked) or (
-        asked.suffix_binds and calldata_ends_in_memo(transfer, seen, asked)
-    )
-
-
 def uses_bound_nonce(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
     """Base: it is the log directly after the asset's own use of the authorization whose nonce is the memo's hash."""
     return any(
@@ -185,40 +177,37 @@ def uses_bound_nonce(transfer: Transfer, seen: ObservedTransaction, asked: Asked
 
 
 def calldata_ends_in_memo(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
-    """Base: a plain transfer sent straight to the asset, its call data followed by the memo and nothing else."""
+    """Base, where it binds: a plain transfer sent straight to the asset, its call data followed by the memo alone."""
+    if not asked.suffix_binds:
+        return False
     words = bytes.fromhex(transfer.receiver[2:]).rjust(32, b"\0") + transfer.value.to_bytes(32, "big")
     sent_straight = same_address(asked.network, seen.called, asked.network.asset_id)
     by_sender = same_address(asked.network, seen.sender, transfer.sender)
     return sent_straight and by_sender and seen.calldata == _PLAIN_TRANSFER + words + asked.memo.encode()
 
 
-def never_bound(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
-    """A chain that no lane serves."""
-    del transfer, seen, asked
-    return False
-
-
+Rule = Callable[[ObservedTransaction, Asked], bool]
 TransferRule = Callable[[Transfer, ObservedTransaction, Asked], bool]
 
-# Rules are looked up by name when a transaction is judged, so that each can be replaced from outside, alone.
-BINDINGS: Mapping[str, str] = {
-    "algorand": "note_is_memo",
-    "solana": "has_memo_instruction",
-    "evm": "authorized_or_followed_by_memo",
-    "other": "never_bound",
-}
-STANDING: tuple[tuple[str, str], ...] = (
-    ("is_known", "tx_not_found"),
-    ("has_not_failed", "tx_failed"),
-    ("is_final", "tx_not_confirmed"),
+# How a transfer carries a memo, by families of chains: any of its ways binds. A chain that no lane serves has none.
+BINDINGS: tuple[tuple[TransferRule, str], ...] = (
+    (note_is_memo, "algorand"),
+    (has_memo_instruction, "solana"),
+    (uses_bound_nonce, "evm"),
+    (calldata_ends_in_memo, "evm"),
 )
-TRANSFERS: tuple[tuple[str, str], ...] = (
-    ("is_right_asset", "wrong_asset"),
-    ("is_to_payout_address", "wrong_recipient"),
-    ("is_enough", "wrong_amount"),
-    ("is_bound", "memo_mismatch"),
-    ("is_for_this_link", "memo_mismatch"),
-    ("is_from_another", "self_payment"),
+STANDING: tuple[tuple[Rule, str], ...] = (
+    (is_known, "tx_not_found"),
+    (has_not_failed, "tx_failed"),
+    (is_final, "tx_not_confirmed"),
+)
+TRANSFERS: tuple[tuple[TransferRule, str], ...] = (
+    (is_right_asset, "wrong_asset"),
+    (is_to_payout_address, "wrong_recipient"),
+    (is_enough, "wrong_amount"),
+    (is_bound, "memo_mismatch"),
+    (is_for_this_link, "memo_mismatch"),
+    (is_from_another, "self_payment"),
 )
 
 
@@ -229,8 +218,7 @@ def matching(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
         NotPaid: None does; by the first rule that left none over.
     """
     left = seen.transfers
-    for name, reason in TRANSFERS:
-        holds: TransferRule = globals()[name]
+    for holds, reason in TRANSFERS:
         left = tuple(one for one in left if holds(one, seen, asked))
         if not left:
             raise NotPaid(reason)
@@ -239,10 +227,9 @@ def matching(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
 
 def too_small(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
     """Return the transfers that would pay a link and move less than it asks; parts are not added up."""
-    left = tuple(one for one in seen.transfers if one.value > 0 and not is_enough(one, seen, asked))
-    for name, _ in TRANSFERS:
-        holds: TransferRule = globals()[name]
-        left = tuple(one for one in left if name == "is_enough" or holds(one, seen, asked))
+    left = tuple(one for one in seen.transfers if one.value > 0)
+    for holds, reason in TRANSFERS:
+        left = tuple(one for one in left if holds(one, seen, asked) is (reason != "wrong_amount"))
     return left
 
 
@@ -252,8 +239,7 @@ def fitting(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
     Raises:
         NotPaid: None does; by the first rule that does not hold.
     """
-    for name, reason in STANDING:
-        holds: Callable[[ObservedTransaction, Asked], bool] = globals()[name]
+    for holds, reason in STANDING:
         if not holds(seen, asked):
             raise NotPaid(reason)
     found = matching(seen, asked)

@@ -211,14 +211,13 @@ def is_signed(offered: Offered) -> bool:
 
 Rule = Callable[[Offered], bool]
 
-# Rules are looked up by name when an authorization is judged, so that each can be replaced from outside, alone.
-OFFLINE: tuple[tuple[str, str], ...] = (
-    ("is_to_payee", "wrong_recipient"),
-    ("is_exact", "wrong_amount"),
-    ("nonce_is_bound", "weld_mismatch"),
-    ("has_begun", "authorization_not_yet_valid"),
-    ("lasts_long_enough", "authorization_expired"),
-    ("is_signed", "invalid_signature"),
+OFFLINE: tuple[tuple[Rule, str], ...] = (
+    (is_to_payee, "wrong_recipient"),
+    (is_exact, "wrong_amount"),
+    (nonce_is_bound, "weld_mismatch"),
+    (has_begun, "authorization_not_yet_valid"),
+    (lasts_long_enough, "authorization_expired"),
+    (is_signed, "invalid_signature"),
 )
 
 
@@ -228,9 +227,8 @@ def judge_offline(offered: Offered) -> None:
     Raises:
         PaymentRefused: The first rule that does not hold, by its code.
     """
-    for name, code in OFFLINE:
-        rule: Rule = globals()[name]
-        if not rule(offered):
+    for holds, code in OFFLINE:
+        if not holds(offered):
             raise PaymentRefused(code, network=offered.terms.caip2)
 
 

@@ -131,53 +131,50 @@ def is_for_a_call(transfer: Transfer, claim: Claim) -> bool:
 Rule = Callable[[Claim], bool]
 TransferRule = Callable[[Transfer, Claim], bool]
 
-# Rules are looked up by name when a payment is judged, so that each can be replaced from outside, alone.
-TRANSACTION: tuple[tuple[str, str], ...] = (
-    ("is_known", "tx_not_found"),
-    ("has_not_failed", "tx_failed"),
-    ("is_final", "tx_not_confirmed"),
-    ("is_not_older", "payment_too_old"),
-    ("is_not_later", "challenge_expired"),
+# Each rule stands in one of these tables, beside the code of its refusal.
+TRANSACTION: tuple[tuple[Rule, str], ...] = (
+    (is_known, "tx_not_found"),
+    (has_not_failed, "tx_failed"),
+    (is_final, "tx_not_confirmed"),
+    (is_not_older, "payment_too_old"),
+    (is_not_later, "challenge_expired"),
 )
-_TRANSFER: tuple[tuple[str, str], ...] = (
-    ("is_plain_transfer", "unsupported_transaction"),
-    ("is_right_asset", "wrong_asset"),
-    ("is_to_payee", "wrong_recipient"),
-    ("is_enough", "wrong_amount"),
+TRANSFER: tuple[tuple[TransferRule, str], ...] = (
+    (is_plain_transfer, "unsupported_transaction"),
+    (is_right_asset, "wrong_asset"),
+    (is_to_payee, "wrong_recipient"),
+    (is_enough, "wrong_amount"),
 )
-NOTE_BINDING = (*_TRANSFER, ("note_is_token", "weld_mismatch"))
-REFERENCE_BINDING = (*_TRANSFER, ("names_reference", "weld_mismatch"))
+NOTE_BINDING: tuple[tuple[TransferRule, str], ...] = ((note_is_token, "weld_mismatch"),)
+REFERENCE_BINDING: tuple[tuple[TransferRule, str], ...] = ((names_reference, "weld_mismatch"),)
 # A transfer that welds may be meant for something else besides; what is counted once is told by the transaction alone.
-REFERENCE_BINDING_ONCE = (
-    *REFERENCE_BINDING,
-    ("names_no_other_before", "weld_mismatch"),
-    ("is_for_a_call", "weld_mismatch"),
+REFERENCE_ALONE: tuple[tuple[TransferRule, str], ...] = (
+    (names_no_other_before, "weld_mismatch"),
+    (is_for_a_call, "weld_mismatch"),
 )
 
 
-def judge(rules: tuple[tuple[str, str], ...], claim: Claim, tx_id: str) -> Payment:
-    """Return the payment when every rule holds, first of the transaction, then of one transfer in it.
+def judge(binding: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id: str) -> Payment:
+    """Return the payment when every rule holds, of the transaction, of one transfer in it, and of what welds them.
 
     A transaction may hold several transfers; those that a rule rules out are not looked at again, so that the refusal
     names what is wrong with the one that came closest.
 
     Args:
-        rules: (name of a transfer rule of this module, code of its refusal), in order.
+        binding: The rules that weld a transfer of the claim's lane to the challenge, in order.
         claim: What was seen, beside what was asked for.
         tx_id: The transaction, canonical, for the refusal.
 
     Raises:
         PaymentRefused: The first rule that does not hold, by its code.
     """
-    for name, code in TRANSACTION:
-        rule: Rule = globals()[name]
-        if not rule(claim):
+    for holds_for, code in TRANSACTION:
+        if not holds_for(claim):
             raise PaymentRefused(code, tx_id, claim.terms.caip2)
     left = claim.seen.transfers
     if not left:
         raise PaymentRefused("unsupported_transaction", tx_id, claim.terms.caip2)
-    for name, code in rules:
-        holds: TransferRule = globals()[name]
+    for holds, code in (*TRANSFER, *binding):
         left = tuple(one for one in left if holds(one, claim))
         if not left:
             raise PaymentRefused(code, tx_id, claim.terms.caip2)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from types import ModuleType
 from typing import Any
 
 from sqlalchemy import insert
@@ -33,6 +34,7 @@ from reference.store.links import Link
 from reference.store.redemptions import Redemption, Redemptions
 from reference.store.tables import refunds
 from reference.store.unserved import UnservedPayments
+from reference.variants.seams import Rule, table_with
 from reference.web import clock
 from reference.web.a2a import A2aServer
 from reference.web.last_good import LastGood
@@ -148,6 +150,11 @@ async def _sent_anew(self: Dispatcher, due: Due, sealed_secret: bytes) -> Any:
     return await _sent(self, replace(due, body=due.body.replace(b'"1"', b'"%d"' % due.attempt)), sealed_secret)
 
 
+def _always_holds(owner: ModuleType, rule: Rule) -> Replacement:
+    """Return what takes a rule out of its table."""
+    return (owner, *table_with(owner, rule, _always))
+
+
 # What puts losses back that were mended; each is tried in the world that found it.
 
 
@@ -194,16 +201,16 @@ _LOSSES_PUT_BACK: Mapping[str, tuple[tuple[Replacement, ...], str]] = {
     "trusted-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "key-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "switched-off": (((PaidEndpoint, "admit", _refuse_disabled_before_all),), "honest-refused"),
-    "rail-and-link": (((weld, "is_for_a_call", _always),), "bought-twice"),
+    "rail-and-link": ((_always_holds(weld, weld.is_for_a_call),), "bought-twice"),
 }
 
 BROKEN: Mapping[str, Broken] = {
-    "any-amount": Broken(((weld, "is_enough", _always),), Scenario(1, 10, kinds=("short",)), "bought-cheaply"),
+    "any-amount": Broken((_always_holds(weld, weld.is_enough),), Scenario(1, 10, kinds=("short",)), "bought-cheaply"),
     "before-it-is-final": Broken(
-        ((weld, "is_final", _always),), Scenario(1, 60, kinds=("race", "reorganisation")), "served-for-nothing"
+        (_always_holds(weld, weld.is_final),), Scenario(1, 60, kinds=("race", "reorganisation")), "served-for-nothing"
     ),
     "any-time": Broken(
-        ((weld, "is_not_later", _always), (challenge, "is_live", _always)),
+        (_always_holds(weld, weld.is_not_later), (challenge, "is_live", _always)),
         Scenario(1, 10, kinds=("late",)),
         "bought-cheaply",
     ),
@@ -227,14 +234,18 @@ BROKEN: Mapping[str, Broken] = {
     "once-a-tenant": Broken(
         ((Settling, "_payment", _payment_of_tenant),), Scenario(1, 20, kinds=("neighbours",)), "bought-twice"
     ),
-    "any-memo": Broken(((checkout, "is_bound", _always),), Scenario(1, 20, kinds=("neighbours",)), "link-lost"),
+    "any-memo": Broken(
+        (_always_holds(checkout, checkout.is_bound),), Scenario(1, 20, kinds=("neighbours",)), "link-lost"
+    ),
     "settled-before-it-is-final": Broken(
         ((BaseLane, "observe", _final_at_once),),
         Scenario(2, 40, kinds=("honest", "race", "reorganisation", "dear")),
         "served-for-nothing",
     ),
     "any-authorization": Broken(
-        ((eip3009, "nonce_is_bound", _always),), Scenario(3, 20, kinds=("honest", "foreign", "dear")), "anothers-proof"
+        (_always_holds(eip3009, eip3009.nonce_is_bound),),
+        Scenario(3, 20, kinds=("honest", "foreign", "dear")),
+        "anothers-proof",
     ),
     "undecided-is-refused": Broken(
         ((a2a_x402, "undecided", _undecided_is_refused),), Scenario(1, 20, kinds=("a2a",)), "honest-refused"

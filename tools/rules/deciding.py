@@ -42,12 +42,16 @@ def replaced(mutant: str) -> frozenset[str]:
         del made
         seen.add(_place(owner, name))
 
-    holders = [
-        module
-        for one in iter_modules(mutants.__path__)
-        if hasattr(module := import_module(f"{mutants.__name__}.{one.name}"), "replace")
+    def note_rule(owner: ModuleType, rule: Callable[..., bool], other: Callable[..., bool]) -> None:
+        note(owner, rule.__name__, other)
+
+    modules = [import_module(f"{mutants.__name__}.{one.name}") for one in iter_modules(mutants.__path__)]
+    patches = [
+        patch.object(module, name, noting)
+        for name, noting in (("replace", note), ("replace_rule", note_rule))
+        for module in modules
+        if hasattr(module, name)
     ]
-    patches = [patch.object(module, "replace", note) for module in holders]
     for one in patches:
         one.start()
     try:

@@ -47,7 +47,7 @@ class SolanaLane:
         """Judge by the reference binding, and that the transfer is for this call alone."""
         destination = solana_transfers.associated_account(terms.pay_to, terms.asset)
         claim = weld.Claim(seen, terms, token, ttl, destination, self.reference(token.text), self._word.lower)
-        return weld.judge(weld.REFERENCE_BINDING_ONCE, claim, tx_id)
+        return weld.judge((*weld.REFERENCE_BINDING, *weld.REFERENCE_ALONE), claim, tx_id)
 
     def is_address(self, text: str) -> bool:
         """Return whether a text is 32 bytes in base58."""

@@ -25,7 +25,7 @@ from reference.store.redemptions import Redemption
 from reference.variants.chameleon import wire
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import ASKED, Answer
-from reference.variants.seams import replace
+from reference.variants.seams import replace, replace_rule
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, Request
 
@@ -41,7 +41,7 @@ def install(shape: Shape) -> None:
     if shape.wrong_method == "405":
         replace(PaidEndpoint, "call", _post_only)
     if shape.overpayment == "refused":
-        replace(weld, "is_enough", lambda _: lambda transfer, claim: transfer.value == int(claim.terms.amount))
+        replace_rule(weld, weld.is_enough, lambda transfer, claim: transfer.value == int(claim.terms.amount))
 
 
 def _post_only(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,16 +19,16 @@ from reference.protocol.weld import Payment
 from reference.rail.collecting import Presented
 from reference.rail.settlement import SettlingPaymentSource
 from reference.variants.mutants.mutant import Mutant
-from reference.variants.seams import replace
+from reference.variants.seams import Rule, replace, replace_rule
 
 
 def _always(*_: object) -> bool:
     return True
 
 
-def _dropped(*rules: str) -> None:
-    for name in rules:
-        replace(eip3009, name, lambda _: _always)
+def _dropped(*rules: Rule) -> None:
+    for rule in rules:
+        replace_rule(eip3009, rule, _always)
 
 
 def _forgiven(*codes: str) -> None:
@@ -92,19 +92,16 @@ def _any_token() -> None:
 def _any_domain() -> None:
     """A signature for the asset of any network counts."""
 
-    def lenient(is_signed: Callable[[Offered], bool]) -> Callable[[Offered], bool]:
-        def signed(offered: Offered) -> bool:
-            domains = [
-                Domain(one.eip712_name, one.eip712_version, int(one.caip2.partition(":")[2]), one.asset_id)
-                for one in NETWORKS.values()
-                if one.eip712_name
-            ]
-            given = offered.authorization
-            return is_signed(offered) or any(eip3009.signer(one, given) == given.payer for one in domains)
+    def signed(offered: Offered) -> bool:
+        domains = [
+            Domain(one.eip712_name, one.eip712_version, int(one.caip2.partition(":")[2]), one.asset_id)
+            for one in NETWORKS.values()
+            if one.eip712_name
+        ]
+        given = offered.authorization
+        return eip3009.is_signed(offered) or any(eip3009.signer(one, given) == given.payer for one in domains)
 
-        return signed
-
-    replace(eip3009, "is_signed", lenient)
+    replace_rule(eip3009, eip3009.is_signed, signed)
     _forgiven("invalid_signature")
 
 
@@ -136,7 +133,7 @@ def _sent_is_paid() -> None:
     replace(SettlingPaymentSource, "_step", impatient)
 
 
-def _with(codes: tuple[str, ...], *rules: str) -> Callable[[], None]:
+def _with(codes: tuple[str, ...], *rules: Rule) -> Callable[[], None]:
     def apply() -> None:
         _dropped(*rules)
         _forgiven(*codes)
@@ -145,24 +142,30 @@ def _with(codes: tuple[str, ...], *rules: str) -> Callable[[], None]:
 
 
 MUTANTS = (
-    Mutant("base-nonce-unbound", "the nonce is keccak256 of the token (5.5, Base)", lambda: _dropped("nonce_is_bound")),
-    Mutant("base-payee-ignored", "the authorization pays payTo (5.5, Base)", lambda: _dropped("is_to_payee")),
-    Mutant("base-value-ignored", "the authorization's value is the price (P-LN-02)", lambda: _dropped("is_exact")),
+    Mutant(
+        "base-nonce-unbound",
+        "the nonce is keccak256 of the token (5.5, Base)",
+        lambda: _dropped(eip3009.nonce_is_bound),
+    ),
+    Mutant("base-payee-ignored", "the authorization pays payTo (5.5, Base)", lambda: _dropped(eip3009.is_to_payee)),
+    Mutant(
+        "base-value-ignored", "the authorization's value is the price (P-LN-02)", lambda: _dropped(eip3009.is_exact)
+    ),
     Mutant(
         "base-signature-ignored",
         "the signature recovers to the payer (5.5, Base)",
-        _with(("invalid_signature", "settlement_failed"), "is_signed"),
+        _with(("invalid_signature", "settlement_failed"), eip3009.is_signed),
     ),
     Mutant("base-any-domain", "the signature is for this asset on this chain (P-NW-03)", _any_domain),
     Mutant(
         "base-expired-serves",
         "the authorization has not expired (5.5, Base)",
-        _with(("authorization_expired",), "lasts_long_enough"),
+        _with(("authorization_expired",), eip3009.lasts_long_enough),
     ),
     Mutant(
         "base-early-serves",
         "the authorization is valid already (5.5, Base)",
-        _with(("authorization_not_yet_valid",), "has_begun"),
+        _with(("authorization_not_yet_valid",), eip3009.has_begun),
     ),
     Mutant(
         "base-used-serves",

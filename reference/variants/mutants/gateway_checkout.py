@@ -29,10 +29,9 @@ from reference.protocol.purposes import checkout_reference
 from reference.store.checkout_tables import links
 from reference.store.links import Link
 from reference.variants.mutants.mutant import Mutant
-from reference.variants.seams import replace
+from reference.variants.seams import Rule, replace, replace_rule
 from reference.web.errors import Refused
 
-Rule = Callable[[Transfer, ObservedTransaction, Asked], bool]
 _SERVICE = "0x5EB0000000000000000000000000000000000001"
 
 
@@ -52,12 +51,12 @@ async def _active(self: Settling, network: str, seen: ObservedTransaction) -> Se
     return [Link(*row) for row in await self.links._database.rows(wanted)]  # noqa: SLF001 - a mutant reaches in
 
 
-def _bound_by(name: str, rule: Rule) -> Callable[[], None]:
+def _bound_by(rule: Rule, other: Rule) -> Callable[[], None]:
     """Return what binds transactions of a lane by another rule."""
 
     def apply() -> None:
         replace(Settling, "bound", lambda _: _active)
-        replace(checkout, name, lambda _: rule)
+        replace_rule(checkout, rule, other)
 
     return apply
 
@@ -68,7 +67,7 @@ def _note(holds: Callable[[str, str], bool]) -> Callable[[], None]:
     def rule(_: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
         return bool(seen.note) and holds(seen.note.decode("utf-8", "replace"), asked.memo)
 
-    return _bound_by("note_is_memo", rule)
+    return _bound_by(checkout.note_is_memo, rule)
 
 
 def _exact_amount(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
@@ -143,7 +142,7 @@ def _any_asset() -> None:
         return listed
 
     replace(AlgorandFinder, "_payments", generous)
-    replace(checkout, "is_right_asset", lambda _: _always)
+    replace_rule(checkout, checkout.is_right_asset, _always)
 
 
 def _failures_unseen() -> None:
@@ -296,14 +295,14 @@ def _swap(owner: Any, name: str, made: Callable[[Callable[..., Any]], Callable[.
     return lambda: replace(owner, name, made)
 
 
-def _rule(name: str, rule: Callable[..., bool]) -> Callable[[], None]:
-    return _swap(checkout, name, lambda _: rule)
+def _rule(rule: Rule, other: Rule) -> Callable[[], None]:
+    return lambda: replace_rule(checkout, rule, other)
 
 
 MUTANTS: tuple[Mutant, ...] = tuple(
     Mutant(id_, rule, apply, "gateway")
     for id_, rule, apply in (
-        ("checkout-memo-ignored", "the memo binds (3.5)", _bound_by("note_is_memo", _exact_amount)),
+        ("checkout-memo-ignored", "the memo binds (3.5)", _bound_by(checkout.note_is_memo, _exact_amount)),
         ("checkout-memo-begins", "nothing stands after the memo (3.5)", _note(str.startswith)),
         ("checkout-memo-ends", "nothing stands before the memo (3.5)", _note(str.endswith)),
         (
@@ -319,14 +318,22 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         (
             "checkout-reference-binds",
             "the reference binds nothing (3.5)",
-            _bound_by("has_memo_instruction", _reference_or_memo),
+            _bound_by(checkout.has_memo_instruction, _reference_or_memo),
         ),
-        ("checkout-nonce-ignored", "the nonce is the memo's hash (3.5)", _bound_by("uses_bound_nonce", _exact_amount)),
+        (
+            "checkout-nonce-ignored",
+            "the nonce is the memo's hash (3.5)",
+            _bound_by(checkout.uses_bound_nonce, _exact_amount),
+        ),
         ("checkout-follows-later", "the transfer is the log after the authorization's (3.5)", _anywhere_after),
-        ("checkout-less", "the value is the amount or more (3.5)", _rule("is_enough", _always)),
-        ("checkout-nearly", "the value is the amount, to the unit (3.5)", _rule("is_enough", _nearly)),
-        ("checkout-parts-added", "parts are not added up (3.5)", _rule("is_enough", _parts_added)),
-        ("checkout-any-recipient", "the payout address is credited (3.5)", _rule("is_to_payout_address", _always)),
+        ("checkout-less", "the value is the amount or more (3.5)", _rule(checkout.is_enough, _always)),
+        ("checkout-nearly", "the value is the amount, to the unit (3.5)", _rule(checkout.is_enough, _nearly)),
+        ("checkout-parts-added", "parts are not added up (3.5)", _rule(checkout.is_enough, _parts_added)),
+        (
+            "checkout-any-recipient",
+            "the payout address is credited (3.5)",
+            _rule(checkout.is_to_payout_address, _always),
+        ),
         ("checkout-any-asset", "the asset is the network's USDC (3.5)", _any_asset),
         ("checkout-failed", "the transaction succeeded (3.5)", _failures_unseen),
         ("checkout-pool", "the transaction is final (3.5)", _pool_counts),
@@ -334,7 +341,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         (
             "checkout-welded-pays",
             "what is welded to a call pays no link (decision 0045)",
-            _rule("is_for_this_link", _always),
+            _rule(checkout.is_for_this_link, _always),
         ),
         ("checkout-unwatched", "payments are found by themselves (3.5)", _swap(Watcher, "round", lambda _: _nothing)),
         ("checkout-forgets", "paid is final (3.5)", _swap(Settling, "status", _forgets)),

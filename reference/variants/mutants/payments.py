@@ -13,11 +13,11 @@ from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
 from reference.rail.collecting import MinedPaymentSource
 from reference.rail.settlement import SettlingPaymentSource
 from reference.variants.mutants.mutant import Mutant
-from reference.variants.seams import replace
+from reference.variants.seams import Rule, replace, replace_rule
 
 
-def _rule(name: str, holds: Callable[..., bool]) -> Callable[[], None]:
-    return lambda: replace(weld, name, lambda _: holds)
+def _rule(rule: Rule, other: Rule) -> Callable[[], None]:
+    return lambda: replace_rule(weld, rule, other)
 
 
 def _always(*_: object) -> bool:
@@ -69,8 +69,8 @@ def _pending_is_final(claim: weld.Claim) -> bool:
 
 
 def _pending_counts() -> None:
-    replace(weld, "is_final", lambda _: _pending_is_final)
-    replace(weld, "is_not_older", lambda _: _always)
+    replace_rule(weld, weld.is_final, _pending_is_final)
+    replace_rule(weld, weld.is_not_older, _always)
 
     def impatient(_: Callable[..., Any]) -> Callable[..., Any]:
         async def seen(self: MinedPaymentSource, tx_id: str) -> Any:
@@ -82,11 +82,11 @@ def _pending_counts() -> None:
 
 
 def _failed_counts() -> None:
-    def lenient(rule: Callable[..., Any]) -> Callable[..., Any]:
+    def lenient(rule: Rule) -> Rule:
         return lambda claim: claim.seen.status is TxStatus.FAILED or rule(claim)
 
-    for name in ("has_not_failed", "is_final", "is_not_older"):
-        replace(weld, name, lenient)
+    for rule in (weld.has_not_failed, weld.is_final, weld.is_not_older):
+        replace_rule(weld, rule, lenient(rule))
 
 
 def _absent_counts() -> None:
@@ -114,32 +114,36 @@ def _outage_serves() -> None:
 
 
 MUTANTS = (
-    Mutant("note-ignored", "the note is the token (5.5, Algorand)", _rule("note_is_token", _always)),
+    Mutant("note-ignored", "the note is the token (5.5, Algorand)", _rule(weld.note_is_token, _always)),
     Mutant(
-        "note-prefix", "the note is the token and nothing after it", _rule("note_is_token", _note_starts_with_token)
+        "note-prefix", "the note is the token and nothing after it", _rule(weld.note_is_token, _note_starts_with_token)
     ),
-    Mutant("note-contains", "the note is the token and nothing around it", _rule("note_is_token", _note_holds_token)),
     Mutant(
-        "note-any-case", "the note is the token letter by letter", _rule("note_is_token", _note_is_token_in_any_case)
+        "note-contains", "the note is the token and nothing around it", _rule(weld.note_is_token, _note_holds_token)
+    ),
+    Mutant(
+        "note-any-case", "the note is the token letter by letter", _rule(weld.note_is_token, _note_is_token_in_any_case)
     ),
     Mutant(
         "note-trimmed",
         "the note is the token without white space",
-        _rule("note_is_token", _note_is_token_but_for_space),
+        _rule(weld.note_is_token, _note_is_token_but_for_space),
     ),
     Mutant(
         "note-any-token",
         "the note is this challenge's token, not another's",
-        _rule("note_is_token", _note_is_some_token),
+        _rule(weld.note_is_token, _note_is_some_token),
     ),
-    Mutant("recipient-ignored", "the receiver is payTo", _rule("is_to_payee", _always)),
-    Mutant("asset-ignored", "the asset is the one asked for, by id", _rule("is_right_asset", _always)),
-    Mutant("amount-ignored", "the amount reaches the price", _rule("is_enough", _always)),
-    Mutant("amount-one-short", "the amount reaches the whole price", _rule("is_enough", _almost_enough)),
+    Mutant("recipient-ignored", "the receiver is payTo", _rule(weld.is_to_payee, _always)),
+    Mutant("asset-ignored", "the asset is the one asked for, by id", _rule(weld.is_right_asset, _always)),
+    Mutant("amount-ignored", "the amount reaches the price", _rule(weld.is_enough, _always)),
+    Mutant("amount-one-short", "the amount reaches the whole price", _rule(weld.is_enough, _almost_enough)),
     Mutant("close-out-counts", "the plain amount alone reaches the price (P-LN-09)", _close_out_counts),
-    Mutant("clawback-counts", "the transfer is no clawback (P-LN-09)", _rule("is_plain_transfer", _always)),
+    Mutant("clawback-counts", "the transfer is no clawback (P-LN-09)", _rule(weld.is_plain_transfer, _always)),
     Mutant("pending-counts", "the transaction is in a block", _pending_counts),
-    Mutant("late-payment-counts", "the payment was made within the lifetime (P-ST-01)", _rule("is_not_later", _always)),
+    Mutant(
+        "late-payment-counts", "the payment was made within the lifetime (P-ST-01)", _rule(weld.is_not_later, _always)
+    ),
     Mutant("failed-counts", "the transaction did not fail", _failed_counts),
     Mutant("unknown-counts", "the chain knows the transaction", _absent_counts),
     Mutant("outage-serves", "a chain that cannot be asked serves nobody (P-ER-03)", _outage_serves),

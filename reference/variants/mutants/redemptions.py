@@ -15,12 +15,12 @@ from reference.rail.challenges import Call, Challenges
 from reference.rail.redemption import Redeemer, Served
 from reference.store.redemptions import Redemption
 from reference.variants.mutants.mutant import Mutant
-from reference.variants.seams import replace
+from reference.variants.seams import replace, replace_rule
 
 
 def _no_lifetime() -> None:
     replace(challenge, "is_live", lambda _: lambda token, *, now, ttl: True)  # noqa: ARG005 - the seam's shape
-    replace(weld, "is_not_later", lambda _: lambda claim: True)  # noqa: ARG005 - the seam's shape
+    replace_rule(weld, weld.is_not_later, lambda claim: True)  # noqa: ARG005 - the seam's shape
 
 
 def _any_first_half() -> None:

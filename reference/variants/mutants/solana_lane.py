@@ -13,7 +13,7 @@ from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import solana_transfers, weld
 from reference.protocol.observed import ObservedTransaction, Transfer
 from reference.variants.mutants.mutant import Mutant
-from reference.variants.seams import replace
+from reference.variants.seams import replace, replace_rule
 
 
 def _always(*_: object) -> bool:
@@ -27,7 +27,7 @@ def _any_reference(transfer: Transfer, claim: weld.Claim) -> bool:
 
 def _reference_anywhere() -> None:
     """An account of any instruction counts as the transfer's, wherever it stands."""
-    replace(weld, "names_no_other_before", lambda _: _always)
+    replace_rule(weld, weld.names_no_other_before, _always)
 
     def generous(transfers: Callable[..., Any]) -> Callable[..., Any]:
         def found(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
@@ -56,7 +56,7 @@ def _mint_ignored() -> None:
         return judge
 
     replace(SolanaLane, "judge", careless)
-    replace(weld, "is_right_asset", lambda _: _always)
+    replace_rule(weld, weld.is_right_asset, _always)
 
 
 def _amounts_added() -> None:
@@ -89,7 +89,7 @@ def _observed(change: Callable[[Seen, Mapping[str, Any], Sequence[str]], Seen]) 
         return observe
 
     def apply() -> None:
-        replace(weld, "names_no_other_before", lambda _: _always)  # of accounts that are not the transfer's own
+        replace_rule(weld, weld.names_no_other_before, _always)  # of accounts that are not the transfer's own
         replace(SolanaLane, "_observed", seeing)
 
     return apply
@@ -145,12 +145,12 @@ MUTANTS = (
     Mutant(
         "solana-reference-ignored",
         "the reference is an account of the transfer (5.5, Solana)",
-        lambda: replace(weld, "names_reference", lambda _: _always),
+        lambda: replace_rule(weld, weld.names_reference, _always),
     ),
     Mutant(
         "solana-any-reference",
         "the reference is this challenge's (5.5, Solana)",
-        lambda: replace(weld, "names_reference", lambda _: _any_reference),
+        lambda: replace_rule(weld, weld.names_reference, _any_reference),
     ),
     Mutant(
         "solana-reference-anywhere", "the reference is in the transfer's own instruction (P-LN-06)", _reference_anywhere
@@ -166,7 +166,7 @@ MUTANTS = (
     Mutant(
         "solana-call-beside-memo",
         "what pays a link whose memo is there buys no call (decision 0045)",
-        lambda: replace(weld, "is_for_a_call", lambda _: _always),
+        lambda: replace_rule(weld, weld.is_for_a_call, _always),
     ),
     Mutant("solana-failed-counts", "the transaction did not fail (5.5, Solana)", _failed_counts),
 )

@@ -1,0 +1,74 @@
+"""How a variant gets into the clean code: a rule is replaced in the one table that holds it, or nothing is."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+
+from reference.protocol import checkout, eip3009, weld
+from reference.variants.seams import Rule, replace, replace_rule, table_with
+
+
+def _never(*_: object) -> bool:
+    return False
+
+
+@pytest.fixture
+def rules() -> ModuleType:
+    """A module with a table of two rules, one of them in a second table, too."""
+    module = ModuleType("rules")
+    vars(module).update(
+        LIMITS=(1, 2), FIRST=((_is_new, "old"), (_is_whole, "cut")), SECOND=((_is_whole, "cut"),), always=_is_new
+    )
+    return module
+
+
+def _is_new(*_: object) -> bool:
+    return True
+
+
+def _is_whole(*_: object) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("module", "rule", "table"),
+    [
+        (weld, weld.is_final, "TRANSACTION"),
+        (weld, weld.is_enough, "TRANSFER"),
+        (weld, weld.note_is_token, "NOTE_BINDING"),
+        (weld, weld.is_for_a_call, "REFERENCE_ALONE"),
+        (eip3009, eip3009.is_signed, "OFFLINE"),
+        (checkout, checkout.is_final, "STANDING"),
+        (checkout, checkout.is_bound, "TRANSFERS"),
+        (checkout, checkout.note_is_memo, "BINDINGS"),
+    ],
+)
+def test_a_rule_keeps_its_place_and_what_it_means(module: ModuleType, rule: Rule, table: str) -> None:
+    """Only the function is another; the module is as it was."""
+    before = getattr(module, table)
+    name, made = table_with(module, rule, _never)
+    assert name == table
+    assert [means for _, means in made] == [means for _, means in before]
+    assert [one for one, _ in made] == [_never if one is rule else one for one, _ in before]
+    assert getattr(module, table) is before
+
+
+def test_the_module_has_the_other_rule(rules: ModuleType) -> None:
+    """What reads the table finds it there."""
+    replace_rule(rules, _is_new, _never)
+    assert ((_never, "old"), (_is_whole, "cut")) == rules.FIRST
+
+
+@pytest.mark.parametrize("rule", [_never, _is_whole], ids=["in no table", "in two tables"])
+def test_a_rule_that_is_not_one_seam_is_refused(rules: ModuleType, rule: Rule) -> None:
+    """A variant that changes nothing, or more than it says, is not tried."""
+    with pytest.raises(LookupError, match="tables of rules hold"):
+        replace_rule(rules, rule, _never)
+
+
+def test_an_attribute_that_is_gone_is_refused(rules: ModuleType) -> None:
+    """The same for what is no rule of a table."""
+    with pytest.raises(AttributeError):
+        replace(rules, "gone", lambda original: original)
