@@ -7,7 +7,7 @@ one that came closest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ from reference.protocol.networks import Network, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
 from reference.protocol.purposes import is_for_a_call
 from reference.protocol.solana_transfers import associated_account
+from reference.protocol.states import StateTable
 
 _PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
 
@@ -30,13 +31,23 @@ class LinkState(StrEnum):
     CANCELLED = "cancelled"
 
 
-# A link begins active and ends once: with a payment that is final, with its time, or by a word of tenant or payer.
-NEXT: Mapping[LinkState, frozenset[LinkState]] = {
-    LinkState.ACTIVE: frozenset({LinkState.PAID, LinkState.EXPIRED, LinkState.CANCELLED}),
-    LinkState.PAID: frozenset(),
-    LinkState.EXPIRED: frozenset(),
-    LinkState.CANCELLED: frozenset(),
-}
+class LinkEnding(StrEnum):
+    """What ends a link."""
+
+    PAYMENT_FINAL = "a payment for it is final"
+    TIME_OVER = "its time is over"
+    CALLED_OFF = "tenant or payer calls it off"
+
+
+LINK = StateTable(
+    LinkState.ACTIVE,
+    "the tenant creates it",
+    {
+        (LinkState.ACTIVE, LinkEnding.PAYMENT_FINAL): LinkState.PAID,
+        (LinkState.ACTIVE, LinkEnding.TIME_OVER): LinkState.EXPIRED,
+        (LinkState.ACTIVE, LinkEnding.CALLED_OFF): LinkState.CANCELLED,
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)

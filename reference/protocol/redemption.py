@@ -8,8 +8,9 @@ Until then an operator who has given the money back may mark the row as `refunde
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
+
+from reference.protocol.states import StateTable
 
 
 class State(StrEnum):
@@ -26,42 +27,33 @@ class State(StrEnum):
 class Happening(StrEnum):
     """What moves a redemption."""
 
-    TTL_OVER = "ttl_over"
-    CLAIMED = "claimed"
-    BAD_PAYMENT = "bad_payment"
+    TTL_OVER = "lifetime over"
+    CLAIMED = "claimed (step 13)"
+    UNDECIDED = "chain undecided"
+    BAD_PAYMENT = "bad payment"
     EVICTED = "evicted"
-    UNDECIDED = "undecided"
-    WINDOW_OVER = "window_over"
-    PAYMENT_FINAL = "payment_final"
-    ANSWER_STORED = "answer_stored"
-    GIVEN_BACK = "given_back"
+    WINDOW_OVER = "settle window over"
+    PAYMENT_FINAL = "payment final (step 14b)"
+    ANSWER_STORED = "answer stored (step 15)"
+    GIVEN_BACK = "given back by the operator"
 
 
-TRANSITIONS: Mapping[tuple[State, Happening], State] = {
-    (State.ISSUED, Happening.TTL_OVER): State.EXPIRED,
-    (State.ISSUED, Happening.CLAIMED): State.UNPAID,
-    (State.UNPAID, Happening.BAD_PAYMENT): State.ISSUED,
-    (State.UNPAID, Happening.EVICTED): State.ISSUED,
-    (State.UNPAID, Happening.UNDECIDED): State.UNPAID,
-    (State.UNPAID, Happening.WINDOW_OVER): State.EXPIRED,
-    (State.UNPAID, Happening.PAYMENT_FINAL): State.PAID,
-    (State.PAID, Happening.ANSWER_STORED): State.SPENT,
-    (State.PAID, Happening.GIVEN_BACK): State.REFUNDED,
-}
-STORED = frozenset({State.UNPAID, State.PAID, State.SPENT, State.REFUNDED})
+REDEMPTION = StateTable(
+    State.ISSUED,
+    "402 answered",
+    {
+        (State.ISSUED, Happening.TTL_OVER): State.EXPIRED,
+        (State.ISSUED, Happening.CLAIMED): State.UNPAID,
+        (State.UNPAID, Happening.UNDECIDED): State.UNPAID,
+        (State.UNPAID, Happening.BAD_PAYMENT): State.ISSUED,
+        (State.UNPAID, Happening.EVICTED): State.ISSUED,
+        (State.UNPAID, Happening.WINDOW_OVER): State.EXPIRED,
+        (State.UNPAID, Happening.PAYMENT_FINAL): State.PAID,
+        (State.PAID, Happening.ANSWER_STORED): State.SPENT,
+        (State.PAID, Happening.GIVEN_BACK): State.REFUNDED,
+    },
+)
 UNPAID_CLAIMS_PER_TOKEN = 8
-
-
-def after(state: State, happening: Happening) -> State:
-    """Return the next state.
-
-    Raises:
-        ValueError: Nothing of the kind can happen in that state.
-    """
-    try:
-        return TRANSITIONS[state, happening]
-    except KeyError as fault:
-        raise ValueError(f"{happening.value} cannot happen to a redemption that is {state.value}") from fault
 
 
 def mined_payment_key(caip2: str, tx_id: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from reference.protocol.states import StateTable
 
 MOST_DESTINATIONS = 9
 DEFAULT_SCHEDULE = (30, 120, 600, 3600, 21600)
@@ -30,17 +32,33 @@ class DeliveryState(StrEnum):
     DROPPED = "dropped"
 
 
+class DeliveryMove(StrEnum):
+    """What moves a delivery."""
+
+    CLAIMED = "a worker claims an attempt"
+    ARRIVED = "answered 2xx, now or before"
+    FAILED = "failed, or its worker died"
+    GIVEN_UP = "failed for the last time"
+    ASKED_FOR = "sent again by hand"
+    UNWANTED = "its destination is deleted"
+
+
 # A delivery waits for its time, is claimed by one worker, and waits again until a 2xx or the end of the schedule. Both
 # ends can be left on demand. What belongs to a destination that is deleted is dropped, for ever.
-NEXT: Mapping[DeliveryState, frozenset[DeliveryState]] = {
-    DeliveryState.PENDING: frozenset({DeliveryState.SENDING, DeliveryState.DROPPED}),
-    DeliveryState.SENDING: frozenset(
-        {DeliveryState.PENDING, DeliveryState.DELIVERED, DeliveryState.DEAD, DeliveryState.DROPPED}
-    ),
-    DeliveryState.DELIVERED: frozenset({DeliveryState.PENDING}),
-    DeliveryState.DEAD: frozenset({DeliveryState.PENDING}),
-    DeliveryState.DROPPED: frozenset(),
-}
+DELIVERY = StateTable(
+    DeliveryState.PENDING,
+    "an event is recorded",
+    {
+        (DeliveryState.PENDING, DeliveryMove.CLAIMED): DeliveryState.SENDING,
+        (DeliveryState.SENDING, DeliveryMove.ARRIVED): DeliveryState.DELIVERED,
+        (DeliveryState.SENDING, DeliveryMove.FAILED): DeliveryState.PENDING,
+        (DeliveryState.SENDING, DeliveryMove.GIVEN_UP): DeliveryState.DEAD,
+        (DeliveryState.PENDING, DeliveryMove.ASKED_FOR): DeliveryState.PENDING,
+        (DeliveryState.DELIVERED, DeliveryMove.ASKED_FOR): DeliveryState.PENDING,
+        (DeliveryState.DEAD, DeliveryMove.ASKED_FOR): DeliveryState.PENDING,
+        (DeliveryState.PENDING, DeliveryMove.UNWANTED): DeliveryState.DROPPED,
+    },
+)
 
 
 class Outcome(StrEnum):
@@ -67,12 +85,12 @@ class Following:
     """What follows from an attempt.
 
     Attributes:
-        state: Where the delivery stands now.
+        move: What has happened to the delivery.
         failures: How many attempts have failed.
         delay: Seconds from the end of this attempt to the next one; None when there is none.
     """
 
-    state: DeliveryState
+    move: DeliveryMove
     failures: int
     delay: int | None
 
@@ -87,11 +105,11 @@ def following(outcome: Outcome, *, failures: int, delivered_before: bool, schedu
         schedule: Seconds to wait after each failure but the last.
     """
     if outcome is Outcome.DELIVERED:
-        return Following(DeliveryState.DELIVERED, failures, None)
+        return Following(DeliveryMove.ARRIVED, failures, None)
     if outcome is Outcome.INTERRUPTED:  # nobody knows that it failed, so nothing of the schedule is used up
-        return Following(DeliveryState.PENDING, failures, 0)
+        return Following(DeliveryMove.FAILED, failures, 0)
     if delivered_before:
-        return Following(DeliveryState.DELIVERED, failures + 1, None)
+        return Following(DeliveryMove.ARRIVED, failures + 1, None)
     if failures < len(schedule):
-        return Following(DeliveryState.PENDING, failures + 1, schedule[failures])
-    return Following(DeliveryState.DEAD, failures + 1, None)
+        return Following(DeliveryMove.FAILED, failures + 1, schedule[failures])
+    return Following(DeliveryMove.GIVEN_UP, failures + 1, None)

@@ -11,10 +11,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Integer, Select, String, bindparam, cast, exists, func, insert, null, select, update
+from sqlalchemy import (
+    Integer,
+    Select,
+    String,
+    Update,
+    bindparam,
+    cast,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.sql.elements import ColumnElement
 
-from reference.protocol.webhook_delivery import DeliveryState, EventType, Outcome
+from reference.protocol.webhook_delivery import DELIVERY, DeliveryMove, DeliveryState, EventType, Outcome
 from reference.store.database import Change, Database, Row, Taken
 from reference.store.paging import behind
 from reference.store.webhook_tables import attempts, deliveries, destinations, events, subscriptions
@@ -136,6 +150,14 @@ class InFlight:
 _ROW = deliveries.c
 _EVENT = tuple(Event.__slots__)
 _ATTEMPT = tuple(Attempt.__slots__)
+
+
+def moving(move: DeliveryMove) -> Update:
+    """Return the update by which deliveries that something can happen to get the state that the table says."""
+    starts = (_ROW.state == literal_column(f"'{state}'") for state in DELIVERY.starts(move))
+    return update(deliveries).where(or_(*starts)).values(state=DELIVERY.end(move).value)
+
+
 _RECORD = insert(events).values({name: bindparam(name) for name in _EVENT})
 
 
@@ -186,14 +208,13 @@ _DUE = (
     .limit(bindparam("most"))
 )
 _CLAIM = (
-    update(deliveries)
+    moving(DeliveryMove.CLAIMED)
     .where(
         _ROW.id == bindparam("delivery"),
         _ROW.attempt == bindparam("seen"),
-        _ROW.due_ms.isnot(None),
         _ROW.due_ms <= bindparam("now_ms"),
     )
-    .values(state=DeliveryState.SENDING.value, attempt=bindparam("mine"), due_ms=None, started_ms=bindparam("began_ms"))
+    .values(attempt=bindparam("mine"), due_ms=None, started_ms=bindparam("began_ms"))
 )
 _IS_CLAIMED = (_ROW.id == bindparam("delivery"), _ROW.attempt == bindparam("mine"), _ROW.started_ms.isnot(None))
 # Only of an attempt that is claimed: a row too many would stand in the way of the attempt that comes.
@@ -208,33 +229,24 @@ _TELL = insert(attempts).from_select(
         cast(bindparam("answered"), Integer),
     ).where(*_IS_CLAIMED),
 )
-_FINISH = (
-    update(deliveries)
+_FINISH = {
+    move: moving(move)
     .where(*_IS_CLAIMED)
     .values(
-        state=bindparam("new_state"),
         failures=bindparam("new_failures"),
         due_ms=bindparam("next_ms"),
         started_ms=None,
         delivered_at=func.coalesce(bindparam("arrived_at", type_=_ROW.delivered_at.type), _ROW.delivered_at),
     )
-)
+    for move in DeliveryMove
+}
 _IN_FLIGHT = select(_ROW.id, _ROW.attempt, _ROW.started_ms, _ROW.failures).where(_ROW.started_ms.isnot(None))
-_DROP = (
-    update(deliveries)
-    .where(_ROW.id == bindparam("delivery"), _ROW.due_ms.isnot(None))
-    .values(state=DeliveryState.DROPPED.value, due_ms=None)
-)
+_DROP = moving(DeliveryMove.UNWANTED).where(_ROW.id == bindparam("delivery")).values(due_ms=None)
 _HAS_DESTINATION = exists().where(destinations.c.id == _ROW.destination_id)
 _RETRY = (
-    update(deliveries)
-    .where(
-        _ROW.tenant_id == bindparam("owner"),
-        _ROW.id == bindparam("delivery"),
-        _ROW.started_ms.is_(null()),
-        _HAS_DESTINATION,
-    )
-    .values(state=DeliveryState.PENDING.value, due_ms=bindparam("at_ms"))
+    moving(DeliveryMove.ASKED_FOR)
+    .where(_ROW.tenant_id == bindparam("owner"), _ROW.id == bindparam("delivery"), _HAS_DESTINATION)
+    .values(due_ms=bindparam("at_ms"))
 )
 _IS_SENDING = select(_ROW.id).where(
     _ROW.tenant_id == bindparam("owner"), _ROW.id == bindparam("delivery"), _ROW.started_ms.isnot(None)
@@ -281,7 +293,7 @@ class Deliveries:
             "owner": event.tenant_id,
             "at": event.created_at,
             "at_ms": event.created_at * 1000,
-            "first_state": DeliveryState.PENDING.value,
+            "first_state": DELIVERY.first.value,
             "none_yet": 0,
         }
         return Change(_RECORD, {**members, "type": event.type.value}), Change(_FAN_OUT, spread)
@@ -309,23 +321,23 @@ class Deliveries:
         return await self._database.change(_CLAIM, **given, now_ms=now_ms, began_ms=now_ms) == 1
 
     async def finish(
-        self, delivery_id: str, attempt: Attempt, *, state: DeliveryState, failures: int, due_ms: int | None
+        self, delivery_id: str, attempt: Attempt, *, move: DeliveryMove, failures: int, due_ms: int | None
     ) -> None:
         """Tell what came of a claimed attempt; one that was told already, or never claimed, changes nothing.
 
         Args:
             delivery_id: The delivery.
             attempt: The attempt.
-            state: Where the delivery stands now.
+            move: What has happened to the delivery.
             failures: How many attempts have failed.
             due_ms: When the next one is due, None for never.
         """
         named = {"delivery": delivery_id, "mine": attempt.number}
         told = {"over_ms": attempt.ended_ms, "came": attempt.outcome.value, "answered": attempt.status}
         arrived = attempt.ended_ms // 1000 if attempt.outcome is Outcome.DELIVERED else None
-        after = {"new_state": state.value, "new_failures": failures, "next_ms": due_ms, "arrived_at": arrived}
+        after = {"new_failures": failures, "next_ms": due_ms, "arrived_at": arrived}
         with suppress(Taken):  # by somebody who tells of it at the same moment
-            await self._database.change_all(Change(_TELL, {**named, **told}), Change(_FINISH, {**named, **after}))
+            await self._database.change_all(Change(_TELL, {**named, **told}), Change(_FINISH[move], {**named, **after}))
 
     async def in_flight(self) -> Sequence[InFlight]:
         """Return the attempts that are claimed and not told, of every worker."""

@@ -8,8 +8,9 @@ from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from reference.protocol.webhook_delivery import MOST_DESTINATIONS, DeliveryState, EventType
+from reference.protocol.webhook_delivery import MOST_DESTINATIONS, DeliveryMove, EventType
 from reference.store.database import Change, Database, Missed, Row, Taken, Write
+from reference.store.deliveries import moving
 from reference.store.webhook_tables import METADATA, deliveries, destinations, subscriptions
 
 
@@ -53,9 +54,9 @@ _ROTATE = update(destinations).where(*_IS_IT).values(sealed_secret=bindparam("ne
 _DELETE = delete(destinations).where(*_IS_IT)
 _UNASK = delete(subscriptions).where(subscriptions.c.destination_id == bindparam("destination"))
 _DROP = (
-    update(deliveries)
+    moving(DeliveryMove.UNWANTED)
     .where(deliveries.c.destination_id == bindparam("destination"), deliveries.c.due_ms.isnot(None))
-    .values(state=DeliveryState.DROPPED.value, due_ms=None)
+    .values(due_ms=None)
 )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import and_, bindparam, func, insert, literal_column, or_, select, update
 
+from reference.protocol.checkout import LINK, LinkEnding, LinkState
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
@@ -68,7 +69,10 @@ class Listed:
 
 _ROW = links.c
 _NAMES = tuple(Link.__slots__)
-_STATE = func.coalesce(link_ends.c.state, "active")
+# The end of a link is a row that is inserted once, so what ends a link must end one that has no end yet, and for good.
+if any(LINK.starts(ending) != (LINK.first,) or LINK.end(ending) not in LINK.finals for ending in LinkEnding):
+    raise ValueError("a link does not end once")
+_STATE = func.coalesce(link_ends.c.state, LINK.first.value)
 _IS_WATCHED = or_(_ROW.watched_until.is_(None), _ROW.watched_until >= bindparam("now"))
 _SELECT = select(*(_ROW[name] for name in _NAMES))
 _LISTED = select(*(_ROW[name] for name in _NAMES), _STATE, payments.c.tx_id, payments.c.reversed_at).select_from(
@@ -121,7 +125,7 @@ _PAID_ON_MAINNET = (
     .select_from(links.join(link_ends, link_ends.c.link_id == _ROW.id))
     .where(
         _ROW.tenant_id == bindparam("tenant_id"),
-        link_ends.c.state == "paid",
+        link_ends.c.state == LinkState.PAID.value,
         or_(*(_ROW.network == key for key, network in NETWORKS.items() if not network.is_test)),
     )
 )
@@ -147,17 +151,17 @@ class Links:
         members: Mapping[str, object] = {name: getattr(link, name) for name in _NAMES}
         return Change(_INSERT, {**members, "nonce": nonce_of(self._word.memo(link.token))})
 
-    def ending(self, link_id: str, state: str, *, now: int, watched_until: int) -> tuple[Change, Change]:
+    def ending(self, link_id: str, ending: LinkEnding, *, now: int, watched_until: int) -> tuple[Change, Change]:
         """Return the changes that end a link; one that has an end already refuses them as `Taken`.
 
         Args:
             link_id: The link.
-            state: `paid`, `expired` or `cancelled`.
+            ending: What ends it.
             now: Unix seconds.
             watched_until: Until when a payment for it is still looked for, in unix seconds.
         """
         return (
-            Change(_END, {"link_id": link_id, "state": state, "ended_at": now}),
+            Change(_END, {"link_id": link_id, "state": LINK.end(ending).value, "ended_at": now}),
             Change(_WATCH_ON, {"ended_link": link_id, "until": watched_until}),
         )
 
@@ -172,7 +176,7 @@ class Links:
     async def state(self, link_id: str) -> str:
         """Return `active`, `paid`, `expired` or `cancelled`."""
         rows = await self._database.rows(_STATE_OF, link_id=link_id)
-        return str(rows[0][0]) if rows else "active"
+        return str(rows[0][0]) if rows else LINK.first.value
 
     async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[Listed]:
         """Return a tenant's links, newest first: the first ones, or those behind the link of an id."""

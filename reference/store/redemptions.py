@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from sqlalchemy import String, bindparam, cast, delete, exists, insert, literal_column, or_, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from reference.protocol.redemption import State
+from reference.protocol.redemption import Happening, State
 from reference.protocol.weld import Payment
 from reference.store import orders, used_transfers
 from reference.store.database import Change, Database, Missed, Taken
+from reference.store.redemption_moves import IS_IT, IS_UNPAID, dropping, moving, staying
 from reference.store.tables import METADATA, kept_claims, redemptions, refunds, settlements, unfetched
 from reference.store.used_transfers import UsedBy
 
@@ -93,9 +94,7 @@ class Answer:
 
 _ROW = redemptions.c
 _FIRST_ID_MS = 1_735_689_600_000  # 2025-01-01
-_IS_IT = _ROW.id == bindparam("row_id")
 _IS_HELD = _ROW.lease == bindparam("worker")
-_IS_UNPAID = _ROW.paid_at.is_(None)
 # A word in the statement itself: by a parameter no database would know that the index of the open ones will do.
 _OPEN = settlements.c.fate == literal_column("'open'")
 _ON_ITS_WAY = exists().where(settlements.c.token == _ROW.token, settlements.c.payment_key == _ROW.payment_key, _OPEN)
@@ -125,8 +124,8 @@ _SOLD_BEFORE = select(
 _ALIVE = select(1)
 _SELECT = select(*(_ROW[name] if name not in _MARKS else _MARKS[name] for name in Redemption.__slots__))
 _INVOLVED = _SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
-_GET = _SELECT.where(_IS_IT)
-_UNPAID_CLAIMS = _SELECT.where(_ROW.token == bindparam("token"), _IS_UNPAID).order_by(_ROW.claim_order)
+_GET = _SELECT.where(IS_IT)
+_UNPAID_CLAIMS = _SELECT.where(_ROW.token == bindparam("token"), IS_UNPAID).order_by(_ROW.claim_order)
 # The longest waiting first: those of a chain that is away must not keep others from their turn for ever.
 _DUE = _SELECT.where(_ROW.recheck_at <= bindparam("now")).order_by(_ROW.recheck_at).limit(100)
 _CLAIM = insert(redemptions).values(
@@ -137,28 +136,26 @@ _CLAIM = insert(redemptions).values(
 )
 _TAKE_LEASE = (
     update(redemptions)
-    .where(_IS_IT, _ROW.lease_counter == bindparam("seen_counter"))
+    .where(IS_IT, _ROW.lease_counter == bindparam("seen_counter"))
     .values(lease=bindparam("worker"), lease_counter=_ROW.lease_counter + 1)
 )
-_RENEW_LEASE = update(redemptions).where(_IS_IT, _IS_HELD).values(lease_counter=_ROW.lease_counter + 1)
-_RELEASE = update(redemptions).where(_IS_IT, _IS_HELD).values(lease=None, lease_counter=_ROW.lease_counter + 1)
-_DROP_UNPAID = delete(redemptions).where(_IS_IT, _IS_UNPAID)
-_HOLD = update(redemptions).where(_IS_IT, _IS_UNPAID).values(held_until=bindparam("until"))
+_RENEW_LEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease_counter=_ROW.lease_counter + 1)
+_RELEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease=None, lease_counter=_ROW.lease_counter + 1)
+_DROP_UNPAID = dropping(Happening.BAD_PAYMENT, Happening.EVICTED, Happening.WINDOW_OVER).where(IS_IT)
+_HOLD = staying(Happening.UNDECIDED).values(held_until=bindparam("until"))
 _MARK_PAID = (
-    update(redemptions)
-    .where(_IS_IT, _IS_HELD, _IS_UNPAID)
+    moving(Happening.PAYMENT_FINAL)
+    .where(_IS_HELD)
     .values(
-        paid_at=bindparam("now"),
         payer=bindparam("by"),
         tx_id=bindparam("in_transaction"),
         transfer_key=bindparam("in_transfer"),
     )
 )
 _SPEND = (
-    update(redemptions)
-    .where(_IS_IT, _IS_HELD, _ROW.spent_at.is_(None))
+    moving(Happening.ANSWER_STORED)
+    .where(_IS_HELD)
     .values(
-        spent_at=bindparam("now"),
         answer=bindparam("body"),
         payment_response=bindparam("told"),
         attestation=bindparam("attested"),
@@ -167,8 +164,7 @@ _SPEND = (
     )
 )
 # Asked each second: that what is not paid was not served either leads to the index of those few.
-_FORGET_UNPAID = delete(redemptions).where(
-    _IS_UNPAID,
+_FORGET_UNPAID = dropping(Happening.WINDOW_OVER).where(
     _ROW.spent_at.is_(None),
     _ROW.expires_at < bindparam("before"),
     or_(_ROW.held_until.is_(None), _ROW.held_until < bindparam("before")),
@@ -178,27 +174,27 @@ _FORGET_UNPAID = delete(redemptions).where(
 _KEEP = insert(kept_claims).values({name: bindparam(name) for name in ("claim_id", "network", "since", "look_at")})
 _KEPT_SINCE = select(_KEPT.since).where(_KEPT.claim_id == bindparam("kept_id"))
 _LET_GO = delete(kept_claims).where(_KEPT.claim_id == bindparam("kept_id"))
-_PROLONG = update(redemptions).where(_IS_IT, _IS_UNPAID).values(expires_at=_ROW.expires_at + bindparam("seconds"))
+_PROLONG = staying(Happening.UNDECIDED).values(expires_at=_ROW.expires_at + bindparam("seconds"))
 _LOOK_LATER = update(kept_claims).where(_KEPT.claim_id == bindparam("kept_id")).values(look_at=bindparam("later"))
 _DUE_KEPT = (
     _SELECT.join(kept_claims, _KEPT.claim_id == _ROW.id)
-    .where(_KEPT.network == bindparam("lane"), _KEPT.look_at <= bindparam("now"), _IS_UNPAID)
+    .where(_KEPT.network == bindparam("lane"), _KEPT.look_at <= bindparam("now"), IS_UNPAID)
     .order_by(_KEPT.look_at)
     .limit(bindparam("most"))
 )
 _LET_GO_ORPHANS = delete(kept_claims).where(
-    ~exists().where(_ROW.id == _KEPT.claim_id, _IS_UNPAID).correlate(kept_claims)
+    ~exists().where(_ROW.id == _KEPT.claim_id, IS_UNPAID).correlate(kept_claims)
 )
 _UNFETCHED = insert(unfetched).values(claim_id=bindparam("answered"), made_at=bindparam("made"))
 _FETCHED = delete(unfetched).where(unfetched.c.claim_id == bindparam("answered"))
-_SPENT_NOW = update(redemptions).where(_IS_IT).values(spent_at=bindparam("now"))
+_SPENT_NOW = update(redemptions).where(IS_IT).values(spent_at=bindparam("now"))
 _FORGET_ANSWERS = (
     update(redemptions)
     .where(_ROW.spent_at < bindparam("before"), _ROW.answer.isnot(None), ~_MARKS["is_unfetched"])
     .values(answer=None, payment_response=None)
 )
-_RECHECKED = update(redemptions).where(_IS_IT).values(recheck_at=None)
-_REVERSED = update(redemptions).where(_IS_IT).values(recheck_at=None, attestation=bindparam("attested"))
+_RECHECKED = update(redemptions).where(IS_IT).values(recheck_at=None)
+_REVERSED = update(redemptions).where(IS_IT).values(recheck_at=None, attestation=bindparam("attested"))
 
 
 class Redemptions:

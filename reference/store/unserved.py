@@ -8,13 +8,15 @@ from enum import StrEnum
 from typing import Any
 
 import orjson
-from sqlalchemy import and_, bindparam, case, exists, func, insert, literal_column, or_, select, update
+from sqlalchemy import and_, bindparam, case, exists, func, insert, literal_column, or_, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.networks import NETWORKS
+from reference.protocol.redemption import Happening
 from reference.store import used_transfers
 from reference.store.database import Change, Database, Missed, Row, Taken
 from reference.store.orders import order_of
+from reference.store.redemption_moves import moving
 from reference.store.redemptions import fresh_id
 from reference.store.settlements import Fate
 from reference.store.tables import kept_claims, orders, redemptions, refunds, settlements
@@ -142,11 +144,7 @@ _each = select(_STATE, _ROW.network).where(_ROW.spent_at.is_(None)).subquery()
 _COUNTED = select(_each.c.state, _each.c.network, func.count()).group_by(_each.c.state, _each.c.network)
 _COUNTED_REFUNDS = select(_ROW.network, func.count()).join(refunds, _REFUND.claim_id == _ROW.id).group_by(_ROW.network)
 _COUNTED_ALONE = select(_SENT.fate, _SENT.caip2, func.count()).where(_UNCLAIMED).group_by(_SENT.fate, _SENT.caip2)
-_GIVE_BACK = (
-    update(redemptions)
-    .where(_ROW.id == bindparam("row_id"), _ROW.paid_at.isnot(None), _ROW.spent_at.is_(None))
-    .values(spent_at=bindparam("now"), lease=None, lease_counter=_ROW.lease_counter + 1)
-)
+_GIVE_BACK = moving(Happening.GIVEN_BACK).values(lease=None, lease_counter=_ROW.lease_counter + 1)
 _NOTE = insert(refunds).values({name: bindparam(name) for name in ("claim_id", "tx_id", "refunded_at")})
 # A row of the ledger for what has none: a payment that is paid and over.
 _STANDS_FOR = (

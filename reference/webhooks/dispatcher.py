@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reference.protocol.webhook_delivery import DeliveryState, Outcome, following
+from reference.protocol.webhook_delivery import DeliveryMove, Outcome, following
 from reference.store.database import DatabaseUnavailable
 from reference.store.deliveries import Attempt, Deliveries, Due, InFlight
 from reference.web.clock import WpClock
@@ -208,8 +208,8 @@ class Dispatcher:
         )
         next_ms = None if after.delay is None else ended_ms + after.delay * 1000
         attempt = claimed.attempt(sent, ended_ms)
-        await self._deliveries.finish(due.id, attempt, state=after.state, failures=after.failures, due_ms=next_ms)
-        if after.state is DeliveryState.DEAD:
+        await self._deliveries.finish(due.id, attempt, move=after.move, failures=after.failures, due_ms=next_ms)
+        if after.move is DeliveryMove.GIVEN_UP:
             _log.warning("webhook_dead_letter", delivery=due.id, outcome=sent.outcome.value, status=sent.status)
 
     # Claims of workers that are gone.
@@ -225,7 +225,7 @@ class Dispatcher:
         attempt = Attempt(claim.number, claim.started_ms, now_ms, Outcome.INTERRUPTED, None)
         _log.warning("webhook_attempt_interrupted", delivery=claim.delivery_id, attempt=claim.number)
         await self._deliveries.finish(
-            claim.delivery_id, attempt, state=DeliveryState.PENDING, failures=claim.failures, due_ms=now_ms
+            claim.delivery_id, attempt, move=DeliveryMove.FAILED, failures=claim.failures, due_ms=now_ms
         )
 
     async def _stop(self) -> None:

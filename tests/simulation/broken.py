@@ -19,7 +19,7 @@ from reference.gateway.checkout.watcher import Look, Watcher
 from reference.lanes.base.lane import BaseLane
 from reference.protocol import a2a_x402, challenge, checkout, eip3009, weld
 from reference.protocol.challenge import Generation
-from reference.protocol.checkout import LinkState
+from reference.protocol.checkout import LinkEnding
 from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
 from reference.rail import redemption
@@ -117,7 +117,7 @@ def _payment_of_tenant(self: Settling, link: Link, *how: Any) -> Any:
 async def _expire_unseen(self: Watcher, address: str, look: Look, head: Any, now: int) -> None:
     del look, head
     for link in await self._settling.links.due(self.network, address, now=now + 300):
-        await self._settling.end(link, LinkState.EXPIRED)
+        await self._settling.end(link, LinkEnding.TIME_OVER)
 
 
 async def _final_at_once(self: BaseLane, tx_id: str) -> ObservedTransaction:

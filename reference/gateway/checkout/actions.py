@@ -15,7 +15,7 @@ from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.credentials import digest_of
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.lane import ChainUnavailable, Lane
-from reference.protocol.checkout import LinkState, NotPaid
+from reference.protocol.checkout import LinkEnding, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, canonical_tx_id, network_of
 from reference.protocol.times import utc_text
 from reference.store.links import Link
@@ -163,7 +163,7 @@ class Actions:
 
     async def _end(self, link: Link, unless: LinkState | None = None) -> None:
         await self._refuse_ended(link, unless)
-        if not await self._settling.end(link, LinkState.CANCELLED):
+        if not await self._settling.end(link, LinkEnding.CALLED_OFF):
             await self._refuse_ended(link, unless)
 
     async def _refuse_ended(self, link: Link, unless: LinkState | None = None) -> None:

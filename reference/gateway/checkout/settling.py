@@ -12,7 +12,7 @@ from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.registry import descriptor_of
 from reference.protocol import checkout, purposes
-from reference.protocol.checkout import Asked, LinkState, NotPaid
+from reference.protocol.checkout import Asked, LinkEnding, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer
 from reference.store.database import Database, Taken
@@ -139,7 +139,7 @@ class Settling:
         try:
             # A reorganisation may have moved what was late into time.
             unlisted = self.payments.unlisting(payment)
-            ending = self.links.ending(link.id, LinkState.PAID.value, **self._times(now))
+            ending = self.links.ending(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
             await self._database.change_all(unlisted, noted, self.payments.use(payment), *ending, *told)
         except Taken:
             return False
@@ -214,12 +214,12 @@ class Settling:
             return
         await self.payments.note(self._payment(link, tx_id, transfer, state, seen))
 
-    async def end(self, link: Link, state: LinkState) -> bool:
+    async def end(self, link: Link, ending: LinkEnding) -> bool:
         """End a link without a payment; False when it had an end already. A cancellation is told to those who asked."""
         now = self._clock.now()
-        told = self._outbox.cancelled(link, now=now) if state is LinkState.CANCELLED else ()
+        told = self._outbox.cancelled(link, now=now) if ending is LinkEnding.CALLED_OFF else ()
         try:
-            await self._database.change_all(*self.links.ending(link.id, state.value, **self._times(now)), *told)
+            await self._database.change_all(*self.links.ending(link.id, ending, **self._times(now)), *told)
         except Taken:
             return False
         self._announcements.announce(link.id)

@@ -16,7 +16,7 @@ from reference.gateway.settings import GatewaySettings
 from reference.lanes.finding import LEAST_LOOK_BACK, Candidate, Head
 from reference.lanes.lane import ChainUnavailable, Lane
 from reference.protocol import checkout
-from reference.protocol.checkout import LinkState, NotPaid
+from reference.protocol.checkout import LinkEnding, LinkState, NotPaid
 from reference.protocol.observed import ObservedTransaction, TxStatus
 from reference.store.links import Link
 from reference.store.payments import Payment
@@ -277,7 +277,7 @@ class Watcher:
         for link in await self._settling.links.due(self.network, address, now=over):
             passed = head.time is not None and head.time > link.expires_at
             if link.id not in look.held and (passed or over >= link.expires_at + latest):
-                await self._settling.end(link, LinkState.EXPIRED)
+                await self._settling.end(link, LinkEnding.TIME_OVER)
 
     def _over(self, now: int) -> int:
         """Return the time up to which what has an end was over when a look began, at `now`.

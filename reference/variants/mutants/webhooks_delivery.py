@@ -19,7 +19,7 @@ from reference.gateway.checkout.watcher import Watcher
 from reference.protocol.checkout import LinkState
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ObservedTransaction, TxStatus
-from reference.protocol.webhook_delivery import DeliveryState, EventType, Following, Outcome
+from reference.protocol.webhook_delivery import DeliveryMove, EventType, Following, Outcome
 from reference.protocol.webhook_event import PaidBy
 from reference.store.checkout_tables import links
 from reference.store.deliveries import Due
@@ -142,7 +142,7 @@ def _one_key(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Se
 def _time_out_ends(follow: Callable[..., Following]) -> Callable[..., Following]:
     def following(outcome: Outcome, **known: Any) -> Following:
         ends = outcome is Outcome.TIMEOUT
-        return Following(DeliveryState.DEAD, 1, None) if ends else follow(outcome, **known)
+        return Following(DeliveryMove.GIVEN_UP, 1, None) if ends else follow(outcome, **known)
 
     return following
 

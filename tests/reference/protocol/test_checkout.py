@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.protocol import checkout
-from reference.protocol.checkout import Asked, LinkState, NotPaid, chosen, fitting, is_on_its_way, matching
+from reference.protocol.checkout import (
+    LINK,
+    Asked,
+    LinkEnding,
+    LinkState,
+    NotPaid,
+    chosen,
+    fitting,
+    is_on_its_way,
+    matching,
+)
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
@@ -244,8 +253,8 @@ def test_what_is_on_its_way(name: str) -> None:
 
 def test_a_link_ends_once() -> None:
     """Active is the only state that something follows."""
-    assert checkout.NEXT[LinkState.ACTIVE] == set(LinkState) - {LinkState.ACTIVE}
-    assert all(not checkout.NEXT[state] for state in LinkState if state is not LinkState.ACTIVE)
+    assert {LINK.starts(ending) for ending in LinkEnding} == {(LinkState.ACTIVE,)}
+    assert set(LINK.finals) == set(LinkState) - {LinkState.ACTIVE}
 
 
 def test_the_memo_and_what_derives_from_it() -> None:

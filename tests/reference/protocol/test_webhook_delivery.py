@@ -6,7 +6,8 @@ import pytest
 
 from reference.protocol.webhook_delivery import (
     DEFAULT_SCHEDULE,
-    NEXT,
+    DELIVERY,
+    DeliveryMove,
     DeliveryState,
     Following,
     Outcome,
@@ -34,27 +35,35 @@ def test_six_attempts_and_then_a_dead_letter(outcome: Outcome) -> None:
     """+30 s, +2 min, +10 min, +1 h, +6 h, then nothing more."""
     told = [following(outcome, failures=n, delivered_before=False, schedule=DEFAULT_SCHEDULE) for n in range(7)]
     waits = [30, 120, 600, 3600, 21600]
-    assert told[:5] == [Following(DeliveryState.PENDING, n + 1, wait) for n, wait in enumerate(waits)]
-    assert told[5:] == [Following(DeliveryState.DEAD, n, None) for n in (6, 7)]
+    assert told[:5] == [Following(DeliveryMove.FAILED, n + 1, wait) for n, wait in enumerate(waits)]
+    assert told[5:] == [Following(DeliveryMove.GIVEN_UP, n, None) for n in (6, 7)]
 
 
 def test_what_was_delivered_stays_so_when_a_resend_fails() -> None:
     """It is not tried again by itself."""
     told = following(Outcome.TIMEOUT, failures=0, delivered_before=True, schedule=DEFAULT_SCHEDULE)
-    assert told == Following(DeliveryState.DELIVERED, 1, None)
+    assert told == Following(DeliveryMove.ARRIVED, 1, None)
 
 
 def test_an_interrupted_attempt_uses_up_nothing() -> None:
     """Nobody knows that it failed: the next one is due at once, and the schedule is where it was."""
     told = following(Outcome.INTERRUPTED, failures=3, delivered_before=False, schedule=DEFAULT_SCHEDULE)
-    assert told == Following(DeliveryState.PENDING, 3, 0)
+    assert told == Following(DeliveryMove.FAILED, 3, 0)
 
 
-def test_every_state_that_follows_is_one_the_table_allows() -> None:
-    """From sending, by any outcome."""
-    for outcome in Outcome:
-        for failures in range(7):
-            for before in (False, True):
-                told = following(outcome, failures=failures, delivered_before=before, schedule=DEFAULT_SCHEDULE)
-                assert told.state in NEXT[DeliveryState.SENDING]
-    assert set(NEXT) == set(DeliveryState)
+def test_whatever_follows_ends_an_attempt() -> None:
+    """From sending, by any outcome; nothing else ends one."""
+    moves = {
+        following(outcome, failures=failures, delivered_before=before, schedule=DEFAULT_SCHEDULE).move
+        for outcome in Outcome
+        for failures in range(7)
+        for before in (False, True)
+    }
+    assert moves == {move for move in DeliveryMove if DELIVERY.starts(move) == (DeliveryState.SENDING,)}
+
+
+def test_what_is_dropped_stays_so() -> None:
+    """Every other delivery can be sent again, once nobody is at it."""
+    assert DELIVERY.finals == (DeliveryState.DROPPED,)
+    again = {DeliveryState.PENDING, DeliveryState.DELIVERED, DeliveryState.DEAD}
+    assert set(DELIVERY.starts(DeliveryMove.ASKED_FOR)) == again

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 import uuid
 from dataclasses import dataclass
 
 import pytest
 
-from reference.protocol.webhook_delivery import MOST_DESTINATIONS, DeliveryState, EventType, Outcome
+from reference.protocol.webhook_delivery import (
+    DELIVERY,
+    MOST_DESTINATIONS,
+    DeliveryMove,
+    DeliveryState,
+    EventType,
+    Outcome,
+)
 from reference.store.database import Database, Taken
-from reference.store.deliveries import Attempt, Deliveries, Due, Event
+from reference.store.deliveries import Attempt, Deliveries, Due, Event, moving
 from reference.store.destinations import Destination, Destinations
 
 TENANT = str(uuid.uuid4())
@@ -93,15 +101,15 @@ async def test_an_attempt_is_told_once(box: Box) -> None:
     (due,) = await box.due(destination)
     assert await box.deliveries.claim(due, now_ms=NOW * 1000)
     unclaimed = attempt(2, Outcome.INTERRUPTED)
-    await box.deliveries.finish(due.id, unclaimed, state=DeliveryState.DEAD, failures=9, due_ms=None)
+    await box.deliveries.finish(due.id, unclaimed, move=DeliveryMove.GIVEN_UP, failures=9, due_ms=None)
     lost, late = attempt(1, Outcome.INTERRUPTED), attempt(1, Outcome.STATUS, 500)
-    await box.deliveries.finish(due.id, lost, state=DeliveryState.PENDING, failures=0, due_ms=NOW * 1000)
-    await box.deliveries.finish(due.id, late, state=DeliveryState.DEAD, failures=1, due_ms=None)
+    await box.deliveries.finish(due.id, lost, move=DeliveryMove.FAILED, failures=0, due_ms=NOW * 1000)
+    await box.deliveries.finish(due.id, late, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
     (again,) = await box.due(destination)
     assert (again.attempt, again.failures) == (1, 0)
     assert await box.deliveries.claim(again, now_ms=NOW * 1000)
     done = attempt(2, Outcome.DELIVERED, 204)
-    await box.deliveries.finish(due.id, done, state=DeliveryState.DELIVERED, failures=0, due_ms=None)
+    await box.deliveries.finish(due.id, done, move=DeliveryMove.ARRIVED, failures=0, due_ms=None)
     (listed,) = await box.deliveries.of_tenant(TENANT)
     assert (DeliveryState.DELIVERED, NOW, (lost, done)) == (listed.state, listed.delivered_at, listed.attempts)
     assert list(await box.deliveries.in_flight()) == []
@@ -117,13 +125,13 @@ async def test_what_failed_waits_for_its_time_and_may_be_asked_for_at_any(box: B
     assert await box.deliveries.retry(TENANT, due.id, now_ms=NOW * 1000)  # it is under way
     assert await box.due(destination, NOW + 99) == []
     failed = attempt(1, Outcome.TIMEOUT)
-    await box.deliveries.finish(due.id, failed, state=DeliveryState.PENDING, failures=1, due_ms=later)
+    await box.deliveries.finish(due.id, failed, move=DeliveryMove.FAILED, failures=1, due_ms=later)
     assert await box.due(destination, NOW + 29) == []
     (again,) = await box.due(destination, NOW + 30)
     assert (again.attempt, again.failures, again.delivered_before) == (1, 1, False)
     assert await box.deliveries.claim(again, now_ms=later)
     done = attempt(2, Outcome.DELIVERED, 200)
-    await box.deliveries.finish(due.id, done, state=DeliveryState.DELIVERED, failures=1, due_ms=None)
+    await box.deliveries.finish(due.id, done, move=DeliveryMove.ARRIVED, failures=1, due_ms=None)
     assert not await box.deliveries.retry(OTHER, due.id, now_ms=NOW * 1000)
     assert not await box.deliveries.retry(TENANT, "dlv_none", now_ms=NOW * 1000)
     assert await box.deliveries.retry(TENANT, due.id, now_ms=NOW * 1000)
@@ -181,3 +189,11 @@ async def test_a_new_secret_signs_at_once_what_waits(box: Box) -> None:
     assert due.sealed_secret == b"new"
     (shown,) = await box.destinations.of_tenant(TENANT)
     assert (shown.rotated_at, shown.types) == (NOW + 5, (CANCELLED, CONFIRMED))
+
+
+def test_statements_follow_from_the_table_of_states() -> None:
+    """A delivery is moved from the states that its table names, into the one that follows."""
+    for move in DeliveryMove:
+        words = str(moving(move))
+        assert re.findall(r"state = '(\w+)'", words) == list(DELIVERY.starts(move))
+        assert moving(move).compile().params == {"state": DELIVERY.end(move)}

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from reference.protocol.checkout import LinkEnding
 from reference.protocol.service_word import ServiceWord
 from reference.store.database import Database, Taken
 from reference.store.links import Link, Links
@@ -54,9 +55,9 @@ async def test_a_token_is_given_once(links: Links, database: Database) -> None:
 async def test_a_link_ends_once(links: Links, database: Database) -> None:
     """The first end of a link is its end for ever."""
     await database.change_all(links.insertion(LINK))
-    await database.change_all(*links.ending(LINK.id, "cancelled", now=1_100, watched_until=1_200))
+    await database.change_all(*links.ending(LINK.id, LinkEnding.CALLED_OFF, now=1_100, watched_until=1_200))
     with pytest.raises(Taken):
-        await database.change_all(*links.ending(LINK.id, "paid", now=1_101, watched_until=9_999))
+        await database.change_all(*links.ending(LINK.id, LinkEnding.PAYMENT_FINAL, now=1_101, watched_until=9_999))
     assert await links.state(LINK.id) == "cancelled"
     assert [(one.link.id, one.state) for one in await links.of_tenant("t-1")] == [(LINK.id, "cancelled")]
 
@@ -67,7 +68,7 @@ async def test_only_links_without_an_end_become_due(links: Links, database: Data
     assert await links.due(LINK.network, LINK.pay_to, now=2_000) == []
     assert await links.due(LINK.network, LINK.pay_to, now=2_001) == [LINK]
     assert await links.due(OTHER.network, LINK.pay_to, now=2_001) == []
-    await database.change_all(*links.ending(LINK.id, "expired", now=2_001, watched_until=3_000))
+    await database.change_all(*links.ending(LINK.id, LinkEnding.TIME_OVER, now=2_001, watched_until=3_000))
     assert await links.due(LINK.network, LINK.pay_to, now=2_001) == []
 
 
@@ -81,9 +82,9 @@ async def test_addresses_are_watched_while_a_link_is_active_and_a_while_longer(
     assert await links.addresses(LINK.network, now=50_000) == [LINK.pay_to]
     assert await links.oldest(*here, now=50_000) == 900
     assert (await links.has_active(*here), await links.last_watch(*here)) == (True, None)
-    await database.change_all(*links.ending(older.id, "expired", now=2_001, watched_until=3_000))
+    await database.change_all(*links.ending(older.id, LinkEnding.TIME_OVER, now=2_001, watched_until=3_000))
     assert (await links.oldest(*here, now=3_000), await links.oldest(*here, now=3_001)) == (900, 1_000)
-    await database.change_all(*links.ending(LINK.id, "paid", now=2_001, watched_until=4_000))
+    await database.change_all(*links.ending(LINK.id, LinkEnding.PAYMENT_FINAL, now=2_001, watched_until=4_000))
     assert (await links.has_active(*here), await links.last_watch(*here)) == (False, 4_000)
     assert await links.addresses(LINK.network, now=4_000) == [LINK.pay_to]
     assert await links.addresses(LINK.network, now=4_001) == []
@@ -105,6 +106,6 @@ async def test_the_mainnet_sum_counts_paid_links_on_mainnet_alone(links: Links, 
     await database.change_all(*(links.insertion(one) for one in (LINK, OTHER, third, strange)))
     assert await links.paid_on_mainnet("t-1") == 0
     for one in (LINK, OTHER, strange):
-        await database.change_all(*links.ending(one.id, "paid", now=1_100, watched_until=1_200))
-    await database.change_all(*links.ending(third.id, "cancelled", now=1_100, watched_until=1_200))
+        await database.change_all(*links.ending(one.id, LinkEnding.PAYMENT_FINAL, now=1_100, watched_until=1_200))
+    await database.change_all(*links.ending(third.id, LinkEnding.CALLED_OFF, now=1_100, watched_until=1_200))
     assert await links.paid_on_mainnet("t-1") == 8_410_000

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from reference.protocol.checkout import LinkEnding
 from reference.protocol.service_word import ServiceWord
-from reference.protocol.webhook_delivery import DeliveryState, EventType, Outcome
+from reference.protocol.webhook_delivery import DeliveryMove, EventType, Outcome
 from reference.store.database import Database
 from reference.store.deliveries import Attempt, Deliveries, Event
 from reference.store.destinations import Destination, Destinations
@@ -65,7 +66,7 @@ async def test_links_with_what_became_of_them(database: Database) -> None:
     pages = await walked(lambda **asked: links.of_tenant("t-1", **asked), "id", 3)
     assert [one for page in pages for one in page] == ordered("l")
     paid = Payment("p-1", "l-0", "t-1", LINK.network, "0xa", 0, PaymentState.PAID, 2**70, "0x2", NOW, NOW, NOW + 5)
-    ending = links.ending("l-0", "paid", now=NOW, watched_until=NOW)
+    ending = links.ending("l-0", LinkEnding.PAYMENT_FINAL, now=NOW, watched_until=NOW)
     await database.change_all(payments.insertion(paid, recheck_at=None), *ending)
     late = replace(paid, id="p-2", tx_id="0xb", state=PaymentState.LATE, reversed_at=None)
     assert await payments.note(late)
@@ -91,7 +92,7 @@ async def test_deliveries_with_their_attempts(database: Database) -> None:
     for due in await deliveries.due("d-t-1", now_ms=far, most=99):
         assert await deliveries.claim(due, now_ms=far)
         told = Attempt(1, far, far + 1, Outcome.STATUS, 500)
-        await deliveries.finish(due.id, told, state=DeliveryState.DEAD, failures=1, due_ms=None)
+        await deliveries.finish(due.id, told, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
     found = list(await deliveries.of_tenant("t-1"))
     pages = await walked(lambda **asked: deliveries.of_tenant("t-1", **asked), "id", 2)
     assert [one for page in pages for one in page] == [one.id for one in found]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reference.protocol.checkout import LinkState
+from reference.protocol.checkout import LINK, LinkEnding
 from tests.reference.gateway.checkout.conftest import NETWORKS, Bench, both_databases
 
 ALGORAND, BASE, SOLANA = NETWORKS
@@ -25,15 +25,15 @@ async def test_a_second_payment_is_listed_as_late(bench: Bench, network: str) ->
     assert late.payer == chain.transfer(()).sender
 
 
-@pytest.mark.parametrize("end", [LinkState.CANCELLED, LinkState.EXPIRED])
-async def test_a_payment_for_a_link_that_is_over_changes_nothing(bench: Bench, end: LinkState) -> None:
+@pytest.mark.parametrize("ending", [LinkEnding.CALLED_OFF, LinkEnding.TIME_OVER])
+async def test_a_payment_for_a_link_that_is_over_changes_nothing(bench: Bench, ending: LinkEnding) -> None:
     """Cancelled and expired links stay so; the payment is listed as late."""
     link = await bench.link()
     await bench.rounds()
-    await bench.settling.end(link, end)
+    await bench.settling.end(link, ending)
     tx_id = bench.chains[ALGORAND].pay(1, bench.memo(link))
     await bench.rounds()
-    assert await bench.state(link) == end
+    assert await bench.state(link) == LINK.end(ending)
     assert [one.tx_id for one in await bench.payments("late")] == [tx_id]
     assert await bench.payments("paid") == []
 
@@ -51,7 +51,7 @@ async def test_a_block_after_the_expiry_is_late(bench: Bench) -> None:
 async def test_wrong_payments_for_a_link_that_is_over_are_nobodys(bench: Bench) -> None:
     """Without the memo, or with too little, nothing is listed."""
     link = await bench.link(SOLANA)
-    await bench.settling.end(link, LinkState.CANCELLED)
+    await bench.settling.end(link, LinkEnding.CALLED_OFF)
     bench.chains[SOLANA].pay(1, "weldproof:another")
     bench.chains[SOLANA].pay(2, bench.memo(link), values=(1,))
     await bench.rounds()
@@ -62,7 +62,7 @@ async def test_wrong_payments_for_a_link_that_is_over_are_nobodys(bench: Bench) 
 async def test_a_transfer_that_pays_another_link_is_not_late(bench: Bench) -> None:
     """Under two memos a single transfer pays the link that is active, and is given back to nobody."""
     over, active = await bench.link(SOLANA), await bench.link(SOLANA)
-    await bench.settling.end(over, LinkState.CANCELLED)
+    await bench.settling.end(over, LinkEnding.CALLED_OFF)
     bench.chains[SOLANA].pay(1, bench.memo(over), bench.memo(active))
     await bench.rounds()
     assert await bench.state(active) == "paid"
@@ -72,7 +72,7 @@ async def test_a_transfer_that_pays_another_link_is_not_late(bench: Bench) -> No
 async def test_late_payments_are_watched_for_a_while(bench: Bench) -> None:
     """An address is searched until its last link has been over for WP_LATE_WATCH_SECONDS."""
     link, chain = await bench.link(), bench.chains[ALGORAND]
-    await bench.settling.end(link, LinkState.CANCELLED)
+    await bench.settling.end(link, LinkEnding.CALLED_OFF)
     bench.advance(1_000)
     seen = chain.pay(1, bench.memo(link))
     await bench.rounds()

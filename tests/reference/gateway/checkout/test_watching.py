@@ -9,7 +9,7 @@ import pytest
 
 from reference.gateway.checkout.watcher import GRACE_SECONDS
 from reference.lanes.lane import ChainUnavailable
-from reference.protocol.checkout import LinkState
+from reference.protocol.checkout import LinkEnding
 from reference.protocol.observed import TxStatus
 from reference.store.payments import PaymentState
 from reference.store.used_transfers import SOME_TRANSFER, UsedBy, use
@@ -398,7 +398,7 @@ async def test_cancelling_and_paying_at_once_ends_a_link_once(bench: Bench) -> N
     """Whoever comes first decides; a payment that came second is late."""
     link = await bench.link(SOLANA)
     bench.chains[SOLANA].pay(1, bench.memo(link))
-    cancelled, _ = await asyncio.gather(bench.settling.end(link, LinkState.CANCELLED), bench.worker(SOLANA).round())
+    cancelled, _ = await asyncio.gather(bench.settling.end(link, LinkEnding.CALLED_OFF), bench.worker(SOLANA).round())
     await bench.rounds(SOLANA)
     state = await bench.state(link)
     assert state == ("cancelled" if cancelled else "paid")

@@ -1,0 +1,60 @@
+"""What states a thing has and what moves it from one to another: statements are derived from such a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+S = TypeVar("S", bound=StrEnum)
+H = TypeVar("H", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class StateTable(Generic[S, H]):
+    """The states of a thing and its happenings, which are named as a diagram tells of them.
+
+    A happening always leads to the same state, so that a statement that carries it out writes one.
+
+    Attributes:
+        first: The state that it begins in.
+        begun: What begins it.
+        moves: The next state, by the state and what happens in it.
+
+    Raises:
+        ValueError: A happening leads to several states, or a state is never reached.
+    """
+
+    first: S
+    begun: str
+    moves: Mapping[tuple[S, H], S]
+
+    def __post_init__(self) -> None:
+        """Refuse a table that no statement could be derived from."""
+        for happening in type(next(iter(self.moves))[1]):
+            self.end(happening)
+        lost = set(type(self.first)) - {self.first, *self.moves.values()}
+        if lost:
+            raise ValueError(f"nothing leads to {', '.join(sorted(lost))}")
+
+    def starts(self, happening: H) -> tuple[S, ...]:
+        """Return the states in which something can happen."""
+        return tuple(state for state, moved_by in self.moves if moved_by is happening)
+
+    def end(self, happening: H) -> S:
+        """Return the state that something leads to.
+
+        Raises:
+            ValueError: It leads to several, or to none.
+        """
+        ends = {self.moves[state, happening] for state in self.starts(happening)}
+        if len(ends) != 1:
+            raise ValueError(f"{happening} leads to {len(ends)} states")
+        return ends.pop()
+
+    @property
+    def finals(self) -> tuple[S, ...]:
+        """The states that nothing leaves."""
+        left = {state for state, _ in self.moves}
+        return tuple(state for state in type(self.first) if state not in left)

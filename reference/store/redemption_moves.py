@@ -1,0 +1,62 @@
+"""What happens to a redemption as statements, each derived from the table of its states (5.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlalchemy import Delete, Update, and_, bindparam, delete, or_, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from reference.protocol.redemption import REDEMPTION, Happening, State
+from reference.store.tables import redemptions
+
+_ROW = redemptions.c
+IS_IT = _ROW.id == bindparam("row_id")
+IS_UNPAID = _ROW.paid_at.is_(None)
+_STANDS: Mapping[State, ColumnElement[bool]] = {
+    State.UNPAID: IS_UNPAID,
+    State.PAID: and_(_ROW.paid_at.isnot(None), _ROW.spent_at.is_(None)),
+}
+# When a row entered its state. The other states have no row.
+_SINCE: Mapping[State, str] = {State.PAID: "paid_at", State.SPENT: "spent_at", State.REFUNDED: "spent_at"}
+
+
+def can_happen(happening: Happening) -> ColumnElement[bool]:
+    """Return the condition of the rows to which something can happen.
+
+    Raises:
+        KeyError: By the table it can happen to what has no row, or to a row that nothing leaves.
+    """
+    return or_(*(_STANDS[state] for state in REDEMPTION.starts(happening)))
+
+
+def staying(happening: Happening) -> Update:
+    """Return the update of the row `row_id` by something that leaves it in its state.
+
+    Raises:
+        ValueError: By the table it does not.
+    """
+    if REDEMPTION.starts(happening) != (REDEMPTION.end(happening),):
+        raise ValueError(f"{happening} moves a redemption")
+    return update(redemptions).where(IS_IT, can_happen(happening))
+
+
+def moving(happening: Happening) -> Update:
+    """Return the update that something makes to the row `row_id`, at `now`.
+
+    Raises:
+        KeyError: By the table it leads to a state that has no row.
+    """
+    entered = _SINCE[REDEMPTION.end(happening)]
+    return update(redemptions).where(IS_IT, can_happen(happening)).values({entered: bindparam("now")})
+
+
+def dropping(*happenings: Happening) -> Delete:
+    """Return the deletion of rows by any of some happenings.
+
+    Raises:
+        ValueError: By the table one of them leads to a state that has a row.
+    """
+    if any(REDEMPTION.end(happening) in {State.UNPAID, *_SINCE} for happening in happenings):
+        raise ValueError("a row is kept in the state that follows")
+    return delete(redemptions).where(or_(*dict.fromkeys(map(can_happen, happenings))))

@@ -1,0 +1,52 @@
+"""Statements about redemptions follow from the table of their states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from reference.protocol.redemption import REDEMPTION, Happening, State
+from reference.store import redemption_moves
+from reference.store.redemption_moves import can_happen, dropping, moving, staying
+
+_MADE = {"dropping": dropping, "moving": moving, "staying": staying}
+
+
+def _where(happening: Happening) -> str:
+    return str(can_happen(happening)).replace("rail_redemptions.", "")
+
+
+def test_a_statement_meets_the_rows_to_which_it_can_happen() -> None:
+    """A payment comes to what is unpaid, an answer and a refund to what is paid and not over."""
+    assert _where(Happening.PAYMENT_FINAL).endswith("paid_at IS NULL")
+    for happening in (Happening.ANSWER_STORED, Happening.GIVEN_BACK):
+        assert _where(happening).count("IS N") == 2, happening
+
+
+@pytest.mark.parametrize("made", [*_MADE])
+def test_each_statement_leads_where_the_table_says(made: str) -> None:
+    """A row is dropped, moved or left in its state by that table alone; the others are refused at import."""
+    ends = {
+        "dropping": {Happening.BAD_PAYMENT, Happening.EVICTED, Happening.WINDOW_OVER},
+        "moving": {Happening.PAYMENT_FINAL, Happening.ANSWER_STORED, Happening.GIVEN_BACK},
+        "staying": {Happening.UNDECIDED},
+    }
+    possible = {happening for happening in Happening if _is_made(_MADE[made], happening)}
+    assert possible == ends[made]
+
+
+def _is_made(make: Callable[[Happening], object], happening: Happening) -> bool:
+    try:
+        make(happening)
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
+def test_another_table_makes_other_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were what is paid to lapse with the window, the deletion would take it."""
+    moves = {**REDEMPTION.moves, (State.PAID, Happening.WINDOW_OVER): State.EXPIRED}
+    monkeypatch.setattr(redemption_moves, "REDEMPTION", replace(REDEMPTION, moves=moves))
+    assert " OR " in str(dropping(Happening.WINDOW_OVER))
