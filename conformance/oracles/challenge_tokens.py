@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 import base58
-from Crypto.Hash import keccak
 
 from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.keccak import keccak256
 
 FUTURE_SKEW_SECONDS: Final = 60
 HALF: Final = 32
@@ -102,7 +102,7 @@ def payment_reference_hash(token: str) -> str:
 
 def eip3009_nonce(token: str) -> str:
     """Return the nonce of the authorization that pays for a token on an EVM chain: keccak256, `0x` and hex."""
-    return "0x" + keccak.new(data=token.encode(), digest_bits=256).hexdigest()
+    return "0x" + keccak256(token.encode()).hex()
 
 
 def solana_reference(token: str, service_word: str) -> str:

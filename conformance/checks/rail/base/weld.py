@@ -6,8 +6,6 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from eth_utils.crypto import keccak
-
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -17,6 +15,7 @@ from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.lanes.base.payer import BasePayer
+from conformance.oracles.keccak import keccak256 as keccak
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.forgeries import forgeries
 from conformance.surfaces.rail.paid_answers import brief

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import rlp
 from coincurve import PublicKey
-from Crypto.Hash import keccak
 
+from conformance.oracles.keccak import keccak256
+from conformance.oracles.welds import rlp
 from conformance.oracles.welds.refusal import broken, intact
 
 ORDER: Final = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
@@ -19,11 +19,6 @@ _SIGNATURE = re.compile(r"(?:0x)?([0-9a-fA-F]{130})")
 _MEMBERS: Final = {0: 9, 1: 11, 2: 12, 4: 13}
 # Members before the signature that are no numbers: to and data, a list of accesses, and one of authorizations.
 _NO_NUMBERS: Final = {0: (3, 5), 1: (4, 6, 7), 2: (5, 7, 8), 4: (5, 7, 8, 9)}
-
-
-def keccak256(data: bytes) -> bytes:
-    """Return the chain's hash."""
-    return keccak.new(data=data, digest_bits=256).digest()
 
 
 _DOMAIN: Final = keccak256(b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
@@ -117,7 +112,7 @@ class SignedTransaction:
         if not kind:
             chain_id, parity = (None, v - 27) if v in {27, 28} else divmod(v - 35, 2)
             unsigned = [*unsigned, *([] if chain_id is None else [_bytes(chain_id), b"", b""])]
-        digest = keccak256((bytes([kind]) if kind else b"") + bytes(rlp.encode(unsigned)))
+        digest = keccak256((bytes([kind]) if kind else b"") + rlp.encode(unsigned))
         sender = Signature(r, s, parity).signer(digest)
         if sender is None:
             raise broken("its signature does not hold")
@@ -126,10 +121,10 @@ class SignedTransaction:
 
 def _members(raw: bytes) -> Sequence[Any]:
     try:
-        found = rlp.decode(raw, strict=True)
-    except rlp.exceptions.DecodingError as fault:
+        found = rlp.decode(raw)
+    except rlp.Malformed as fault:
         raise broken("it is not in RLP") from fault
-    if not isinstance(found, list):
+    if isinstance(found, bytes):
         raise broken("it is no list")
     return found
 
