@@ -23,7 +23,7 @@ _REMEDY = "see that this machine reaches PyPI, then try again; what was download
 # What a run imports of this checkout: its processes would each compile it, side by side, the first time.
 _OURS: Final = ("conformance", "localnet", "openapi", "programs", "reference", "sim")
 _PARTS: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
-    "run": ("what running needs", "", ()),
+    "run": ("what running needs", "[all]", ("--extra", "all")),
     "test": ("what tests need", "[dev]", ("--extra", "dev")),
 }
 

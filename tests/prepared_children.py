@@ -87,7 +87,7 @@ def _import_commands() -> None:
     commands = importlib.import_module("conformance.cli")
     for module in pkgutil.iter_modules(commands.__path__, "conformance.cli."):
         importlib.import_module(module.name)
-    importlib.import_module("conformance.engine.runner").registered()
+    importlib.import_module("conformance.engine.registration").registered()
 
 
 def _leave(given: Sequence[Any]) -> None:

@@ -6,10 +6,11 @@ import sys
 import traceback
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
+from conformance import extras
 from conformance.cli.unread import UNREAD, unread
 from conformance.outcome import Exit
 
@@ -41,8 +42,9 @@ _COMMANDS = {
 class _Lazy(click.Group):
     """Imports a command when it is used, so that `--help` does not wait for what it will not need.
 
-    However a command ends, the exit code is not that of a breach: 130 when it was interrupted, 4 when it tripped over
-    itself, 141, which a shell shows for SIGPIPE, when nobody read its output to the end.
+    However a command ends, the exit code is not that of a breach: 2 when it wants an extra that is not installed, 130
+    when it was interrupted, 4 when it tripped over itself, 141, which a shell shows for SIGPIPE, when nobody read its
+    output to the end.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -51,6 +53,12 @@ class _Lazy(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except ModuleNotFoundError as fault:
+            reason = extras.reason(fault)
+            if reason is None:
+                _own_fault(ctx)
+            click.echo(f"Error: {reason}", err=True)
+            ctx.exit(Exit.USAGE)
         except KeyboardInterrupt:
             click.echo("weldproof: interrupted", err=True)
             ctx.exit(Exit.INTERRUPTED)
@@ -58,9 +66,7 @@ class _Lazy(click.Group):
             unread()
             ctx.exit(UNREAD)
         except Exception:  # noqa: BLE001 - whatever it is, it is no breach of the target's
-            words = "a fault of the suite itself, not of a target: please send this to the maintainers of Weldproof"
-            click.echo(f"{traceback.format_exc()}weldproof {version('weldproof')}: {words}", err=True)
-            ctx.exit(Exit.SUITE_FAULT)
+            _own_fault(ctx)
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and end the process; one that was interrupted waits for no thread of its own."""
@@ -87,6 +93,12 @@ class _Lazy(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - same
         with formatter.section("Commands"):
             formatter.write_dl([*_COMMANDS.items()])
+
+
+def _own_fault(ctx: click.Context) -> NoReturn:
+    words = "a fault of the suite itself, not of a target: please send this to the maintainers of Weldproof"
+    click.echo(f"{traceback.format_exc()}weldproof {version('weldproof')}: {words}", err=True)
+    ctx.exit(Exit.SUITE_FAULT)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,13 +9,12 @@ from typing import Any
 
 import click
 import orjson
-import uvloop
 
 from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.ledger import Requirement, load
 from conformance.outcome import Exit
-from conformance.processes.interrupt import interruptible
+from conformance.processes.interrupt import interruptible, new_loop
 from conformance.processes.own_stack import StackFault
 from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, trial
 
@@ -39,7 +38,8 @@ def against_chameleon(ids: Sequence[str], part: str | None, options: Mapping[str
     rows = _rows(options["rows"])
     trials: list[Trial] = []
     try:
-        uvloop.run(interruptible(_all(seeds, rows, trials, logs=options["logs"], quiet=as_json)))
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            runner.run(interruptible(_all(seeds, rows, trials, logs=options["logs"], quiet=as_json)))
     except StackFault as fault:
         click.echo(f"weldproof selftest: {fault}", err=True)
         return Exit.NO_VERDICT

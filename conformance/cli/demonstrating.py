@@ -10,7 +10,8 @@ from typing import Final
 import click
 
 from conformance.cli.usage import UsageFault
-from conformance.engine.runner import Plan, Run, brought_in, select_checks
+from conformance.engine.registration import brought_in
+from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
 from conformance.log.events import LOG, EventLog
 from conformance.outcome import Exit, Verdict

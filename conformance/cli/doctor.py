@@ -16,6 +16,7 @@ import click
 import orjson
 from packaging.requirements import Requirement
 
+from conformance import extras
 from conformance.cli.doctor_finding import Finding
 from programs import cache, chromium, node, postgres
 from programs.found import Program
@@ -63,6 +64,7 @@ def examine() -> Iterator[Finding]:
     """Look at everything, what is required first."""
     yield python(sys.version_info[:3])
     yield libraries(requires("weldproof") or ())
+    yield from (extra(name) for name in extras.FOR)
     yield program(
         "PostgreSQL",
         postgres.found(),
@@ -106,6 +108,13 @@ def libraries(declared: Iterable[str]) -> Finding:
     if not wrong:
         return Finding("libraries", "ok", f"all {len(needed)} present")
     return Finding("libraries", "missing", ", ".join(wrong), "the commands that use them", "pip install weldproof")
+
+
+def extra(name: str) -> Finding:
+    """Say whether an extra of the distribution is installed."""
+    if extras.installed(name):
+        return Finding(f"extra {name}", "ok", "installed")
+    return Finding(f"extra {name}", "absent", "not installed", extras.FOR[name], f'pip install "weldproof[{name}]"')
 
 
 def _unfit(wanted: Requirement) -> str | None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from conformance import extras
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
 from conformance.selftest.kill_lists import load_kill_lists
@@ -24,6 +25,7 @@ def checked_mutant(name: str) -> None:
     """
     if any(one.mutant == name for one in load_kill_lists()):
         return
+    extras.need("reference")
     # After -- a name that begins with a hyphen is a name, too.
     words = [sys.executable, "-m", "reference.variants.mutants", "--", name]
     asked = subprocess.run(words, capture_output=True, text=True, check=False, timeout=_SECONDS)  # noqa: S603 - as above

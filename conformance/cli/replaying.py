@@ -15,7 +15,8 @@ from conformance.cli.targets import chain_file, checked_nodes, named_profile, op
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.quick_look import QuickLook
-from conformance.engine.runner import Plan, Run, registered, select_checks
+from conformance.engine.registration import registered
+from conformance.engine.runner import Plan, Run, select_checks
 from conformance.http.recorded import curl_line
 from conformance.lanes.spending import Wallet
 from conformance.ledger import load

@@ -14,6 +14,7 @@ from typing import Any
 import click
 import orjson
 
+from conformance import extras
 from conformance.cli.addon_command import command_of
 from conformance.cli.connection import connected
 from conformance.cli.mutants import checked_mutant
@@ -33,7 +34,8 @@ from conformance.engine.check import Check
 from conformance.engine.expected_failures import FILE, contradictory, faults, proposed
 from conformance.engine.quick import FUZZ_SECONDS
 from conformance.engine.quick_look import quick_look
-from conformance.engine.runner import Afterwards, Plan, Run, absent, brought_in, select_checks
+from conformance.engine.registration import brought_in, without_lane
+from conformance.engine.runner import Afterwards, Plan, Run, absent, select_checks
 from conformance.engine.sharding import part
 from conformance.http.client import Names
 from conformance.lanes.spending import Wallet
@@ -85,8 +87,8 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     checked_nodes(profile, main_network=options["main_network"])
     other = beside_profile(options["beside"], main_network=options["main_network"])
     rows = _shared_out(_rows(options), options, profile)
-    if profile is None and not ours and not all(row.documented for row in rows):
-        raise UsageFault(NO_TARGET)
+    if profile is None:
+        _check_own_stack(rows, ours=ours)
     expected = _expected(options["xfail"], profile)
     seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
     stack_options = [*_stack_options(options), *surface_options(rows, companions=not options["quick"])]
@@ -96,10 +98,12 @@ def run(ctx: click.Context, /, **options: Any) -> None:
             seconds = options["fuzz_seconds"] or (FUZZ_SECONDS if options["quick"] else None)
             found = with_fuzz(opened_profile, seconds)
             checks = wanted(select_checks(rows, found, options["lanes"]), options["ids"])
-            look = quick_look(checks, seed) if options["quick"] else None
+            lacking = without_lane(checks)
+            _say_lacking(lacking, rows)
+            look = quick_look([one for one in checks if one not in lacking], seed) if options["quick"] else None
             plan = Plan(
                 rows=rows,
-                checks=checks if look is None else look.tried,
+                checks=checks if look is None else (*look.tried, *lacking),
                 quick=look,
                 seed=seed,
                 workers=options["workers"] or found.pace.workers,
@@ -118,6 +122,29 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     shown = {"as_json": options["as_json"], "verbose": options["verbose"]}
     known = (*(() if profile is None else profile.xfail), *expected)
     ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, names, known, **shown))
+
+
+def _check_own_stack(rows: Sequence[Requirement], *, ours: bool) -> None:
+    """See that our own stack is meant where no target is named, and that it is installed.
+
+    Raises:
+        UsageFault: Nobody asked for it, and some row is judged by a target.
+        MissingExtra: It is not installed.
+    """
+    if not ours and not all(row.documented for row in rows):
+        raise UsageFault(NO_TARGET)
+    extras.need("reference")
+
+
+def _say_lacking(lacking: Mapping[Check, str], rows: Sequence[Requirement]) -> None:
+    """Say before anything is sent which rows cannot be judged for want of an extra, and what to type."""
+    asked = {row.id for row in rows}
+    for reason in sorted(set(lacking.values())):
+        without = {row for one, its in lacking.items() if its == reason for row in one.rows if row in asked}
+        if without:
+            named = ", ".join(row.id for row in rows if row.id in without)
+            counted = "row" if len(without) == 1 else "rows"
+            click.echo(f"weldproof run: {len(without)} {counted} will not be judged: {named}. {reason}", err=True)
 
 
 def _connected(profile: Profile | None, options: Mapping[str, Any]) -> Profile | None:
@@ -183,7 +210,7 @@ def run_and_report(
     except asyncio.CancelledError:
         click.echo("weldproof run: interrupted before the first check", err=True)
         return int(Exit.INTERRUPTED)
-    except click.ClickException:
+    except (click.ClickException, extras.MissingExtra):
         raise
     except Exception as escaped:  # noqa: BLE001 - whatever it is, it is no breach of the target's
         return _broken(log, directory, kinds, names, escaped)

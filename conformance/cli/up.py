@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from conformance import extras
 from conformance.cli.mutants import checked_mutant, mutant_in
 from conformance.processes import leftovers
 from conformance.processes.watch import Watch
@@ -20,6 +21,8 @@ from conformance.processes.watch import Watch
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C; `--help` says more."""
+    if not {"-h", "--help"}.intersection(ctx.args):
+        extras.need("reference")
     mutant = mutant_in(ctx.args)
     if mutant is not None:
         checked_mutant(mutant)

@@ -21,7 +21,8 @@ from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.quick import FUZZ_SECONDS
 from conformance.engine.quick_look import QuickLook, quick_look
-from conformance.engine.runner import Plan, Run, brought_in, select_checks
+from conformance.engine.registration import brought_in
+from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement
 from conformance.live.anew import until_anew
 from conformance.live.following import Following

@@ -91,7 +91,7 @@ def typical(log: Path) -> bytes:
 def main() -> None:
     """Write the catalogue anew, and from an event log, where one is given, what checks typically take."""
     folder = Path(str(files(_FOLDER)))
-    checks = import_module("conformance.engine.runner").registered()
+    checks = import_module("conformance.engine.registration").registered()
     (folder / _FILE).write_bytes(encoded(described(checks)))
     sys.stdout.write(f"{len(checks)} checks\n")
     for log in sys.argv[1:]:

@@ -9,17 +9,17 @@ import time
 import traceback
 from collections import Counter as Tally
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Protocol
 
-from conformance.engine.check import REGISTRY, Case, Check, shortened
+from conformance import extras
+from conformance.engine.check import Case, Check, shortened
 from conformance.engine.expected_failures import FAULTS, expectation
 from conformance.engine.quick_look import QuickLook
+from conformance.engine.registration import registered, without_lane
 from conformance.engine.schedule import Schedule, company
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, JsonFault, Names, Permit, Unreachable
@@ -32,16 +32,6 @@ from conformance.log.owner import OwnRandom
 from conformance.outcome import Exit, Inconclusive, NodeCannotShow, Verdict, exit_code, worst
 from conformance.processes.other_runs import claimed
 from conformance.target import ExpectedFailure, Profile, receipts_only
-
-CHECK_PACKAGES = (
-    "conformance.checks.rail",
-    "conformance.checks.gateway",
-    "conformance.checks.agent",
-    "conformance.checks.control_plane",
-    "conformance.checks.addons",
-    "conformance.checks.webhooks",
-    "conformance.checks.shared",
-)
 
 # How long an interrupted run waits for the clean-up of its checks, and again of its session.
 _CLEAN_UP_SECONDS = 1.2
@@ -76,30 +66,6 @@ class Plan:
     lanes: tuple[str, ...] = ()
     quick: QuickLook | None = None
     today: dt.date = field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
-
-
-def registered() -> tuple[Check, ...]:
-    """Return every check of the suite, importing them when needed."""
-    for package in CHECK_PACKAGES:
-        import_module(package)
-    return tuple(REGISTRY[name] for name in sorted(REGISTRY))
-
-
-@asynccontextmanager
-async def brought_in() -> AsyncIterator[None]:
-    """Import the checks a package at a time while the caller waits for something else, such as its target."""
-
-    async def each() -> None:
-        for package in CHECK_PACKAGES:
-            # In a thread: a signal must not wait for an import, which takes long on a busy machine.
-            await asyncio.to_thread(import_module, package)
-
-    task = asyncio.create_task(each())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def select_checks(rows: Iterable[Requirement], profile: Profile, lanes: Sequence[str] = ()) -> tuple[Check, ...]:
@@ -178,11 +144,15 @@ class Run:
         self._started = time.perf_counter()
         self._interrupted = False
         self._stop = asyncio.Event()
+        self._without_lane = without_lane(plan.checks)
 
     async def execute(self, *, options: Mapping[str, Any] | None = None) -> Exit:
         """Run every check, judge every row, and return the exit code."""
         self._open(options or {})
         self._shorten()
+        for one, reason in self._without_lane.items():
+            for row_id in one.rows:
+                self._judge(one, row_id, Verdict.INCONCLUSIVE, reason)
         with claimed(self.profile.addresses) as taken:
             if taken:
                 self.log.add(
@@ -225,7 +195,8 @@ class Run:
         if any("W" in row.needs and absent(row, self.profile, self.plan.lanes) is None for row in self.plan.rows):
             await session.receive()
         run = partial(self._one, transport=transport, session=session)
-        await Schedule(self.plan.checks, session, self.plan.workers, run).execute()
+        checks = [one for one in self.plan.checks if one not in self._without_lane]
+        await Schedule(checks, session, self.plan.workers, run).execute()
         for name, step in self._afterwards.items():
             await step(session, self._client(transport, name), self.log, stopped=self._stop.is_set())
 
@@ -287,6 +258,12 @@ class Run:
             outcome, error = "lacking", str(reason)
         except (Unreachable, Inconclusive, JsonFault) as reason:
             outcome, error = "unreachable", str(reason)
+        except ModuleNotFoundError as fault:
+            reason_ = extras.reason(fault)
+            if reason_ is None:
+                outcome, error = self._fault(one, fault)
+            else:
+                outcome, error = "unreachable", reason_
         except asyncio.CancelledError:
             outcome, error = "cancelled", _INTERRUPTED
             raise
@@ -294,10 +271,14 @@ class Run:
             if self._interrupted:  # what the check had started may have ended before it
                 outcome, error = "cancelled", _INTERRUPTED
                 raise asyncio.CancelledError from fault
-            outcome, error = "fault", "".join(traceback.format_exception_only(fault)).strip()
-            self.log.add("note", check=one.id, text=self.names.redact(traceback.format_exc()))
+            outcome, error = self._fault(one, fault)
         finally:
             self._finish(case, outcome, None if error is None else self.names.redact(error), started)
+
+    def _fault(self, one: Check, fault: Exception) -> tuple[str, str]:
+        """Keep where a check broke, and return how it ended, with its fault in a line."""
+        self.log.add("note", check=one.id, text=self.names.redact(traceback.format_exc()))
+        return "fault", "".join(traceback.format_exception_only(fault)).strip()
 
     def _finish(self, case: Case, outcome: str, error: str | None, started: float) -> None:
         rest = {"lacking": Verdict.DOCUMENTED, "fault": Verdict.ERROR}.get(outcome, Verdict.INCONCLUSIVE)

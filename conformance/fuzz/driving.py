@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from conformance import extras
 from conformance.fuzz.wire import LONGEST_LINE, End, Finding, Order, Reply, Request, Skipped, line_of, message_of
 from conformance.http.client import Answer, Unreachable
 from conformance.processes.watch import marking
@@ -40,7 +41,9 @@ async def drive(order: Order, send: Send) -> AsyncGenerator[Outcome | Skipped | 
 
     Raises:
         GeneratingFault: The process broke or hung.
+        MissingExtra: What generates requests is not installed.
     """
+    extras.need("fuzz")
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

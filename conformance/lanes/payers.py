@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, runtime_checkable
 
+from conformance import extras
 from conformance.http.client import Names
+from conformance.lanes.algorand.transaction_ids import spellings as algorand_spellings
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.networks import Chain, Served
+from conformance.lanes.solana.transaction_ids import spellings as solana_spellings
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, BaseChain, Budgets, Chains, Profile
@@ -92,9 +95,12 @@ async def payer_for(
         wallet: What the run may take of the operator's money; a payer's own, off main networks, when None.
 
     Raises:
-        Inconclusive: The profile gives no node for the lane, or no way to fund an account.
+        Inconclusive: The profile gives no node for the lane, or no way to fund an account; or the lane's extra is not
+            installed.
     """
     nodes = profile.chains if chains is None else chains
+    if getattr(nodes, lane, None) is not None:
+        _installed(lane)
     if lane == "algorand" and nodes.algorand is not None:
         from conformance.lanes.algorand.payer import AlgorandPayer  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
@@ -114,18 +120,21 @@ async def served_by(chain: Chain, budgets: Budgets, names: Names) -> Served:
     """Return what network a node serves, as it says itself.
 
     Raises:
-        Inconclusive: The node could not be asked.
+        Inconclusive: The node could not be asked, or the lane's extra is not installed.
     """
     node: _Asked
     if isinstance(chain, AlgorandChain):
+        _installed("algorand")
         from conformance.lanes.algorand.node import AlgorandNode  # noqa: PLC0415 - SDKs are imported when needed
 
         node = AlgorandNode(chain, budgets, names)
     elif isinstance(chain, BaseChain):
+        _installed("base")
         from conformance.lanes.base.node import BaseNode  # noqa: PLC0415 - SDKs are imported when needed
 
         node = BaseNode(chain, budgets, names)
     else:
+        _installed("solana")
         from conformance.lanes.solana.node import SolanaNode  # noqa: PLC0415 - SDKs are imported when needed
 
         node = SolanaNode(chain, budgets, names)
@@ -133,6 +142,11 @@ async def served_by(chain: Chain, budgets: Budgets, names: Names) -> Served:
         return await node.served()
     finally:
         await node.close()
+
+
+def _installed(lane: str) -> None:
+    if not extras.installed(lane):
+        raise Inconclusive(extras.sentence(lane))
 
 
 class _Asked(Protocol):
@@ -171,11 +185,7 @@ def checkout_payer(payer: Payer) -> CheckoutPayer:
 def spellings(lane: str) -> Callable[[str], list[str]] | None:
     """Return what spells a lane's transaction ids in other ways; None where the payer names no transaction."""
     if lane == "algorand":
-        from conformance.lanes.algorand.payer import spellings as spell  # noqa: PLC0415 - SDKs are imported when needed
-
-        return spell
+        return algorand_spellings
     if lane == "solana":
-        from conformance.lanes.solana.payer import spellings as respell  # noqa: PLC0415 - SDKs are imported when needed
-
-        return respell
+        return solana_spellings
     return None

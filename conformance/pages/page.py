@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
 
 _UNSEEN = frozenset({"script", "style", "template", "head", "datalist", "iframe", "object"})
 _INLINE = frozenset(
@@ -33,6 +36,8 @@ class Page:
     """An HTML document, parsed as a browser without scripts would."""
 
     def __init__(self, html: str) -> None:
+        from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415 - it comes with the extra for checkout pages
+
         self.html = html
         self._tree = LexborHTMLParser(html)
 
@@ -57,6 +62,8 @@ class Page:
         Raises:
             ValueError: The text is no CSS selector.
         """
+        from selectolax.lexbor import SelectolaxError  # noqa: PLC0415 - as above
+
         try:
             node = self._tree.css_first(selector)
         except SelectolaxError as fault:

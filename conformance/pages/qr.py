@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import zxingcpp
-from PIL import Image, ImageOps, UnidentifiedImageError
+if TYPE_CHECKING:
+    from PIL import Image
 
 _LARGEST_PIXELS = 40_000_000
 _ETHEREUM = re.compile(r"ethereum:(?:pay-)?(0x[0-9a-fA-F]{40})(?:@([0-9]+))?/transfer\?(.*)", re.DOTALL)
@@ -25,6 +26,8 @@ _KEPT = 32
 @lru_cache(maxsize=_KEPT)
 def decode(data: bytes) -> tuple[str, ...]:
     """Return the text of every QR code in a PNG, JPEG, GIF, WebP or BMP image; none when it is no such image."""
+    from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - it comes with the extra for checkout pages
+
     try:
         with Image.open(io.BytesIO(data)) as opened:
             if opened.width * opened.height > _LARGEST_PIXELS:
@@ -40,6 +43,8 @@ def decode(data: bytes) -> tuple[str, ...]:
 
 def _on_white(opened: Image.Image) -> Image.Image:
     """Return an image as a reader sees it: what is transparent is the page's white, and so is its margin."""
+    from PIL import Image, ImageOps  # noqa: PLC0415 - as above
+
     if opened.mode in {"1", "L"} and "transparency" not in opened.info:
         return ImageOps.expand(opened.convert("L"), _QUIET, 255)
     coloured = opened.convert("RGBA")
@@ -50,6 +55,8 @@ def _on_white(opened: Image.Image) -> Image.Image:
 
 
 def _codes(image: Image.Image) -> tuple[str, ...]:
+    import zxingcpp  # noqa: PLC0415 - as above
+
     return tuple(one.text for one in zxingcpp.read_barcodes(image) if "QR" in str(one.format).upper())
 
 

@@ -7,9 +7,9 @@ import os
 import signal
 import sys
 from collections.abc import Coroutine
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Final, NoReturn, TypeVar
-
-import uvloop
 
 from conformance.outcome import Exit
 from conformance.processes.watch import Watch
@@ -73,12 +73,20 @@ def run(work: Coroutine[Any, Any, T]) -> T:
     Raises:
         asyncio.CancelledError: A signal came and `work` did not turn it into a result.
     """
-    runner = asyncio.Runner(loop_factory=uvloop.new_event_loop)
+    runner = asyncio.Runner(loop_factory=new_loop)
     try:
         return runner.run(interruptible(work))
     finally:
         if not Interruption.came:
             runner.close()
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """Return a new event loop: uvloop's where it is installed, which spends less time for the same."""
+    if find_spec("uvloop") is None:
+        return asyncio.new_event_loop()
+    made: asyncio.AbstractEventLoop = import_module("uvloop").new_event_loop()
+    return made
 
 
 def end_interrupted() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from conformance import target
+from conformance import extras, target
 from conformance.ledger import Requirement
 from conformance.processes.children import ended
 from conformance.processes.watch import temporary_folder
@@ -71,7 +71,9 @@ async def own_stack(options: Sequence[str] = ()) -> AsyncIterator[OwnStack]:
 
     Raises:
         StackFault: It did not come up.
+        MissingExtra: It is not installed.
     """
+    extras.need("reference")
     with temporary_folder() as folder:
         words = folder / "up.log"
         with words.open("wb") as log:

@@ -7,7 +7,7 @@ import sys
 
 _PROGRAM = """
 import asyncio, sys
-from conformance.engine.runner import CHECK_PACKAGES, brought_in
+from conformance.engine.registration import CHECK_PACKAGES, brought_in
 
 async def waits():
     async with brought_in():

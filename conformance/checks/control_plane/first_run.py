@@ -12,9 +12,6 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import psycopg
-from psycopg import sql
-
 from conformance.engine.check import Case, check
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.judging.control_plane.audit import form_of
@@ -330,7 +327,11 @@ async def _database_of_its_own(server: str) -> AsyncIterator[str]:
 
     Raises:
         Inconclusive: The server is not there, or does not let us.
+        ModuleNotFoundError: The extra `postgres` is not installed.
     """
+    import psycopg  # noqa: PLC0415 - only who names a server needs it
+    from psycopg import sql  # noqa: PLC0415 - as above
+
     name = sql.Identifier(f"weldproof_{secrets.token_hex(8)}")
     try:
         connection = await psycopg.AsyncConnection.connect(server, autocommit=True)
@@ -348,6 +349,9 @@ async def _database_of_its_own(server: str) -> AsyncIterator[str]:
 
 async def _tables_with(dsn: str, text: str) -> list[str]:
     """Return the tables of a PostgreSQL database that hold a text in some column."""
+    import psycopg  # noqa: PLC0415 - as above
+    from psycopg import sql  # noqa: PLC0415 - as above
+
     found: list[str] = []
     async with await psycopg.AsyncConnection.connect(dsn, autocommit=True) as connection:
         rows = await (

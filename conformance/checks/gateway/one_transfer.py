@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
@@ -16,15 +16,17 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import honest_payment_is_served
-from conformance.judging.rail.solana.orders import Quoted
 from conformance.lanes.payers import checkout_payer
-from conformance.lanes.solana.instructions import TokenTransfer, memo, pubkey
 from conformance.oracles.x402 import atomic_amount
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import Opened, again, flip, opened, settle_down, way
 from conformance.surfaces.rail.algorand.payments import algorand_payer
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present
+
+if TYPE_CHECKING:  # imported when that lane is paid on, since its libraries come with its extra
+    from conformance.judging.rail.solana.orders import Quoted
+    from conformance.lanes.solana.instructions import TokenTransfer
 
 _ROW = "GW-CHK-13"
 _APART = "no tenant of the profile is paid to the address that the rail is paid to on this lane"
@@ -154,6 +156,9 @@ class _Pair:
 
 def _on_solana(around: Callable[[Quoted, Opened, TokenTransfer], list[Any]], *, named: bool = False) -> Send:
     async def send(case: Case, quote: Challenge, link: Opened) -> str:
+        from conformance.judging.rail.solana.orders import Quoted  # noqa: PLC0415 - it brings the lane's libraries along
+        from conformance.lanes.solana.instructions import pubkey  # noqa: PLC0415 - as above
+
         quoted = await Quoted.of(case, quote)
         own = [pubkey(link.bill.reference, "reference")] if named and link.bill.reference else []
         references = (quoted.order.reference, *own)
@@ -163,6 +168,8 @@ def _on_solana(around: Callable[[Quoted, Opened, TokenTransfer], list[Any]], *, 
 
 
 def _memo(quoted: Quoted, link: Opened) -> Any:
+    from conformance.lanes.solana.instructions import memo  # noqa: PLC0415 - as above
+
     return memo(quoted.payer.main.key, link.memo.encode())
 
 

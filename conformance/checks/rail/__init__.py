@@ -1,7 +1,5 @@
 """Checks of the pay rail: importing this package registers every one of them; a lane's own stand in its folder."""
 
-from importlib import import_module
-from pkgutil import walk_packages
+from conformance.engine.registration import register_all
 
-for _module in walk_packages(__path__, f"{__name__}."):
-    import_module(_module.name)
+register_all(__name__, __path__)

@@ -1,7 +1,5 @@
 """Checks of webhooks: importing this package registers every one of them."""
 
-from importlib import import_module
-from pkgutil import iter_modules
+from conformance.engine.registration import register_all
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+register_all(__name__, __path__)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,15 +11,15 @@ from algosdk import encoding, transaction
 from conformance.http.client import Names
 from conformance.lanes.algorand.funds import Funds, funds_of
 from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
+from conformance.lanes.algorand.transaction_ids import spellings
 from conformance.lanes.networks import admit, payable
 from conformance.lanes.node_control import Controlled
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, Budgets
 
-__all__ = ["Account", "AlgorandPayer", "Refused", "invented_id", "spellings"]
+__all__ = ["Account", "AlgorandPayer", "Refused"]
 
-_BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _MOST_GIVEN = 1_000_000_000
 _UINT64 = 2**64
 
@@ -275,15 +273,3 @@ def _sendable(receiver: str, amount: int) -> None:
         raise Inconclusive(f"{receiver[:80]!r} is no Algorand address, so nothing can be sent there")
     if not 0 <= amount < _UINT64:
         raise Inconclusive(f"{amount} is no amount that an Algorand transaction can carry")
-
-
-def invented_id(random_bytes: bytes | None = None) -> str:
-    """Return a well-formed transaction id that no chain knows."""
-    raw = random_bytes or os.urandom(32)
-    return base64.b32encode(raw).decode().rstrip("=")
-
-
-def spellings(tx_id: str) -> list[str]:
-    """Return the three other texts that decode to the same id: its last character has four spare bits."""
-    last = _BASE32.index(tx_id[-1])
-    return [tx_id[:-1] + _BASE32[(last & 0b10000) | spare] for spare in (1, 7, 15)]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import base58
 from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
@@ -39,7 +37,7 @@ from conformance.lanes.solana.table import address_table
 from conformance.lanes.spending import Wallet
 from conformance.target import Budgets, SolanaChain
 
-__all__ = ["Account", "Order", "Refused", "SolanaPayer", "invented_id", "spellings"]
+__all__ = ["Account", "Order", "Refused", "SolanaPayer"]
 
 _MOST_GIVEN = 1_000_000_000
 _UINT64 = 2**64
@@ -305,17 +303,3 @@ class SolanaPayer(Controlled):
         # Finalized, since a program can be called only in a later slot than the one it was deployed in.
         await self.send(relay.deploy(me, buffer.key, program.key, rent), signers=[program])
         return program.key
-
-
-def invented_id(random_bytes: bytes | None = None) -> str:
-    """Return a well-formed transaction id that no chain knows."""
-    return base58.b58encode(random_bytes or os.urandom(64)).decode()
-
-
-def spellings(tx_id: str) -> list[str]:
-    """Return other texts that a lax reader takes for the same id.
-
-    Base58 has one text for 64 bytes; what is left is a leading 1, which is a zero byte more, and white space, which
-    common decoders cut off.
-    """
-    return ["1" + tx_id, " " + tx_id, tx_id + " ", tx_id + "\n"]

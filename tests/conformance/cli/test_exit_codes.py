@@ -121,7 +121,7 @@ def faulty_check() -> Iterator[None]:
         """Trips over itself."""
         raise AttributeError(case.check.id)
 
-    from conformance.engine.runner import registered
+    from conformance.engine.registration import registered
 
     registered()
     check.check("RAIL-KEY-01", surface="rail", fix="none")(broken)

@@ -14,7 +14,7 @@ from conformance.cli import list as list_command
 from conformance.cli.suggestion import nearest
 from conformance.engine.catalogue import Described, catalogue, described, encoded
 from conformance.engine.quick import WHOLE
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.ledger import load
 
 

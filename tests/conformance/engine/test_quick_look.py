@@ -10,7 +10,7 @@ import pytest
 from conformance.engine.check import Case, Check
 from conformance.engine.quick import WHOLE, Quick, left_out, one_of_several, sample
 from conformance.engine.quick_look import quick_look
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.first_look.permit import NotSent, OnlyReading, is_tried
 from conformance.ledger import load
 

@@ -14,7 +14,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names, Unreachable
 from conformance.log.events import EventLog

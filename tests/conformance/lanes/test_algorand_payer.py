@@ -16,7 +16,8 @@ from algosdk.v2client.algod import AlgodClient
 
 from conformance.http.client import Names
 from conformance.lanes.algorand.node import AlgorandNode
-from conformance.lanes.algorand.payer import AlgorandPayer, Refused, invented_id, spellings
+from conformance.lanes.algorand.payer import AlgorandPayer, Refused
+from conformance.lanes.algorand.transaction_ids import invented_id, spellings
 from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, Budgets, Secret
 from tests import prepared

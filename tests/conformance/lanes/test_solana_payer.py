@@ -22,8 +22,9 @@ from conformance.http.client import Names
 from conformance.lanes.payers import payer_for
 from conformance.lanes.solana.instructions import TokenTransfer, associated_account, hand_over
 from conformance.lanes.solana.node import CONFIRMED
-from conformance.lanes.solana.payer import Order, Refused, SolanaPayer, invented_id, spellings
+from conformance.lanes.solana.payer import Order, Refused, SolanaPayer
 from conformance.lanes.solana.relay import through
+from conformance.lanes.solana.transaction_ids import invented_id, spellings
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets, Chains, Profile, Secret, SolanaChain

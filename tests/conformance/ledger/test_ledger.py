@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.ledger import load
 
 

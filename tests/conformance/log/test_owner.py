@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from conformance import target
-from conformance.engine.runner import Plan, Run, registered
+from conformance.engine.registration import registered
+from conformance.engine.runner import Plan, Run
 from conformance.http.client import Counter, Names
 from conformance.ledger import load
 from conformance.log.events import EventLog

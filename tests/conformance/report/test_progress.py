@@ -17,7 +17,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.ledger.typical import typical_seconds
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict

@@ -11,7 +11,8 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.judging.rail.refusals import honest_payment_is_served, refused
-from conformance.lanes.algorand.payer import AlgorandPayer, Refused, invented_id
+from conformance.lanes.algorand.payer import AlgorandPayer, Refused
+from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
 from conformance.surfaces.rail.paid_answers import brief

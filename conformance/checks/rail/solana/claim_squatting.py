@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.engine.check import Case, check
 from conformance.judging.rail.claim_squatting import FIX, owner_is_served
 from conformance.judging.rail.refusals import QUICK
-from conformance.lanes.solana.payer import invented_id
+from conformance.lanes.solana.transaction_ids import invented_id
 
 
 @check("RAIL-PAY-03", surface="rail", lane="solana", fix=FIX, quick=QUICK)

@@ -16,9 +16,10 @@ from conformance.engine.quick import sample
 from conformance.judging.rail.refusals import honest_payment_is_served, refused
 from conformance.judging.rail.served import served
 from conformance.judging.rail.solana.orders import Quoted, solana_payer
-from conformance.lanes.algorand.payer import invented_id as invented_algorand_id
+from conformance.lanes.algorand.transaction_ids import invented_id as invented_algorand_id
 from conformance.lanes.solana.instructions import TokenTransfer, memo
-from conformance.lanes.solana.payer import Refused, SolanaPayer, invented_id
+from conformance.lanes.solana.payer import Refused, SolanaPayer
+from conformance.lanes.solana.transaction_ids import invented_id
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import lane_of

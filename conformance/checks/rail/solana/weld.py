@@ -20,8 +20,9 @@ from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
-from conformance.lanes.solana.payer import Refused, invented_id
+from conformance.lanes.solana.payer import Refused
 from conformance.lanes.solana.relay import through
+from conformance.lanes.solana.transaction_ids import invented_id
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.challenges import let_lapse
 from conformance.surfaces.rail.forgeries import forgeries

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDictProxy
 
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.http.client import Unreachable
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import SigningKey

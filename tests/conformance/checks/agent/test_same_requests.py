@@ -11,7 +11,7 @@ import pytest
 
 from conformance import target
 from conformance.engine.check import Case
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.http.recorded import template

@@ -12,7 +12,8 @@ import pytest
 
 from conformance import target
 from conformance.checks.control_plane import defaults
-from conformance.engine.runner import Plan, Run, registered
+from conformance.engine.registration import registered
+from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.processes.sandbox import words_before

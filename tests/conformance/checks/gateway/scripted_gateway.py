@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.outcome import Verdict
 from conformance.target import clock_file
 from tests.conformance.checks.trial import tried

@@ -18,7 +18,7 @@ from conformance.checks.gateway.limits import retry_after
 from conformance.checks.gateway.links import address_parts, utc_time
 from conformance.checks.gateway.tokens import counts_up, observed_bits
 from conformance.engine.check import REGISTRY
-from conformance.engine.runner import registered
+from conformance.engine.registration import registered
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import identity
 from conformance.outcome import Verdict

@@ -1,0 +1,168 @@
+"""What comes with an extra: nothing else needs it, and whatever does says what to type and passes nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from conformance import extras
+from conformance.cli import main
+from conformance.engine.catalogue import catalogue
+from conformance.engine.registration import without_lane
+from conformance.engine.runner import select_checks
+from conformance.ledger import load
+from conformance.target import Claims, Profile, Surface
+from tests.without_extras import run_without, weldproof_without
+
+ROOT = Path(__file__).parents[2]
+DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+LANES = ("algorand", "base", "solana")
+NOBODY = "http://127.0.0.1:9"
+_PROFILE = """
+[surfaces.rail]
+url = "http://127.0.0.1:9"
+[claims]
+surfaces = ["rail"]
+lanes = ["algorand", "base"]
+[chains.base]
+rpc = "http://127.0.0.1:9"
+control = "http://127.0.0.1:9"
+[chains.algorand]
+algod = "http://127.0.0.1:9"
+indexer = "http://127.0.0.1:9"
+control = "http://127.0.0.1:9"
+"""
+
+
+def distributions(requirements: list[str]) -> set[str]:
+    """Return the names of what is required, normalised; parts of this distribution are left out."""
+    names = (re.match(r"[\w.-]+", one) for one in requirements)
+    return {one[0].lower().replace("_", "-") for one in names if one} - {"weldproof"}
+
+
+@pytest.mark.parametrize("extra", extras.MODULES)
+def test_its_modules_are_those_of_the_distributions_that_it_declares(extra: str) -> None:
+    """An extra is known by a module of each of its distributions, and of no other."""
+    owners = packages_distributions()
+    found = {owner.lower().replace("_", "-") for module in extras.MODULES[extra] for owner in owners[module]}
+    # psycopg of `postgres` is wanted again with more of its own parts.
+    wanted = distributions(DECLARED["optional-dependencies"][extra]) - ({"psycopg"} if extra == "reference" else set())
+    assert wanted <= found
+    # solana-py ships `spl`, and it alone.
+    assert found - wanted <= set()
+
+
+def test_no_module_is_of_an_extra_and_of_the_base() -> None:
+    """What everybody has is missed by nobody."""
+    owners = packages_distributions()
+    base = distributions(DECLARED["dependencies"])
+    hers = {owner.lower() for modules in extras.MODULES.values() for one in modules for owner in owners[one]}
+    assert not base & hers
+
+
+def test_all_is_every_extra_of_the_product() -> None:
+    """`all` brings everything that the product uses, and `dev` brings `all`."""
+    declared = DECLARED["optional-dependencies"]
+
+    def whole(extra: str) -> set[str]:
+        parts = {name for one in declared[extra] for name in re.findall(r"^weldproof\[([^]]+)\]", one)}
+        return {extra}.union(*(whole(name) for part in parts for name in part.split(",")))
+
+    assert whole("all") >= set(extras.MODULES)
+    assert "all" in whole("dev")
+    for lane in LANES:
+        assert "checkout" in whole(lane)
+
+
+def test_every_check_is_known_without_any_extra() -> None:
+    """Where nothing but the base is installed, the checks are those of the catalogue, none left out or changed."""
+    program = (
+        "from conformance.engine.registration import registered\n"
+        "from conformance.engine.catalogue import catalogue, described\n"
+        "import sys\n"
+        "print(described(registered()) == catalogue(), sorted(HIDDEN & {*sys.modules}))"
+    )
+    done = run_without(extras.MODULES, program)
+    assert (done.stdout.strip(), done.stderr) == ("True []", "")
+
+
+def test_a_lane_alone_brings_all_of_its_own_checks() -> None:
+    """With one lane's extra every check of that lane, and every check of all lanes, is the check itself."""
+    program = (
+        "import sys\n"
+        "from conformance.engine.registration import registered\n"
+        "print({one.lane for one in registered() if one.run.__code__.co_name == 'not_installed'} - {*sys.argv[1:]})"
+    )
+    for lane in LANES:
+        others = [one for one in LANES if one != lane]
+        done = run_without([*others, "postgres"], program, *others)
+        assert (done.stdout.strip(), done.stderr) == ("set()", ""), lane
+
+
+def test_every_command_explains_itself_without_any_extra() -> None:
+    """`--help` of each command needs nothing that an extra brings; three hand over to programs of their own."""
+    program = (
+        "from click.testing import CliRunner\n"
+        "from conformance.cli import main\n"
+        "for name in main.list_commands(None):\n"
+        "    if name not in {'up', 'localnet', 'bench'}:\n"
+        "        print(name, CliRunner().invoke(main, [name, '--help']).exit_code)"
+    )
+    done = run_without(extras.MODULES, program)
+    codes = dict(line.split() for line in done.stdout.splitlines())
+    assert {*codes.values()} == {"0"}, done.stderr
+    assert "check" in codes
+
+
+def test_own_stack_names_its_extra_and_ends_with_2(tmp_path: Path) -> None:
+    """What brings up the reference without it says what to type, is no fault of the suite, and reports nothing."""
+    for words in (("up",), ("run", "RAIL-KEY", "--own-stack"), ("demo",), ("selftest", "version-1")):
+        done = weldproof_without(["reference"], *words, cwd=tmp_path)
+        said = 'Error: This needs the extra "reference": pip install "weldproof[reference]"\n'
+        assert (done.returncode, done.stderr) == (2, said), words
+    assert not (tmp_path / "report" / "index.html").exists()
+
+
+def test_a_run_says_which_rows_a_missing_lane_leaves_unjudged(tmp_path: Path) -> None:
+    """Before anything is sent the rows are named with what to type; they are inconclusive, and so is the run."""
+    (tmp_path / "weldproof.toml").write_text(_PROFILE)
+    done = weldproof_without(["base"], "run", "RAIL-PAY-07", "RAIL-KEY-01", cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    line = next(one for one in done.stderr.splitlines() if "will not be judged" in one)
+    assert "RAIL-PAY-07" in line
+    assert "RAIL-KEY-01" not in line
+    assert line.endswith('This needs the extra "base": pip install "weldproof[base]"')
+    tests = json.loads((tmp_path / "report" / "report.json").read_text())["results"]["tests"]
+    row = next(one for one in tests if one["name"].startswith("RAIL-PAY-07"))
+    assert (row["rawStatus"], row["message"]) == ("inconclusive", extras.sentence("base"))
+
+
+def test_a_row_of_each_lane_is_no_pass_where_one_lane_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a check that runs on each lane those of the missing lanes are known, and the others are not touched."""
+    monkeypatch.setattr(extras, "installed", lambda extra: extra != "solana")
+    profile = Profile(surfaces={"rail": Surface(url=NOBODY)}, claims=Claims(surfaces=("rail",), lanes=LANES))
+    lacking = without_lane(select_checks(load().select(["RAIL-RCPT"]), profile))
+    assert {one.lane for one in lacking} == {"solana"}
+    assert {*lacking.values()} == {extras.sentence("solana")}
+
+
+def test_a_module_that_no_extra_brings_is_the_suites_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what an extra would bring is answered with a line to type."""
+    monkeypatch.setitem(__import__("sys").modules, "conformance.cli.list", None)
+    done = CliRunner().invoke(main, ["list"])
+    assert done.exit_code == 4
+    assert extras.reason(ModuleNotFoundError("no", name="numpy")) is None
+    assert extras.reason(ModuleNotFoundError("no", name="solders.pubkey")) == extras.sentence("solana")
+
+
+def test_the_catalogue_knows_the_lane_of_what_stands_alone() -> None:
+    """Checks in the words of a lane's libraries are bound to that lane, so that its absence is said of them."""
+    files = {one.file for one in catalogue() if re.search(r"/(base|solana)_\w+\.py$", one.file)}
+    assert files
+    assert all(one.lane in LANES for one in catalogue() if one.file in files)
