@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 import click
 import orjson
 
+from conformance.cli.explanation import NEEDS, Explanation, company, explanation, quickly, rule_of
 from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import Described, catalogue
 from conformance.ledger import Requirement, load
-from conformance.ledger.rules import place, rules_of
-from conformance.ledger.specification import Clause, cited, rests_on
+from conformance.ledger.examples import Example
+from conformance.ledger.rules import place
 
-NEEDS: Final[Mapping[str, str]] = {
-    "V": "test vectors only, no server",
-    "B": "the server's address",
-    "K": "a receipt signed by the platform key",
-    "T": "a tenant's API key and id",
-    "T2": "two tenants",
-    "A": "the control plane's admin token",
-    "C": "a chain node and a funded payer",
-    "W": "a webhook receiver the server can reach",
-    "S": "control of time, load or the chain's availability",
-    "P": "access to the server's process, environment or files",
-    "R": "a webhook receiver under test",
-    "D": "reading documents",
-}
+_PAGES: Final = "docs/requirements"
 
 
 @click.command("explain")
@@ -39,15 +27,14 @@ NEEDS: Final[Mapping[str, str]] = {
 def command(ids: Sequence[str], as_json: bool) -> None:
     """Say what a requirement is, what its checks send and expect, and how a breach is repaired.
 
-    ID is a requirement, the beginning of some (RAIL-WELD), or the name of a check.
+    ID is a requirement, the beginning of some (RAIL-WELD), or the name of a check. The pages in docs/requirements say
+    the same.
     """
-    rows = tuple(dict.fromkeys(row for text in ids for row in _rows(text)))
-    checks = {row.id: tuple(check for check in catalogue() if row.id in check.rows) for row in rows}
+    found = [explanation(row) for row in dict.fromkeys(row for text in ids for row in _rows(text))]
     if as_json:
-        value = [_as_json(row, checks[row.id]) for row in rows]
-        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps([_as_json(one) for one in found], option=orjson.OPT_INDENT_2))
     else:
-        click.echo("\n\n".join("\n".join(_lines(row, checks[row.id])) for row in rows))
+        click.echo("\n\n".join("\n".join(_lines(one)) for one in found))
 
 
 def _rows(text: str) -> tuple[Requirement, ...]:
@@ -61,78 +48,77 @@ def _rows(text: str) -> tuple[Requirement, ...]:
         raise UsageFault(unknown(text, (*prefixes(ledger), *checks), "requirement or check")) from fault
 
 
-def _as_json(row: Requirement, checks: Sequence[Described]) -> dict[str, Any]:
-    needs = {code: NEEDS.get(code, code) for code in row.needs}
-    found = [clause.as_json() for clause in _clauses(row, checks)]
-    described = [{**check.as_json(), "place": place(check.file, check.id)} for check in checks]
-    rules = [{"rule": rule, "place": place(*rule.split(":"))} for rule in rules_of(row.id)]
-    told = {"needs": needs, "clauses": found, "rules": rules, "checks": described}
-    return {**asdict(row), "decides": row.decides, **told}
+def _as_json(one: Explanation) -> dict[str, Any]:
+    described = [{**check.as_json(), "place": place(check.file, check.id)} for check in one.checks]
+    mutants = [{"mutant": kill.mutant, "rule": kill.rule, "because": None} for kill in one.shown_by]
+    mutants += [{"mutant": kill.mutant, "rule": kill.rule, "because": reason} for kill, reason in one.seen_with]
+    return {
+        **asdict(one.row),
+        "decides": one.row.decides,
+        "why": one.why,
+        "needs": {code: NEEDS.get(code, code) for code in one.row.needs},
+        "clauses": [clause.as_json() for clause in one.clauses],
+        "rules": [{"rule": rule, "place": place(*rule.split(":"))} for rule in one.rules],
+        "checks": described,
+        "example": None if one.example is None else asdict(one.example),
+        "mutants": mutants,
+    }
 
 
-def _clauses(row: Requirement, checks: Sequence[Described]) -> tuple[Clause, ...]:
-    """Return what a row rests on in the specification, and what its sentence and its checks cite beside that."""
-    texts = (row.sentence, *(f"{check.sentence}\n{check.fix}" for check in checks))
-    named = (clause for text in texts for clause in cited(text))
-    return tuple(dict.fromkeys((*rests_on(row.id), *named)))
-
-
-def _lines(row: Requirement, checks: Sequence[Described]) -> Iterator[str]:
+def _lines(one: Explanation) -> Iterator[str]:
+    row = one.row
     yield click.style(row.id, bold=True)
     yield _filled(row.sentence, "  ")
     yield ""
+    if one.why is not None:
+        yield _filled(one.why, "  ")
+        yield ""
     yield f"  section   {row.section}"
-    yield f"  level     {row.level}, {row.basis} in the interface; a breach {'fails' if row.decides else 'warns'}"
-    yield f"  surface   {row.surface}{_only(row)}"
-    yield f"  needs     {', '.join(NEEDS.get(code, code) for code in row.needs) or 'nothing'}"
-    for clause in _clauses(row, checks):
+    yield f"  level     {one.level}"
+    yield f"  surface   {one.surface}"
+    yield f"  needs     {one.needs}"
+    for clause in one.clauses:
         yield f"  clause    {clause.id}, {clause.where}"
         yield _filled(clause.says, "            ")
-    for rule in rules_of(row.id):
+    for rule in one.rules:
         file, _, name = rule.partition(":")
         yield f"  reference {place(file, name)} {name}"
-    if row.documented is not None:
-        yield f"\n  Nothing on the wire shows it: {row.documented}"
-    elif not checks:
-        yield "\n  This version of the suite has no check for it yet; where it is claimed it is inconclusive."
-    for check in checks:
+    yield f"  page      {_PAGES}/{row.id}.md"
+    if one.unshown is not None:
+        yield f"\n  {one.unshown}"
+    for check in one.checks:
         yield from _check(check)
-
-
-def _only(row: Requirement) -> str:
-    only = [text for text in (row.lane and f"lane {row.lane}", row.option and f"option {row.option}") if text]
-    return f", only where claimed: {', '.join(only)}" if only else ""
-
-
-_WITH: Final[Mapping[str | bool, str]] = {
-    False: "",
-    True: ", alone with others that move the clock",
-    "chain": ", alone on its lane",
-    "surface": ", alone on its surface",
-    "limits": ", on limits of its own",
-    "all": ", alone and last",
-}
+    if one.example is not None:
+        yield from _example(one.example)
+    yield from _mutants(one)
 
 
 def _check(check: Described) -> Iterator[str]:
-    once = " once for each claimed lane" if check.lane == "each" else f" lane {check.lane}" if check.lane else ""
-    yield f"\n  check {click.style(check.id, bold=True)}{once}{_WITH[check.exclusive]}"
+    yield f"\n  check {click.style(check.id, bold=True)}{company(check)}"
     yield f"    at {place(check.file, check.id)}"
     yield "\n".join(_filled(part, "    ") for part in check.sentence.split("\n\n"))
     yield _filled(f"Fix: {check.fix}", "    ")
-    yield _filled(f"With --quick: {_quickly(check)}.", "    ")
+    yield _filled(f"With --quick: {quickly(check)}.", "    ")
 
 
-def _quickly(check: Described) -> str:
-    """Return what `run --quick` makes of a check, in words."""
-    lane = "on one claimed lane, drawn from the seed" if check.lane == "each" else ""
-    ways = {
-        "whole": lane or "tried whole",
-        "sample": f"a sample{lane and f' {lane}'}: {check.quick.words}",
-        "one of several": f"one of {check.quick.words}, drawn from the seed",
-        "left out": f"left out, since it {check.quick.words}",
-    }
-    return ways[check.quick.way]
+def _example(example: Example) -> Iterator[str]:
+    yield f"\n  a breach, recorded of the mutant {click.style(example.mutant, bold=True)}"
+    yield _filled(f"The rule it drops: {rule_of(example.mutant)}.", "    ")
+    yield _filled(f"Expected: {example.expected}", "    ")
+    if example.found is not None:
+        yield _filled(f"Found: {example.found}", "    ")
+    for heading, text in example.exchange:
+        yield f"    {heading}"
+        yield textwrap.indent(text, "      ")
+
+
+def _mutants(one: Explanation) -> Iterator[str]:
+    if one.shown_by or one.seen_with:
+        yield "\n  mutants that show it"
+    for kill in one.shown_by:
+        yield _filled(f"{kill.mutant}: {kill.rule}", "    ")
+    for kill, reason in one.seen_with:
+        yield _filled(f"{kill.mutant}: {kill.rule}. It is seen here, too: {reason}", "    ")
 
 
 def _filled(text: str, indent: str) -> str:

@@ -99,11 +99,8 @@ class Stand:
 
     async def judge(self, checks: Sequence[Check], seed: int, *, whole: bool = True, seconds: float = 900.0) -> Judged:
         """Run some checks; unless it is to be the whole of them, stop after the first row that fails."""
-        started, log, profile = time.perf_counter(), EventLog(), self.profile
-        plan = RunPlan(self._rows, tuple(checks), seed=seed, workers=profile.pace.workers, fail_fast=not whole)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await Run(plan, profile, log).whole()
+        started = time.perf_counter()
+        log = await self.logged(checks, seed, whole=whole, seconds=seconds)
         found: dict[str, list[Verdict]] = {}
         reasons: dict[str, str] = {}
         for event in log.of("judgement"):
@@ -114,6 +111,17 @@ class Stand:
         rows = {row: worst(verdicts) or Verdict.INCONCLUSIVE for row, verdicts in found.items()}
         finished = tuple(event["check"] for event in log.of("check.finished"))
         return Judged(rows, reasons, finished, round(time.perf_counter() - started, 1))
+
+    async def logged(
+        self, checks: Sequence[Check], seed: int, *, whole: bool = True, seconds: float = 900.0
+    ) -> EventLog:
+        """Run some checks likewise and return the log, which ends where they took longer than `seconds`."""
+        log, profile = EventLog(), self.profile
+        plan = RunPlan(self._rows, tuple(checks), seed=seed, workers=profile.pace.workers, fail_fast=not whole)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await Run(plan, profile, log).whole()
+        return log
 
     async def lines(self, asked: int, folder: Path) -> set[tuple[str, int]]:
         """Return what lines the services ran since they were last asked, as (file, line); `asked` counts from 0."""
@@ -140,19 +148,20 @@ def rows_of(surfaces: Sequence[str]) -> tuple[Requirement, ...]:
 
 
 @asynccontextmanager
-async def standing(surfaces: Sequence[str], lanes: Sequence[str]) -> AsyncIterator[Stand]:
+async def standing(surfaces: Sequence[str], lanes: Sequence[str], *, companions: bool = True) -> AsyncIterator[Stand]:
     """Bring a stack up and end it on leaving.
 
     Args:
         surfaces: Surfaces whose rows are run; webhooks come with the gateway.
         lanes: Lanes to offer.
+        companions: Whether the services that only some rows need come along.
 
     Raises:
         NoStart: It did not come up.
     """
     started = tuple(one for one in surfaces if one != "webhooks")
     with temporary_folder() as folder:
-        plan = Plan(folder, 0, lanes=tuple(lanes), surfaces=started, companions=True, addons=())
+        plan = Plan(folder, 0, lanes=tuple(lanes), surfaces=started, companions=companions, addons=())
         async with running(plan) as stack:
             clock = asyncio.create_task(stack.follow_clock())
             try:

@@ -1,0 +1,139 @@
+"""What is known of a requirement, gathered for whoever prints it: the command, and the tool that writes its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Final
+
+from conformance.engine.catalogue import Described, catalogue
+from conformance.ledger import Requirement
+from conformance.ledger.examples import Example, examples
+from conformance.ledger.rules import rules_of
+from conformance.ledger.specification import Clause, cited, rests_on
+from conformance.ledger.why import why
+from conformance.selftest.kill_lists import KillList, load_kill_lists
+
+NEEDS: Final[Mapping[str, str]] = {
+    "V": "test vectors only, no server",
+    "B": "the server's address",
+    "K": "a receipt signed by the platform key",
+    "T": "a tenant's API key and id",
+    "T2": "two tenants",
+    "A": "the control plane's admin token",
+    "C": "a chain node and a funded payer",
+    "W": "a webhook receiver the server can reach",
+    "S": "control of time, load or the chain's availability",
+    "P": "access to the server's process, environment or files",
+    "R": "a webhook receiver under test",
+    "D": "reading documents",
+}
+_WITH: Final[Mapping[str | bool, str]] = {
+    False: "",
+    True: ", alone with others that move the clock",
+    "chain": ", alone on its lane",
+    "surface": ", alone on its surface",
+    "limits": ", on limits of its own",
+    "all": ", alone and last",
+}
+NO_CHECK: Final = "This version of the suite has no check for it yet; where it is claimed it is inconclusive."
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A requirement with all that the suite knows of it.
+
+    Attributes:
+        row: The requirement.
+        why: What goes wrong where it is broken, or None where nobody wrote it down yet.
+        clauses: What it rests on in the specification, and what its sentence and its checks cite beside that.
+        rules: Functions that decide it in the reference, as `reference/rail/keys.py:Keys.find`.
+        checks: The checks that decide it.
+        example: A recorded breach, or None.
+        shown_by: Mutants for which the row was named beforehand.
+        seen_with: Further mutants that it catches, each with the reason.
+    """
+
+    row: Requirement
+    why: str | None
+    clauses: tuple[Clause, ...]
+    rules: tuple[str, ...]
+    checks: tuple[Described, ...]
+    example: Example | None
+    shown_by: tuple[KillList, ...]
+    seen_with: tuple[tuple[KillList, str], ...]
+
+    @property
+    def level(self) -> str:
+        """How much the row weighs, in words."""
+        row = self.row
+        return f"{row.level}, {row.basis} in the interface; a breach {'fails' if row.decides else 'warns'}"
+
+    @property
+    def surface(self) -> str:
+        """Which surface the row is of, and what must be claimed beside it."""
+        row = self.row
+        only = [text for text in (row.lane and f"lane {row.lane}", row.option and f"option {row.option}") if text]
+        return f"{row.surface}, only where claimed: {', '.join(only)}" if only else row.surface
+
+    @property
+    def needs(self) -> str:
+        """What a test of it must have, in words."""
+        return ", ".join(NEEDS.get(code, code) for code in self.row.needs) or "nothing"
+
+    @property
+    def unshown(self) -> str | None:
+        """Why nothing is sent, where nothing is."""
+        if self.row.documented is not None:
+            return f"Nothing on the wire shows it: {self.row.documented}"
+        return None if self.checks else NO_CHECK
+
+
+def explanation(row: Requirement) -> Explanation:
+    """Return what is known of a requirement."""
+    checks = tuple(check for check in catalogue() if row.id in check.rows)
+    return Explanation(
+        row=row,
+        why=why(row.id),
+        clauses=_clauses(row, checks),
+        rules=rules_of(row.id),
+        checks=checks,
+        example=examples().get(row.id),
+        shown_by=tuple(one for one in _kill_lists() if one.caught_by == row.id),
+        seen_with=tuple((one, one.also[row.id]) for one in _kill_lists() if row.id in one.also),
+    )
+
+
+def rule_of(mutant: str) -> str:
+    """Return the rule that a mutant drops."""
+    return next(one.rule for one in _kill_lists() if one.mutant == mutant)
+
+
+def company(check: Described) -> str:
+    """Return how often and in what company a check runs: ` once for each claimed lane, alone on its lane`."""
+    once = " once for each claimed lane" if check.lane == "each" else f" lane {check.lane}" if check.lane else ""
+    return f"{once}{_WITH[check.exclusive]}"
+
+
+def quickly(check: Described) -> str:
+    """Return what `run --quick` makes of a check, in words."""
+    lane = "on one claimed lane, drawn from the seed" if check.lane == "each" else ""
+    ways = {
+        "whole": lane or "tried whole",
+        "sample": f"a sample{lane and f' {lane}'}: {check.quick.words}",
+        "one of several": f"one of {check.quick.words}, drawn from the seed",
+        "left out": f"left out, since it {check.quick.words}",
+    }
+    return ways[check.quick.way]
+
+
+@cache
+def _kill_lists() -> tuple[KillList, ...]:
+    return load_kill_lists()
+
+
+def _clauses(row: Requirement, checks: Sequence[Described]) -> tuple[Clause, ...]:
+    texts = (row.sentence, *(f"{check.sentence}\n{check.fix}" for check in checks))
+    named = (clause for text in texts for clause in cited(text))
+    return tuple(dict.fromkeys((*rests_on(row.id), *named)))

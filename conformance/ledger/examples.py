@@ -1,0 +1,52 @@
+"""An example breach of a row: what a named mutant of the reference put on the wire, recorded and kept as data.
+
+`ledger/examples.json` is written by `python -m tools.requirement_pages --record`. Secrets and live values stand by
+their names, ports and moments in one form; a row that no recording shows has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Final
+
+import orjson
+
+FILE: Final = "ledger/examples.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A recorded breach.
+
+    Attributes:
+        row: The requirement that it breaks.
+        mutant: The variant of the reference that broke it.
+        check: The check that saw it.
+        verdict: What the check said: `fail` or `warn`.
+        expected: What should be, in words.
+        found: What was, or None.
+        exchange: The request and the response, or a delivery and its answer, each with its heading.
+    """
+
+    row: str
+    mutant: str
+    check: str
+    verdict: str
+    expected: str
+    found: str | None
+    exchange: tuple[tuple[str, str], ...]
+
+
+@cache
+def examples() -> Mapping[str, Example]:
+    """Return the example breach of each row that has one, by the row's id."""
+    values = orjson.loads(files("conformance").joinpath(FILE).read_bytes())
+    made = (
+        Example(**{**one, "exchange": tuple((str(name), str(text)) for name, text in one["exchange"])})
+        for one in values
+    )
+    return MappingProxyType({one.row: one for one in made})
