@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
-import socket
 import uuid
 from collections.abc import Collection
 from decimal import Decimal
-from ipaddress import IPv4Address
 from typing import Annotated, Any, NoReturn
 
 import orjson
@@ -17,11 +15,12 @@ from pydantic_core import PydanticCustomError
 
 from reference.gateway import refusals
 from reference.gateway.calls import Body, Call, fitted
-from reference.gateway.credentials import digest_of, fresh_secret
+from reference.gateway.credentials import Caller, digest_of, fresh_secret
 from reference.gateway.idempotency import Idempotency, Made
+from reference.gateway.return_addresses import MAX_REDIRECT, is_at_shop, is_redirect
 from reference.gateway.settings import GatewaySettings
+from reference.gateway.storefront import Storefronts
 from reference.protocol.canonical_json import NumberText, number_text
-from reference.protocol.destination_address import refusal
 from reference.protocol.keys import base64url
 from reference.protocol.money import microunits_of
 from reference.protocol.networks import NETWORKS, Network
@@ -34,17 +33,8 @@ from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import Reply
 
 TOKEN_BYTES = 16
-MAX_REDIRECT = 2048
 _CURRENCY = re.compile(r"[A-Za-z]{3,8}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_PORT = r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4}))?"
-_REST = r"([/?#][A-Za-z0-9._~!$&'()*+,;=:@/?#%-]*)?"
-_HTTPS = re.compile(rf"https://[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*{_PORT}{_REST}")
-_LOOPBACK = re.compile(rf"http://(localhost|127\.0\.0\.1|\[::1\]){_PORT}{_REST}")
-_HOST_OF = re.compile(r"https://([^:/?#]+)")
-# A browser takes a host whose last label is one of these for an IPv4 address.
-_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
-_HOME = (".localhost", ".localdomain", ".local", ".internal", ".home.arpa")
 _STATUSES = {"kyb_required_for_mainnet": 422}
 _MESSAGES = {
     "kyb_required_for_mainnet": "mainnet is open to approved businesses; complete the verification first",
@@ -105,6 +95,7 @@ class PaymentLinks:
         links: Links,
         idempotency: Idempotency,
         offered: Collection[str],
+        storefronts: Storefronts,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -112,6 +103,7 @@ class PaymentLinks:
         self._links = links
         self._idempotency = idempotency
         self._offered = offered
+        self._storefronts = storefronts
 
     def read(self, body: Body) -> PaymentLinkRequest:
         """Return the request that a body holds; its amount is the literal text of the number (P-MN-02).
@@ -122,6 +114,14 @@ class PaymentLinks:
         value = body.value
         if isinstance(value, dict) and "amount" in value:
             value = {**value, "amount": number_text(body.data, "amount")}
+        return self.asked(value)
+
+    def asked(self, value: object) -> PaymentLinkRequest:
+        """Return the request that members make; its amount is a `NumberText`.
+
+        Raises:
+            Unprocessable: They make none.
+        """
         request = fitted(PaymentLinkRequest, value)
         self._check_lifetime(request.expires_in_seconds)
         self._check_redirect(request.redirect_url)
@@ -131,17 +131,32 @@ class PaymentLinks:
         """Answer POST /v1/payment-links."""
 
         async def make() -> Made:
-            self._clock.refuse_in_doubt()
-            link, secret = await self._made(call, call.content)
+            link, secret = await self._drawn_up(call.tenant, call.content)
             return Made(201, orjson.dumps(self._answer(link, secret)), (self._links.insertion(link),))
 
         return await self._idempotency.once(call, make)
 
-    async def _made(self, call: Call, request: PaymentLinkRequest) -> tuple[Link, str]:
-        tenant, now = call.tenant.tenant, self._clock.now()
+    async def make(self, caller: Caller, request: PaymentLinkRequest) -> Link:
+        """Create a link for a tenant who is signed in at the dashboard, by the same rules.
+
+        Raises:
+            Refused: The tenant may not have this link.
+            Unprocessable: A member is out of range.
+        """
+        link, _ = await self._drawn_up(caller, request)
+        await self._links.add(link)
+        return link
+
+    async def _drawn_up(self, caller: Caller, request: PaymentLinkRequest) -> tuple[Link, str]:
+        self._clock.refuse_in_doubt()
+        return await self._made(caller, request)
+
+    async def _made(self, caller: Caller, request: PaymentLinkRequest) -> tuple[Link, str]:
+        tenant, now = caller.tenant, self._clock.now()
         amount = self._microunits(request)
         network, pay_to = await self._network(tenant.id, request.preferred_network)
-        await self._admit(call, network, amount, now)
+        await self._admit(caller, network, amount, now)
+        await self._check_shop(tenant.id, request.redirect_url)
         secret = fresh_secret()
         lifetime = request.expires_in_seconds or self._settings.link_ttl_default
         link = Link(
@@ -176,14 +191,14 @@ class PaymentLinks:
             raise refusals.unsupported_network(key)
         return NETWORKS[key], payouts[key]
 
-    async def _admit(self, call: Call, network: Network, amount: int, now: int) -> None:
-        tenant = call.tenant.tenant
+    async def _admit(self, caller: Caller, network: Network, amount: int, now: int) -> None:
+        tenant = caller.tenant
         standing = Standing(
             kyc_status=tenant.kyc_status,
             plan=tenant.plan,
             trial_ends_at=tenant.trial_ends_at,
-            key_mode=call.tenant.mode,
-            used_microunits=await self._used(call, network),
+            key_mode=caller.mode,
+            used_microunits=await self._used(caller, network),
             allowance_microunits=self._settings.mainnet_allowance_microunits,
         )
         try:
@@ -192,9 +207,9 @@ class PaymentLinks:
             status = _STATUSES.get(refused.code, 403)
             raise Refused(status, refused.code, _MESSAGES[refused.code], context=refused.context) from refused
 
-    async def _used(self, call: Call, network: Network) -> int:
+    async def _used(self, caller: Caller, network: Network) -> int:
         """Return what counts against the allowance; where none does, it is not summed up for every link."""
-        tenant = call.tenant.tenant
+        tenant = caller.tenant
         return 0 if network.is_test or tenant.plan != "trial" else await self._links.paid_on_mainnet(tenant.id)
 
     def _answer(self, link: Link, secret: str) -> dict[str, Any]:
@@ -217,34 +232,17 @@ class PaymentLinks:
         if seconds is not None and not least <= seconds <= most:
             _refuse("expires_in_seconds", f"give an integer from {least} to {most}", "int_range")
 
+    async def _check_shop(self, tenant_id: str, url: str | None) -> None:
+        """Let an address pass that payers may be sent to: of a tenant who registered some, one at those alone."""
+        if url is None:
+            return
+        registered = await self._storefronts.addresses(tenant_id)
+        if registered and not is_at_shop(url, registered):
+            _refuse("redirect_url", "give an address of the shop, as registered for the checkout", "return_address")
+
     def _check_redirect(self, url: str | None) -> None:
         if url is not None and not is_redirect(url, loopback=self._settings.mode == "test"):
             _refuse("redirect_url", "give an absolute https address", "url_form")
-
-
-def is_redirect(url: str, *, loopback: bool) -> bool:
-    """Return whether a payer may be sent there: https, or http on loopback where that is allowed.
-
-    Where it is not, no address of a private network and no name of this machine will do either: a payer's browser would
-    be sent to what stands in his own house. A name is not looked up, for what it is here it need not be there.
-    """
-    if loopback:
-        return _HTTPS.fullmatch(url) is not None or _LOOPBACK.fullmatch(url) is not None
-    return _HTTPS.fullmatch(url) is not None and not _is_at_home(url)
-
-
-def _is_at_home(url: str) -> bool:
-    """Return whether an https address of the form above names a host of no public network."""
-    host = _HOST_OF.match(url)
-    name = host[1].lower() if host is not None else ""
-    if _NUMBER.fullmatch(name.rpartition(".")[2]) is None:
-        return "." not in name or name.endswith(_HOME)
-    try:
-        # In any of its old spellings, such as 127.1 and 0x7f000001.
-        literal = IPv4Address(socket.inet_aton(name))
-    except OSError:
-        return True
-    return refusal(literal, allow_loopback=False) is not None
 
 
 def _refuse(member: str, message: str, kind: str) -> NoReturn:

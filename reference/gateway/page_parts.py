@@ -9,6 +9,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from reference.protocol.money import MICRO_DIGITS, amount_pretty
 from reference.protocol.networks import Network
 
 ICON = "icon.svg"
@@ -58,6 +59,14 @@ def network_name(network: Network) -> str:
     """Return a network's name for people."""
     name = " ".join(part.capitalize() for part in network.key.split("_"))
     return name.removesuffix(f" {_MAINNET}")
+
+
+def atomic_pretty(value: int, network: Network) -> str:
+    """Return atomic units of a network's asset as people write them, to the last digit."""
+    whole, rest = divmod(value, 10**network.decimals)
+    digits = f"{rest:0{network.decimals}d}".rstrip("0").ljust(2, "0") if network.decimals else "00"
+    micro, left = divmod(value, 10 ** (network.decimals - MICRO_DIGITS))
+    return f"{whole}.{digits} {network.asset_label}" if left else amount_pretty(micro, network.asset_label)
 
 
 def _static(package: str, name: str) -> bytes:

@@ -12,6 +12,7 @@ import aiohttp
 from reference.gateway.app import build_app, operations
 from reference.gateway.calls import Calls
 from reference.gateway.checkout import Checkout
+from reference.gateway.checkout.attesting import Attesting
 from reference.gateway.credentials import SCOPES, Credentials, digest_of, fresh_secret
 from reference.gateway.dashboard import Dashboard
 from reference.gateway.documents import Documents
@@ -25,6 +26,7 @@ from reference.gateway.request_guard import RequestGuard
 from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
+from reference.gateway.storefront import Storefronts
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.descriptor import LaneRules
@@ -35,12 +37,14 @@ from reference.lanes.registry import open_lane
 from reference.protocol.jws import sign_compact
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
+from reference.store.attestations import Attestations
 from reference.store.database import Database, DatabaseUnavailable
 from reference.store.deliveries import Deliveries
 from reference.store.destinations import Destinations
 from reference.store.facts import Facts
 from reference.store.known_keys import KnownKeys
 from reference.store.links import Links
+from reference.store.merchants import Merchants
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payments
 from reference.store.resources import Resources
@@ -108,17 +112,12 @@ async def opened(
         exits.push_async_callback(database.close)
         clock = WpClock(settings.clock_offset_file)
         tenants, links, destinations = Tenants(database), Links(database, settings.word), Destinations(database)
-        sessions = Sessions(database)
+        sessions, merchants = Sessions(database), Merchants(database)
         strict = settings.mode == "live"
         chain_time = ChainTime(clock, lambda: newest_blocks(lanes), Facts(database, facts), strict=strict)
-        try:
-            for tables in (tenants, links, destinations, sessions, KnownKeys(database)):
-                await tables.prepare()
-            await chain_time.begin()
-        except DatabaseUnavailable as fault:
-            raise Misconfigured(f"WP_GATEWAY_DB: the database cannot be asked ({fault})") from fault
-        keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
         known = KnownKeys(database)
+        await _prepare((tenants, links, destinations, sessions, merchants, known), chain_time)
+        keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
         with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
             await open_signing_key(known, "gateway", keyring)
         with naming("WP_GATEWAY_DATA_DIR"):
@@ -139,8 +138,10 @@ async def opened(
         webhooks = Webhooks(settings, clock, tenants, destinations, Deliveries(database), seal=seal, check=check)
         tenancy = Tenancy(settings, clock, tenants, links, Payments(database), lanes, webhooks)
         credentials = Credentials(tenants, clock)
+        storefronts = Storefronts(settings, merchants)
+        making = PaymentLinks(settings, clock, tenants, links, idempotency, lanes, storefronts)
         offered = operations(
-            PaymentLinks(settings, clock, tenants, links, idempotency, lanes),
+            making,
             ResourceRecords(clock, Resources(database), idempotency),
             ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted()]),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
@@ -153,7 +154,8 @@ async def opened(
         def sign(claims: Mapping[str, Any]) -> str:
             return sign_compact(claims, keyring().active)
 
-        checkout = Checkout(settings, clock, database, lanes, limits, sign=sign, did=did)
+        attesting = Attesting(settings, Attestations(database), sign=sign, did=did)
+        checkout = Checkout(settings, clock, database, lanes, limits, attesting, storefronts)
         checkout.add_routes(app)
         dashboard = Dashboard(settings, clock, credentials, sessions, limits, tenancy, webhooks)
         is_edge, told = settings.gateway_role == "edge", None  # an edge host has no dashboard (P-GW-04)
@@ -168,6 +170,20 @@ async def opened(
         served = Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
         measures = GatewayMeasures(Payments(database), clock, lanes)
         yield with_metrics(served, None if is_edge else settings.metrics_token_file, measures)
+
+
+class _Tables(Protocol):
+    async def prepare(self) -> None: ...
+
+
+async def _prepare(stores: Sequence[_Tables], chain_time: ChainTime) -> None:
+    """Create the tables that are missing, and let the clock begin."""
+    try:
+        for tables in stores:
+            await tables.prepare()
+        await chain_time.begin()
+    except DatabaseUnavailable as fault:
+        raise Misconfigured(f"WP_GATEWAY_DB: the database cannot be asked ({fault})") from fault
 
 
 async def new_admin_key(settings: GatewaySettings, scopes: Sequence[str]) -> str:

@@ -151,6 +151,10 @@ class Links:
         members: Mapping[str, object] = {name: getattr(link, name) for name in _NAMES}
         return Change(_INSERT, {**members, "nonce": nonce_of(self._word.memo(link.token))})
 
+    async def add(self, link: Link) -> None:
+        """Create a link."""
+        await self._database.change_all(self.insertion(link))
+
     def ending(self, link_id: str, ending: LinkEnding, *, now: int, watched_until: int) -> tuple[Change, Change]:
         """Return the changes that end a link; one that has an end already refuses them as `Taken`.
 

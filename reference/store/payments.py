@@ -317,6 +317,11 @@ def _uncounted(rows: Sequence[Row]) -> Sequence[Uncounted]:
     return [Uncounted(payment, Link(*row[len(_NAMES) : end]), *row[end:]) for payment, row in found]
 
 
+def payment_of(row: Row) -> Payment:
+    """Return the payment of a row that has the columns of its members, in their order."""
+    one = dict(zip(_NAMES, row, strict=True))
+    return Payment(**{**one, "state": PaymentState(one["state"]), "value": int(one["value"])})
+
+
 def _all(rows: Sequence[Row]) -> Sequence[Payment]:
-    found = [dict(zip(_NAMES, row, strict=True)) for row in rows]
-    return [Payment(**{**one, "state": PaymentState(one["state"]), "value": int(one["value"])}) for one in found]
+    return [payment_of(row) for row in rows]

@@ -16,6 +16,16 @@ sessions = Table(
     Index("gateway_sessions_expired", "expires_at"),
 )
 
+# A tenant's session is known by its cookie, too, and lives no longer than the API key that opened it is accepted.
+tenant_sessions = Table(
+    "gateway_tenant_sessions",
+    METADATA,
+    Column("digest", String(64), primary_key=True),
+    Column("key_id", String(36), nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Index("gateway_tenant_sessions_expired", "expires_at"),
+)
+
 # A form that makes something with a secret is good for one time: whoever inserts its row has sent it.
 sent_forms = Table(
     "gateway_sent_forms",

@@ -76,7 +76,7 @@ _PAYOUTS = (
     .where(payouts.c.tenant_id == bindparam("tenant_id"))
     .order_by(payouts.c.place)
 )
-# One who replaces a tenant's list waits for another who does.
+# One who replaces something of a tenant's waits for another who does.
 _HOLD = update(tenants).where(tenants.c.id == bindparam("owner")).values(name=tenants.c.name)
 _CLEAR_PAYOUTS = delete(payouts).where(payouts.c.tenant_id == bindparam("owner"))
 _ADD_PAYOUT = insert(payouts).values(
@@ -88,14 +88,15 @@ _KEYS = (
     .where(api_keys.c.tenant_id == bindparam("tenant_id"))
     .order_by(api_keys.c.created_at, api_keys.c.id)
 )
-_IS_ACCEPTED = (
+# An API key that is accepted at the moment of the parameter `now`.
+IS_ACCEPTED = (
     api_keys.c.revoked_at.is_(None),
     or_(api_keys.c.valid_until.is_(None), api_keys.c.valid_until > bindparam("now")),
 )
 _BEARER = (
     select(*(api_keys.c[name] for name in _KEY), *(tenants.c[name] for name in _TENANT))
     .select_from(api_keys.join(tenants, tenants.c.id == api_keys.c.tenant_id))
-    .where(api_keys.c.digest == bindparam("digest"), *_IS_ACCEPTED)
+    .where(api_keys.c.digest == bindparam("digest"), *IS_ACCEPTED)
 )
 _IS_KEY = (api_keys.c.tenant_id == bindparam("owner"), api_keys.c.id == bindparam("key_id"))
 _LAPSE = (
@@ -162,8 +163,8 @@ class Tenants:
             Change(_ADD_PAYOUT, {"tenant_id": tenant_id, "network": key, "place": place, "payout_address": address})
             for place, (key, address) in enumerate(addresses.items())
         )
-        owner = {"owner": tenant_id}
-        await self._database.change_all(Change(_HOLD, owner), Change(_CLEAR_PAYOUTS, owner), *added)
+        owner, held = hold(tenant_id)
+        await self._database.change_all(held, Change(_CLEAR_PAYOUTS, owner), *added)
 
     async def keys(self, tenant_id: str) -> Sequence[ApiKey]:
         """Return every key that a tenant has or had, the oldest first."""
@@ -207,6 +208,12 @@ class Tenants:
         """Return what an administrator's key may do, or None when there is no such key."""
         rows = await self._database.rows(_SCOPES, digest=digest)
         return frozenset(str(rows[0][0]).split(",")) if rows else None
+
+
+def hold(tenant_id: str) -> tuple[Mapping[str, str], Change]:
+    """Return the value that names an owner, and the change that begins whatever replaces something of that tenant."""
+    owner = {"owner": tenant_id}
+    return owner, Change(_HOLD, owner)
 
 
 def _members(record: object, names: Sequence[str]) -> dict[str, object]:

@@ -10,14 +10,20 @@ from typing import Any
 from eth_utils.crypto import keccak
 
 from reference.gateway.checkout.settling import Settling, Status
-from reference.gateway.page_parts import ICON, Asset, asset, environment, icon, network_name
+from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
+from reference.gateway.return_addresses import host_of, is_at_shop
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.checkout import Asked, LinkState
 from reference.protocol.eip3009 import nonce_of
+from reference.protocol.explorers import explorer_link
 from reference.protocol.money import amount_pretty
+from reference.protocol.networks import NETWORKS
 from reference.protocol.qr_payload import Shown, qr_payload
 from reference.protocol.times import utc_text
+from reference.protocol.wallet_links import wallet_links
 from reference.store.links import Link
+from reference.store.merchants import Merchant
+from reference.store.payments import Payment
 from reference.web.clock import WpClock
 
 SECURITY = {
@@ -63,8 +69,15 @@ class Page:
         """Whether the page still asks for money: the link is active and its time is not over."""
         return status.state is LinkState.ACTIVE and self._clock.now() <= link.expires_at
 
-    def html(self, link: Link, status: Status) -> str:
-        """Return the page."""
+    def html(self, link: Link, status: Status, merchant: Merchant, payment: Payment | None) -> str:
+        """Return the page.
+
+        Args:
+            link: The link.
+            status: Where it stands.
+            merchant: What its tenant shows of itself.
+            payment: The payment that has paid it, unless the chain has undone that.
+        """
         asked = self._settling.asked(link)
         is_open = self.is_open(link, status)
         waits = status.state is LinkState.ACTIVE and not is_open
@@ -75,7 +88,11 @@ class Page:
             state_word=_TIME_IS_OVER if waits else _WORDS[status.state],
             is_open=is_open,
             waits=waits,
+            merchant=merchant,
+            back=_back(link, merchant),
+            receipt=_receipt(payment) if status.state is LinkState.PAID else None,
             tx_id=status.tx_id,
+            explorer=None if status.tx_id is None else explorer_link(asked.network, status.tx_id),
             amount=amount_pretty(link.amount_microunits, asked.network.asset_label),
             network=network_name(asked.network),
             is_test=asked.network.is_test,
@@ -90,11 +107,34 @@ class Page:
     def _payable(self, link: Link, asked: Asked) -> dict[str, Any]:
         """Return what only a page that asks for money shows."""
         wallet = _wallet(link, asked) if asked.network.eip712_name else None
-        return {"address": link.pay_to, "memo": asked.memo, "payload": self.payload(link), "wallet": wallet}
+        payload = self.payload(link)
+        opens = wallet_links(asked.network.family, payload)
+        return {"address": link.pay_to, "memo": asked.memo, "payload": payload, "wallet": wallet, "opens": opens}
 
     def _shown(self, link: Link) -> Shown:
         address = f"{self._settings.public_url}/checkout/{link.token}"
         return Shown(self._settling.asked(link), link.token, link.label, address, self._settings.word)
+
+
+def _back(link: Link, merchant: Merchant) -> dict[str, str] | None:
+    """Return where the payer may go back to, an address that the tenant has registered; None where it has none."""
+    if not merchant.addresses:
+        return None
+    wanted = link.redirect_url
+    address = wanted if wanted and is_at_shop(wanted, merchant.addresses) else merchant.addresses[0]
+    return {"address": address, "host": host_of(address)}
+
+
+def _receipt(payment: Payment | None) -> dict[str, str] | None:
+    """Return what the receipt of a paid link says of its payment; None where the chain has undone it."""
+    if payment is None:
+        return None
+    return {
+        "number": payment.id,
+        "amount": atomic_pretty(payment.value, NETWORKS[payment.network]),
+        "at": utc_text(payment.block_time),
+        "at_text": _readable(payment.block_time),
+    }
 
 
 def _readable(unix: int) -> str:

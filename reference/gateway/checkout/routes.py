@@ -18,6 +18,7 @@ from reference.gateway.checkout.page import SECURITY, Page, assets
 from reference.gateway.checkout.settling import Settling
 from reference.gateway.limits import Limits
 from reference.gateway.settings import GatewaySettings
+from reference.gateway.storefront import Storefronts
 from reference.store.links import Link
 from reference.web.envelope import Scope
 from reference.web.errors import Unprocessable
@@ -27,6 +28,7 @@ from reference.web.quart_calls import current_body
 _PATH = "/checkout/<token>"
 _NO_STORE = {"Cache-Control": "no-store"}
 _CACHED = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
+_LOGO = {**_CACHED, "Content-Security-Policy": "default-src 'none'; sandbox", "Content-Disposition": "inline"}
 
 Handler = Callable[[Link, Body], Awaitable[Response]]
 
@@ -42,6 +44,7 @@ class Routes:
         page: Page,
         actions: Actions,
         limits: Limits,
+        storefronts: Storefronts,
     ) -> None:
         self._settings = settings
         self._settling = settling
@@ -49,6 +52,7 @@ class Routes:
         self._page = page
         self._actions = actions
         self._limits = limits
+        self._storefronts = storefronts
 
     def add_to(self, app: Quart) -> None:
         """Add the routes to an app."""
@@ -59,9 +63,14 @@ class Routes:
         self._add(app, "POST", "/verify", self._verify, required=True)
         self._add(app, "POST", "/cancel", self._cancel, required=True)
         self._add(app, "POST", "/abandon", self._abandon)
-        app.add_url_rule(
-            "/checkout/assets/<name>", "checkout-assets", self._asset, methods=["GET"], provide_automatic_options=False
-        )
+        for folder, view in (("assets", self._asset), ("logos", self._logo)):
+            app.add_url_rule(
+                f"/checkout/{folder}/<name>",
+                f"checkout-{folder}",
+                view,
+                methods=["GET"],
+                provide_automatic_options=False,
+            )
 
     def _add(self, app: Quart, method: str, below: str, handler: Handler, *, required: bool = False) -> None:
         async def view(token: str) -> Response:
@@ -91,7 +100,8 @@ class Routes:
 
     async def _show(self, link: Link, body: Body) -> Response:
         del body
-        html = self._page.html(link, await self._settling.status(link))
+        status, payment = await self._settling.status(link), await self._settling.paid_by(link)
+        html = self._page.html(link, status, await self._storefronts.of(link.tenant_id), payment)
         return Response(html, 200, {"Content-Type": "text/html; charset=utf-8", **SECURITY})
 
     async def _status(self, link: Link, body: Body) -> Response:
@@ -139,6 +149,13 @@ class Routes:
         if found is None:
             raise refusals.not_found()
         return Response(found.data, 200, {"Content-Type": found.media, **_CACHED})
+
+    async def _logo(self, name: str) -> Response:
+        self._limits.address(cast("Scope", request.scope))
+        png = await self._storefronts.logo(name)
+        if png is None:
+            raise refusals.not_found()
+        return Response(png, 200, {"Content-Type": "image/png", **_LOGO})
 
     # Acting.
 

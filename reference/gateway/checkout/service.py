@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
 from quart import Quart
 
@@ -18,8 +17,8 @@ from reference.gateway.checkout.settling import Settling
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.limits import Limits
 from reference.gateway.settings import GatewaySettings
+from reference.gateway.storefront import Storefronts
 from reference.lanes.lane import ChainUnavailable, Lane
-from reference.store.attestations import Attestations
 from reference.store.database import Database, DatabaseUnavailable
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
@@ -37,9 +36,8 @@ class Checkout:
         database: Database,
         lanes: Mapping[str, Lane],
         limits: Limits,
-        *,
-        sign: Callable[[Mapping[str, Any]], str],
-        did: str,
+        attesting: Attesting,
+        storefronts: Storefronts,
     ) -> None:
         """Put the parts together.
 
@@ -49,8 +47,8 @@ class Checkout:
             database: Where links and payments are.
             lanes: Networks that have a node, by key; one that is added later is watched from then on.
             limits: Charges calls.
-            sign: Returns claims as a compact JWS of the active key.
-            did: The signer's DID.
+            attesting: Attests payments.
+            storefronts: What tenants show of themselves.
         """
         announcements = Announcements()
         settling = Settling(settings, clock, database, announcements)
@@ -58,10 +56,9 @@ class Checkout:
         self._lanes = lanes
         self._watcher = partial(Watcher, settings, clock, settling)
         self._watchers = {key: self._watcher(lane) for key, lane in lanes.items()}
-        attesting = Attesting(settings, Attestations(database), sign=sign, did=did)
         actions = Actions(settings, clock, settling, lanes, self._watchers, attesting)
         page = Page(settings, clock, settling)
-        self._routes = Routes(settings, settling, announcements, page, actions, limits)
+        self._routes = Routes(settings, settling, announcements, page, actions, limits, storefronts)
 
     def add_routes(self, app: Quart) -> None:
         """Add the routes below /checkout/ to an app."""

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from reference.gateway.dashboard.sign_in import ROOT, Visitor
-from reference.gateway.page_parts import ICON, Asset, asset, environment, icon, network_name
+from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
 from reference.gateway.settings import GatewaySettings
-from reference.protocol.money import MICRO_DIGITS, amount_pretty
+from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.web.errors import Refused
 from reference.web.exchange import Reply
@@ -107,8 +107,4 @@ def readable_time(text: str) -> str:
 
 def readable_atomic(text: str, key: str) -> str:
     """Return atomic units of a network's asset as people write them, to the last digit."""
-    network = NETWORKS[key]
-    whole, rest = divmod(int(text), 10**network.decimals)
-    digits = f"{rest:0{network.decimals}d}".rstrip("0").ljust(2, "0") if network.decimals else "00"
-    micro, left = divmod(int(text), 10 ** (network.decimals - MICRO_DIGITS))
-    return f"{whole}.{digits} {network.asset_label}" if left else amount_pretty(micro, network.asset_label)
+    return atomic_pretty(int(text), NETWORKS[key])

@@ -27,8 +27,8 @@ from reference.web.exchange import Request
 
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[3] / "openapi" / "gateway.json").read_text("utf-8"))
 METHODS = ("get", "post", "put", "patch", "delete")
-# Style sheet, script and icon of the page belong to it, not to the contract.
-UNDOCUMENTED = {("GET", "/checkout/assets/{name}")}
+# Style sheet, script, icon and logo of the page belong to it, not to the contract.
+UNDOCUMENTED = {("GET", "/checkout/assets/{name}"), ("GET", "/checkout/logos/{name}")}
 # Pages for people, with forms: no part of the REST API (P-GW-01).
 PAGES = "/dashboard"
 # Every call may be answered so, whatever it calls: by the envelope, the limits, the database or a fault of ours.
@@ -56,7 +56,7 @@ def resolved(value: Any) -> Any:
 
 def link_maker(settings: GatewaySettings) -> links.PaymentLinks:
     """Return what reads the bodies of links."""
-    return links.PaymentLinks(settings, Mock(), Mock(), Mock(), Mock(), frozenset())
+    return links.PaymentLinks(settings, Mock(), Mock(), Mock(), Mock(), frozenset(), Mock())
 
 
 def offered() -> dict[tuple[str, str], Operation]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reference.gateway.links import is_redirect
+from reference.gateway.return_addresses import is_redirect
 from tests.reference.gateway.gateway_stack import EVM, LINK, LINKS, URL, Gateway, Tenant, refused
 
 LONGEST = "https://shop.example/" + "a" * (2048 - len("https://shop.example/"))

@@ -1,7 +1,7 @@
 "use strict";
 
 // The page as the server made it is whole without this script. What is added: it flips by itself, details can be
-// copied, and the time left is counted down.
+// copied, the receipt is printed, and the time left is counted down.
 
 (() => {
   const POLL_MS = 2000;
@@ -127,6 +127,11 @@
     for (const button of document.querySelectorAll(".copy")) {
       button.hidden = false;
       button.addEventListener("click", () => copy(button));
+    }
+    const print = document.getElementById("print");
+    if (print) {
+      print.hidden = false;
+      print.addEventListener("click", () => window.print());
     }
     const countdown = document.getElementById("countdown");
     if (countdown) countDown(countdown);

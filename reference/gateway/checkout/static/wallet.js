@@ -94,6 +94,7 @@
   function offer() {
     if (!window.ethereum || !button.hidden) return;
     button.hidden = false;
+    document.getElementById("wallet-apps").hidden = true;
     say("Your wallet asks you twice: to sign the payment and to send it.");
     button.addEventListener("click", start);
   }

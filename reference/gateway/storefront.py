@@ -1,0 +1,107 @@
+"""What a tenant shows payers of itself on the checkout, and where it lets them be sent (3.9)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reference.gateway.return_addresses import MAX_REDIRECT, is_redirect
+from reference.gateway.settings import GatewaySettings
+from reference.store.merchants import Merchant, Merchants
+
+LONGEST_NAME = 64
+MOST_ADDRESSES = 9
+LOGO_BYTES = 49152
+LOGO_PIXELS = 1024
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+# It stands nowhere on the page of a link that is not paid (P-CK-01).
+_STATE_WORD = re.compile(r"\bpaid\b", re.IGNORECASE)
+_PNG = b"\x89PNG\r\n\x1a\n"
+_HEADER = b"\x00\x00\x00\x0dIHDR"
+_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
+
+
+@dataclass(eq=False)
+class Unfit(Exception):
+    """Something that a tenant may not show.
+
+    Attributes:
+        sentence: Why, for people.
+    """
+
+    sentence: str
+
+
+class Storefronts:
+    """Reads and changes what tenants show."""
+
+    def __init__(self, settings: GatewaySettings, merchants: Merchants) -> None:
+        self._loopback = settings.mode == "test"
+        self._merchants = merchants
+
+    async def of(self, tenant_id: str) -> Merchant:
+        """Return what a tenant shows."""
+        return await self._merchants.get(tenant_id)
+
+    async def addresses(self, tenant_id: str) -> Sequence[str]:
+        """Return the addresses of a tenant's shop."""
+        return await self._merchants.addresses(tenant_id)
+
+    async def logo(self, digest: str) -> bytes | None:
+        """Return the PNG of a digest that some tenant shows now."""
+        return await self._merchants.logo(digest)
+
+    async def save(self, tenant_id: str, name: str, addresses: Sequence[str]) -> None:
+        """Replace a tenant's name for payers and the addresses of its shop, which have been checked."""
+        await self._merchants.save(tenant_id, name, addresses)
+
+    async def save_logo(self, tenant_id: str, png: bytes) -> None:
+        """Replace a tenant's logo, which has been checked."""
+        await self._merchants.save_logo(tenant_id, hashlib.sha256(png).hexdigest(), png)
+
+    async def delete_logo(self, tenant_id: str) -> None:
+        """Drop a tenant's logo."""
+        await self._merchants.delete_logo(tenant_id)
+
+    def check_addresses(self, addresses: Sequence[str]) -> None:
+        """Let addresses of a shop pass.
+
+        Raises:
+            Unfit: One of them is none, or there are too many.
+        """
+        if len(addresses) > MOST_ADDRESSES:
+            raise Unfit(f"Give at most {MOST_ADDRESSES} addresses.")
+        for address in addresses:
+            if len(address) > MAX_REDIRECT or not is_redirect(address, loopback=self._loopback):
+                raise Unfit("Give absolute https addresses on the public internet, one a line.")
+
+
+def check_name(name: str) -> None:
+    """Let a name for payers pass; the empty one is none.
+
+    Raises:
+        Unfit: It is too long, not one line, or could be taken for the state of a payment.
+    """
+    if len(name) > LONGEST_NAME or _CONTROL.search(name):
+        raise Unfit(f"Give a name of at most {LONGEST_NAME} characters in one line.")
+    if _STATE_WORD.search(name):
+        raise Unfit("A name with the word Paid could be taken for the state of the payment.")
+
+
+def check_logo(png: bytes) -> None:
+    """Let a logo pass: a PNG, which no browser can take for anything that runs.
+
+    Raises:
+        Unfit: It is none, or too large.
+    """
+    if not png:
+        raise Unfit("Choose a file.")
+    if len(png) > LOGO_BYTES:
+        raise Unfit(f"The file has more than {LOGO_BYTES // 1024} KB.")
+    if not png.startswith(_PNG + _HEADER) or not png.endswith(_END):
+        raise Unfit("Give a PNG file.")
+    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    if not (1 <= width <= LOGO_PIXELS and 1 <= height <= LOGO_PIXELS):
+        raise Unfit(f"Give a picture of at most {LOGO_PIXELS} by {LOGO_PIXELS} pixels.")

@@ -1,0 +1,34 @@
+"""Tables of what a tenant shows payers of itself: its name, its logo, and where its shop is."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+METADATA = MetaData()
+
+# A tenant without a row shows no name: the one that the operator knows it by is nobody else's business.
+merchants = Table(
+    "gateway_merchants",
+    METADATA,
+    Column("tenant_id", String(36), primary_key=True),
+    Column("name", String(64), nullable=False),
+)
+
+# The logo of a tenant, a PNG. Whoever knows its SHA-256 may have it.
+logos = Table(
+    "gateway_logos",
+    METADATA,
+    Column("tenant_id", String(36), primary_key=True),
+    Column("digest", String(64), nullable=False),
+    Column("png", LargeBinary, nullable=False),
+    Index("gateway_logo", "digest"),
+)
+
+# The addresses of a tenant's shop in its order: payers are sent to no other.
+return_addresses = Table(
+    "gateway_return_addresses",
+    METADATA,
+    Column("tenant_id", String(36), primary_key=True),
+    Column("place", Integer, primary_key=True),
+    Column("address", Text, nullable=False),
+)

@@ -1,0 +1,98 @@
+"""What tenants show payers of themselves: name, logo, addresses of the shop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, insert, select
+
+from reference.store.database import Change, Database
+from reference.store.merchant_tables import METADATA, logos, merchants, return_addresses
+from reference.store.tenant_tables import tenants
+from reference.store.tenants import hold
+
+
+@dataclass(frozen=True, slots=True)
+class Merchant:
+    """What a tenant shows payers of itself.
+
+    Attributes:
+        name: Its name for payers, empty when it shows none.
+        logo: SHA-256 of its logo, bare hex, or None.
+        addresses: Addresses of its shop, in its order.
+    """
+
+    name: str = ""
+    logo: str | None = None
+    addresses: tuple[str, ...] = ()
+
+
+_SHOWN = (
+    select(merchants.c.name, logos.c.digest)
+    .select_from(
+        tenants.outerjoin(merchants, merchants.c.tenant_id == tenants.c.id).outerjoin(
+            logos, logos.c.tenant_id == tenants.c.id
+        )
+    )
+    .where(tenants.c.id == bindparam("tenant_id"))
+)
+_ADDRESSES = (
+    select(return_addresses.c.address)
+    .where(return_addresses.c.tenant_id == bindparam("tenant_id"))
+    .order_by(return_addresses.c.place)
+)
+_LOGO = select(logos.c.png).where(logos.c.digest == bindparam("digest")).limit(1)
+_CLEAR_NAME = delete(merchants).where(merchants.c.tenant_id == bindparam("owner"))
+_CLEAR_LOGO = delete(logos).where(logos.c.tenant_id == bindparam("owner"))
+_CLEAR_ADDRESSES = delete(return_addresses).where(return_addresses.c.tenant_id == bindparam("owner"))
+_ADD_NAME = insert(merchants).values(tenant_id=bindparam("tenant_id"), name=bindparam("name"))
+_ADD_LOGO = insert(logos).values({name: bindparam(name) for name in ("tenant_id", "digest", "png")})
+_ADD_ADDRESS = insert(return_addresses).values({name: bindparam(name) for name in ("tenant_id", "place", "address")})
+
+
+class Merchants:
+    """Statements over what tenants show of themselves. Each public method that changes is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def prepare(self) -> None:
+        """Create the tables that are missing."""
+        await self._database.create(METADATA)
+
+    async def get(self, tenant_id: str) -> Merchant:
+        """Return what a tenant shows: nothing of one that is not there."""
+        rows = await self._database.rows(_SHOWN, tenant_id=tenant_id)
+        name, logo = rows[0] if rows else (None, None)
+        return Merchant(str(name or ""), logo, tuple(await self.addresses(tenant_id)))
+
+    async def addresses(self, tenant_id: str) -> Sequence[str]:
+        """Return the addresses of a tenant's shop, in its order."""
+        return [str(row[0]) for row in await self._database.rows(_ADDRESSES, tenant_id=tenant_id)]
+
+    async def logo(self, digest: str) -> bytes | None:
+        """Return the PNG of a digest, or None when no tenant shows it now."""
+        rows = await self._database.rows(_LOGO, digest=digest)
+        return bytes(rows[0][0]) if rows else None
+
+    async def save(self, tenant_id: str, name: str, addresses: Sequence[str]) -> None:
+        """Replace a tenant's name for payers and the addresses of its shop."""
+        owner, held = hold(tenant_id)
+        named = [Change(_ADD_NAME, {"tenant_id": tenant_id, "name": name})] if name else []
+        added = (
+            Change(_ADD_ADDRESS, {"tenant_id": tenant_id, "place": place, "address": address})
+            for place, address in enumerate(addresses)
+        )
+        cleared = (Change(_CLEAR_NAME, owner), Change(_CLEAR_ADDRESSES, owner))
+        await self._database.change_all(held, *cleared, *named, *added)
+
+    async def save_logo(self, tenant_id: str, digest: str, png: bytes) -> None:
+        """Replace a tenant's logo."""
+        owner, held = hold(tenant_id)
+        logo = {"tenant_id": tenant_id, "digest": digest, "png": png}
+        await self._database.change_all(held, Change(_CLEAR_LOGO, owner), Change(_ADD_LOGO, logo))
+
+    async def delete_logo(self, tenant_id: str) -> None:
+        """Drop a tenant's logo, if it has one."""
+        await self._database.change(_CLEAR_LOGO, owner=tenant_id)

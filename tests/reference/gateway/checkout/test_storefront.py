@@ -1,0 +1,270 @@
+"""What a tenant shows payers of itself on the page, where they may go from there, and what they take along."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from io import BytesIO
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+from PIL import Image
+from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+from reference.gateway.storefront import LOGO_BYTES, Unfit, check_logo, check_name
+from reference.protocol.networks import NETWORKS
+from reference.store.merchants import Merchants
+from reference.store.opening import open_database, sqlite_dsn
+from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
+from tests.reference.gateway.gateway_stack import PAYOUTS, Tenant, refused
+
+LANES = ("algorand_testnet", "base_sepolia", "solana_devnet")
+SHOP = "https://shop.example/cart"
+
+
+def png(width: int = 8, height: int = 8) -> bytes:
+    """Return a picture."""
+    out = BytesIO()
+    Image.new("RGB", (width, height), (10, 90, 200)).save(out, "png")
+    return out.getvalue()
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
+    """A gateway over chains that the test writes."""
+    async with checkout_shop(tmp_path, now=int(time.time())) as made:
+        yield made
+
+
+@pytest.fixture
+async def merchants(shop: Shop) -> AsyncIterator[Merchants]:
+    """What the tenants of that gateway show."""
+    database = open_database(sqlite_dsn(shop.settings.gateway_data_dir / "gateway.sqlite3"))
+    yield Merchants(database)
+    await database.close()
+
+
+@pytest.fixture
+async def seller(shop: Shop) -> Tenant:
+    """A tenant on trial."""
+    return await shop.tenant()
+
+
+async def page_of(shop: Shop, link: dict[str, object]) -> LexborHTMLParser:
+    """Return a link's page."""
+    return LexborHTMLParser((await shop.get(link)).text)
+
+
+async def paid_page(shop: Shop, link: dict[str, object]) -> LexborHTMLParser:
+    """Pay a link on Algorand and return its page."""
+    tx_id = shop.chains["algorand_testnet"].pay(1, shop.memo(link))
+    assert (await shop.post(link, "/verify", {"tx_id": tx_id})).status_code == 200
+    return await page_of(shop, link)
+
+
+def one(page: LexborHTMLParser, selector: str) -> LexborNode:
+    """Return the element that a page has once."""
+    (found,) = page.css(selector)
+    return found
+
+
+def target(page: LexborHTMLParser, selector: str) -> str | None:
+    """Return where a link of a page goes, None when the page has no such link."""
+    found = page.css_first(selector)
+    return None if found is None else found.attributes["href"]
+
+
+async def test_a_tenant_that_shows_nothing_is_not_named(shop: Shop, seller: Tenant) -> None:
+    """The name that the operator knows it by is not the payers' business."""
+    answer = await shop.get(await shop.made(seller))
+    page = LexborHTMLParser(answer.text)
+    assert (page.css(".merchant, .logo, #back"), "shop" in page.css_first("header").text()) == ([], False)  # type: ignore[union-attr]
+
+
+async def test_name_and_logo_come_from_the_gateway_itself(shop: Shop, seller: Tenant, merchants: Merchants) -> None:
+    """Name as text, logo as a PNG by its hash, under the policy that lets nothing come from elsewhere."""
+    name, logo = "<b>Corner & Sons</b>", png()
+    await merchants.save(seller.id, name, ())
+    await merchants.save_logo(seller.id, "d" * 64, logo)
+    answer = await shop.get(await shop.made(seller))
+    page = LexborHTMLParser(answer.text)
+    assert one(page, ".merchant").text() == name
+    where = str(one(page, ".logo").attributes["src"])
+    served = await shop.http.get(where)
+    assert (where, served.content, served.headers["content-type"]) == (f"/checkout/logos/{'d' * 64}", logo, "image/png")
+    assert served.headers["x-content-type-options"] == "nosniff"
+    assert served.headers["content-security-policy"] == "default-src 'none'; sandbox"
+    assert "img-src 'self';" in answer.headers["content-security-policy"]
+    other = await page_of(shop, await shop.made(await shop.tenant()))
+    assert other.css(".merchant, .logo") == []
+    await merchants.delete_logo(seller.id)
+    refused(await shop.http.get(where), 404, "not_found")
+
+
+@pytest.mark.parametrize("name", ["Paid", "You have PAID!", "x" * 65, "a\nb", "a\u202eb", "\x00"])
+def test_a_name_that_could_mislead_is_refused(name: str) -> None:
+    """The state's word stands nowhere on an open page (P-CK-01), and a name is one plain line."""
+    with pytest.raises(Unfit):
+        check_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "Prepaid phones", "Café Ünïcode 株式会社", "x" * 64])
+def test_an_honest_name_passes(name: str) -> None:
+    """Words that only hold those letters are no state."""
+    check_name(name)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"<svg xmlns='http://www.w3.org/2000/svg'><script>alert(1)</script></svg>",
+        b"GIF89a" + png(),
+        png()[:-4],
+        png() + b"<script>",
+        png(1025, 1),
+        png(1, 1025),
+        png()[:-12] + b"\0" * LOGO_BYTES + png()[-12:],
+    ],
+)
+def test_a_logo_is_a_small_png_and_nothing_else(data: bytes) -> None:
+    """What a browser could take for something else, or would not like to hold, is no logo."""
+    check_logo(png(1024, 1024))
+    with pytest.raises(Unfit):
+        check_logo(data)
+
+
+async def test_a_payer_goes_back_to_registered_addresses_alone(
+    shop: Shop, seller: Tenant, merchants: Merchants
+) -> None:
+    """To the link's own address where it is the shop's, else to the first that is registered, else nowhere."""
+    elsewhere = await shop.made(seller, redirect_url="https://elsewhere.example/")
+    own = await shop.made(seller, redirect_url="https://shop.example/thanks?order=7")
+    plain = await shop.made(seller)
+    assert {target(await page_of(shop, one), "#back") for one in (elsewhere, own, plain)} == {None}
+    await merchants.save(seller.id, "", (SHOP, "https://second.example/"))
+    assert target(await page_of(shop, elsewhere), "#back") == SHOP
+    assert target(await page_of(shop, own), "#back") == "https://shop.example/thanks?order=7"
+    page = await page_of(shop, plain)
+    assert (target(page, "#back"), one(page, "#back").text()) == (SHOP, "Back to shop.example")
+    assert one(page, "#back").attributes["rel"] == "noreferrer"
+    await merchants.save(seller.id, "", ())
+    assert target(await page_of(shop, own), "#back") is None
+
+
+async def test_no_parameter_sends_a_payer_anywhere(shop: Shop, seller: Tenant, merchants: Merchants) -> None:
+    """What stands in the page's address changes nothing of where it leads."""
+    await merchants.save(seller.id, "", (SHOP,))
+    link = await shop.made(seller)
+    asked = dict.fromkeys(("back", "redirect_url", "return", "url", "next"), "https://evil.example/")
+    answer = await shop.get(link, params=asked)
+    assert answer.status_code == 200
+    assert "evil.example" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example/cart",
+        "https://shop.example.evil.example/",
+        "https://evil.example/?https://shop.example/",
+        "https://evil.example#@shop.example",
+        "https://shop.example:444/cart",
+        "https://shop.example:0/",
+        "https://sub.shop.example/cart",
+        "http://127.0.0.1/cart",
+    ],
+)
+async def test_a_shop_that_registered_addresses_makes_links_to_those_alone(
+    shop: Shop, seller: Tenant, merchants: Merchants, url: str
+) -> None:
+    """Scheme, host and port decide; a tenant that registered none may name any, as before."""
+    await shop.made(seller, redirect_url=url)
+    await merchants.save(seller.id, "", (SHOP,))
+    answer = await shop.link(seller, redirect_url=url)
+    refused(answer, 422, "validation_error")
+    (told,) = answer.json()["detail"]
+    assert (told["loc"], told["type"]) == (["body", "redirect_url"], "return_address")
+    for fine in ("https://shop.example", "https://SHOP.example:443/other?a=b#c"):
+        await shop.made(seller, redirect_url=fine)
+    await shop.made(await shop.tenant(), redirect_url=url)
+
+
+@pytest.mark.parametrize("lane", LANES)
+async def test_each_wallet_link_says_what_the_page_charges(shop: Shop, seller: Tenant, lane: str) -> None:
+    """Address, asset, amount and memo (on Base: the page that has it signed) are those that stand on the page."""
+    link = await shop.on(lane, seller, amount=1234.56789)
+    page = await page_of(shop, link)
+    shown = {name: one(page, f"#{name}").text().strip() for name in ("addr", "memo", "amount")}
+    microunits = int(str(one(page, "#amount").attributes["data-microunits"]))
+    assert (shown, microunits) == (
+        {"addr": PAYOUTS[lane], "memo": shop.memo(link), "amount": "1234.56789 USDC"},
+        1_234_567_890,
+    )
+    opened = [str(node.attributes["href"]) for node in page.css('a[id^="open"]')]
+    asset, family = NETWORKS[lane].asset_id, NETWORKS[lane].family
+    if family == "evm":
+        assert [one.partition("://")[0] for one in opened] == ["metamask", "cbwallet"]
+        pages = ["http://" + opened[0].removeprefix("metamask://dapp/"), unquote(opened[1].partition("=")[2])]
+        assert set(pages) == {str(one(page, "#qr").attributes["data-payload"])}
+        where, _, request = pages[0].partition("#")
+        told = urlsplit(request)
+        assert where == link["checkout_url"]
+        assert (told.scheme, told.path) == ("ethereum", f"{asset}@84532/transfer")
+        assert parse_qs(told.query) == {"address": [shown["addr"]], "uint256": [str(microunits)]}
+        signed = one(page, "#wallet").attributes
+        assert (signed["data-to"], signed["data-value"], signed["data-asset"]) == (
+            shown["addr"],
+            str(microunits),
+            asset,
+        )
+        return
+    (wallet,) = opened
+    told = urlsplit(wallet)
+    said = {name: values for name, values in parse_qs(told.query).items() if name not in {"reference", "label"}}
+    if family == "algorand":
+        assert (told.scheme, told.netloc) == ("algorand", shown["addr"])
+        assert said == {"amount": [str(microunits)], "asset": [asset], "xnote": [shown["memo"]]}
+    else:
+        assert (told.scheme, told.path) == ("solana", shown["addr"])
+        assert said == {"amount": ["1234.56789"], "spl-token": [asset], "memo": [shown["memo"]]}
+
+
+async def test_a_paid_page_is_a_receipt(shop: Shop, seller: Tenant, merchants: Merchants) -> None:
+    """Who was paid, for what, how much, when, where on the chain; and the signed receipt to take along."""
+    await merchants.save(seller.id, "Corner shop", (SHOP,))
+    link = await shop.made(seller, label="Order 7")
+    page = await paid_page(shop, link)
+    status = await shop.status(link)
+    lines = {node.css_first("dt").text(): node.css_first("dd").text() for node in page.css(".line")}  # type: ignore[union-attr]
+    assert (lines["Amount"], lines["Network"]) == ("8.41 USDC", "Algorand Testnet (test network)")
+    assert lines["Time"].endswith(" UTC")
+    assert (one(page, ".merchant").text(), one(page, "h1").text()) == ("Corner shop", "Order 7")
+    assert target(page, "#explorer") == f"https://lora.algokit.io/testnet/transaction/{status['tx_id']}"
+    assert one(page, "#explorer").attributes["rel"] == "noopener noreferrer"
+    signed = one(page, "#signed")
+    assert (signed.attributes["href"], signed.attributes["download"]) == (
+        f"/checkout/{link['token']}/status",
+        f"receipt-{lines['Receipt']}.json",
+    )
+    told = (await shop.post(link, "/verify", {"tx_id": status["tx_id"]})).json()
+    assert lines["Receipt"] == told["payment_ledger_id"]
+    assert target(page, "#back") == SHOP
+
+
+@pytest.mark.parametrize(
+    ("network", "address"),
+    [
+        ("base_mainnet", "https://basescan.org/tx/0x12"),
+        ("base_sepolia", "https://sepolia.basescan.org/tx/0x12"),
+        ("solana_devnet", "https://explorer.solana.com/tx/0x12?cluster=devnet"),
+        ("algorand_mainnet", "https://lora.algokit.io/mainnet/transaction/0x12"),
+        ("voi_mainnet", None),
+    ],
+)
+def test_a_transaction_is_looked_at_on_its_own_network(network: str, address: str | None) -> None:
+    """Test networks have explorers of their own, and a network without one has no link."""
+    from reference.protocol.explorers import explorer_link
+
+    assert explorer_link(NETWORKS[network], "0x12") == address

@@ -1,0 +1,92 @@
+"""What tenants show of themselves, and what they were paid, on both databases."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from reference.protocol.service_word import ServiceWord
+from reference.store.database import Database
+from reference.store.links import Link, Links
+from reference.store.merchants import Merchant, Merchants
+from reference.store.payments import Payment, Payments, PaymentState
+from reference.store.takings import Takings, Total
+from reference.store.tenants import ApiKey, Tenant, Tenants
+
+NOW = 1_800_000_000
+ALGORAND, BASE = "algorand_testnet", "base_mainnet"
+
+
+@pytest.fixture
+async def merchants(database: Database) -> Merchants:
+    """Two tenants that show nothing yet."""
+    tenants, made = Tenants(database), Merchants(database)
+    await tenants.prepare()
+    await made.prepare()
+    for name in ("a", "b"):
+        key = ApiKey(f"k-{name}", name, "test", name * 64, NOW)
+        await tenants.add(Tenant(name, name, "trial", "trial", NOW, NOW), key)
+    return made
+
+
+async def test_what_a_tenant_shows_is_replaced_as_a_whole(merchants: Merchants) -> None:
+    """Name and addresses together, in their order, the logo apart; the other tenant's stay."""
+    assert await merchants.get("a") == Merchant()
+    await merchants.save("b", "B", ("https://b.example/",))
+    await merchants.save("a", "A", ("https://two.example/", "https://one.example/"))
+    await merchants.save_logo("a", "d" * 64, b"one\x00")
+    assert await merchants.get("a") == Merchant("A", "d" * 64, ("https://two.example/", "https://one.example/"))
+    await merchants.save_logo("a", "e" * 64, b"two\xff")
+    assert (await merchants.logo("d" * 64), await merchants.logo("e" * 64)) == (None, b"two\xff")
+    await merchants.save("a", "", ())
+    await merchants.delete_logo("a")
+    assert await merchants.get("a") == Merchant()
+    assert await merchants.get("b") == Merchant("B", None, ("https://b.example/",))
+
+
+async def test_two_who_save_at_once_leave_what_one_of_them_saved(merchants: Merchants) -> None:
+    """Never a mixture, and neither is refused."""
+    saved = [(f"N{number}", tuple(f"https://n{number}.example/{at}" for at in range(3))) for number in range(6)]
+    await asyncio.gather(*(merchants.save("a", name, addresses) for name, addresses in saved))
+    found = await merchants.get("a")
+    assert (found.name, found.addresses) in saved
+
+
+async def paid(database: Database, tenant: str, number: int, network: str, amount: int, seen_at: int) -> Payment:
+    """Make a link and the payment that paid it."""
+    links, payments = Links(database, ServiceWord()), Payments(database)
+    link = Link(
+        *(f"l-{number}", tenant, f"token-{number}", network, amount, "payee", f"Order {number}", None),
+        *("c" * 64, seen_at, seen_at + 60),
+    )
+    await links.add(link)
+    payment = Payment(
+        *(f"p-{number}", link.id, tenant, network, f"tx-{number}", 0, PaymentState.PAID, amount, "payer"),
+        *(seen_at, seen_at),
+    )
+    await database.change_all(payments.insertion(payment, recheck_at=None))
+    return payment
+
+
+async def test_a_tenant_sees_its_own_payments_alone(database: Database) -> None:
+    """In a list, one by one, and in the totals; what the chain has undone counts for nothing."""
+    await Links(database, ServiceWord()).prepare()
+    takings = Takings(database)
+    mine = [await paid(database, "a", number, ALGORAND, 10**15 + number, NOW + number) for number in range(3)]
+    mine.append(await paid(database, "a", 3, BASE, 7, NOW + 3))
+    other = await paid(database, "b", 9, BASE, 1_000, NOW)
+    first = await takings.listed("a", most=3)
+    second = await takings.listed("a", most=3, after=first[-1].payment.id)
+    assert [one.payment for one in (*first, *second)] == mine[::-1]
+    assert first[0].link.label == "Order 3"
+    assert await takings.one("a", other.id) is None
+    found = await takings.one("b", other.id)
+    assert found is not None
+    assert found.payment == other
+    await Payments(database).rechecked(mine[0], reversed_at=NOW, recheck_at=None)
+    assert await takings.totals("a", since=NOW + 2) == [
+        Total(ALGORAND, 2, 2 * 10**15 + 3, 10**15 + 2),
+        Total(BASE, 1, 7, 7),
+    ]
+    assert await takings.totals("c", since=0) == []
