@@ -87,6 +87,11 @@ class Credentials:
             raise refusals.forbidden_scope(scope)
         return scopes
 
+    async def key_of_tenant(self, key: str) -> ApiKey | None:
+        """Return the API key of a text, None when there is none or it is not accepted now."""
+        found = await self._tenants.bearer(digest_of(key), now=self._clock.now())
+        return None if found is None else found[0]
+
     async def scopes(self, key: str) -> frozenset[str] | None:
         """Return what an administrator's key may do, None when it is none."""
         return await self._tenants.scopes(digest_of(key))

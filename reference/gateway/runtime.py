@@ -27,6 +27,7 @@ from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
+from reference.gateway.takings import Receipts
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.lanes.descriptor import LaneRules
@@ -49,6 +50,7 @@ from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payments
 from reference.store.resources import Resources
 from reference.store.sessions import Sessions
+from reference.store.takings import Takings
 from reference.store.tenant_tables import facts
 from reference.store.tenants import Tenants
 from reference.web.chain_time import ChainTime
@@ -113,8 +115,9 @@ async def opened(
         clock = WpClock(settings.clock_offset_file)
         tenants, links, destinations = Tenants(database), Links(database, settings.word), Destinations(database)
         sessions, merchants = Sessions(database), Merchants(database)
-        strict = settings.mode == "live"
-        chain_time = ChainTime(clock, lambda: newest_blocks(lanes), Facts(database, facts), strict=strict)
+        chain_time = ChainTime(
+            clock, lambda: newest_blocks(lanes), Facts(database, facts), strict=settings.mode == "live"
+        )
         known = KnownKeys(database)
         await _prepare((tenants, links, destinations, sessions, merchants, known), chain_time)
         keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
@@ -134,6 +137,9 @@ async def opened(
         def faults() -> list[str]:
             return [one.fault for one in (keyring, trusted) if one.fault]
 
+        def platform_keys() -> list[dict[str, Any]]:
+            return [*(key.jwk() for key in keyring().published), *trusted()]
+
         check = AddressCheck(allow_loopback=settings.loopback_webhooks)
         webhooks = Webhooks(settings, clock, tenants, destinations, Deliveries(database), seal=seal, check=check)
         tenancy = Tenancy(settings, clock, tenants, links, Payments(database), lanes, webhooks)
@@ -143,7 +149,7 @@ async def opened(
         offered = operations(
             making,
             ResourceRecords(clock, Resources(database), idempotency),
-            ReceiptVerification(lambda: [*(key.jwk() for key in keyring().published), *trusted()]),
+            ReceiptVerification(platform_keys),
             Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
             Documents(did, keyring, tenants.alive, clock, faults=faults),
             Internal(tenancy, webhooks, idempotency),
@@ -157,7 +163,9 @@ async def opened(
         attesting = Attesting(settings, Attestations(database), sign=sign, did=did)
         checkout = Checkout(settings, clock, database, lanes, limits, attesting, storefronts)
         checkout.add_routes(app)
-        dashboard = Dashboard(settings, clock, credentials, sessions, limits, tenancy, webhooks)
+        receipts = Receipts(settings, clock, Takings(database), attesting, platform_keys)
+        desk = (limits, tenancy, webhooks, storefronts, making, receipts)
+        dashboard = Dashboard(settings, clock, credentials, sessions, *desk)
         is_edge, told = settings.gateway_role == "edge", None  # an edge host has no dashboard (P-GW-04)
         if not is_edge:
             dashboard.add_routes(app)
@@ -168,8 +176,8 @@ async def opened(
         exits.push_async_callback(_end, asyncio.create_task(_tend(chain_time.tend, every=_CLOCK_SECONDS)))
         gate = RequestGuard(app.url_map, routed, limits, edge=is_edge)
         served = Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
-        measures = GatewayMeasures(Payments(database), clock, lanes)
-        yield with_metrics(served, None if is_edge else settings.metrics_token_file, measures)
+        tokens = None if is_edge else settings.metrics_token_file
+        yield with_metrics(served, tokens, GatewayMeasures(Payments(database), clock, lanes))
 
 
 class _Tables(Protocol):

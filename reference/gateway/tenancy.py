@@ -24,7 +24,7 @@ from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
 
 _DAY = 86400
-_PAGE = 50
+PAGE_ROWS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Page:
     @classmethod
     def of(cls, found: Sequence[Mapping[str, Any]], name: str) -> Page:
         """Return the page of rows, of which there may be one more than fits; `name` names their ids."""
-        rows = found[:_PAGE]
+        rows = found[:PAGE_ROWS]
         return cls(rows, str(rows[-1][name]) if len(found) > len(rows) else None)
 
 
@@ -101,14 +101,25 @@ class Tenancy:
 
     async def listed(self, after: str | None = None) -> Page:
         """Return a page of tenants, the newest first."""
-        found = await self._tenants.listed(most=_PAGE + 1, after=after)
+        found = await self._tenants.listed(most=PAGE_ROWS + 1, after=after)
         return Page.of([{**_described(one), "plan": one.plan} for one in found], "tenant_id")
 
     async def links(self, tenant_id: str, after: str | None = None) -> Page:
         """Return a page of a tenant's links, newest first, with what became of each."""
         await self.find(tenant_id)
-        found = await self._links.of_tenant(tenant_id, most=_PAGE + 1, after=after)
+        found = await self._links.of_tenant(tenant_id, most=PAGE_ROWS + 1, after=after)
         return Page.of([self._shown_link(one) for one in found], "id")
+
+    async def link(self, tenant_id: str, link_id: str) -> dict[str, Any]:
+        """Return a link of a tenant, with what became of it.
+
+        Raises:
+            Refused: 404, there is none, or it is another tenant's.
+        """
+        found = await self._links.of_tenant_by_id(tenant_id, link_id)
+        if found is None:
+            raise refusals.not_found()
+        return self._shown_link(found)
 
     async def uncounted(self, tenant_id: str) -> list[dict[str, Any]]:
         """Return a tenant's payments that counted for nothing, as `UncountedPayments.of_tenant`."""

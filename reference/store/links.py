@@ -102,6 +102,7 @@ _OF_TENANT = (
     .limit(bindparam("most"))
 )
 _FURTHER = _OF_TENANT.where(behind(links))
+_ONE = _LISTED.where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.id == bindparam("link_id"))
 _DUE = (
     _SELECT.where(
         _ROW.watched_until.is_(None),
@@ -177,6 +178,11 @@ class Links:
         """Return the link whose memo hashes to an EIP-3009 nonce, `0x` and lower-case hex."""
         return _one(await self._database.rows(_BY_NONCE, nonce=nonce))
 
+    async def of_tenant_by_id(self, tenant_id: str, link_id: str) -> Listed | None:
+        """Return a link of a tenant and what became of it, None when there is none or it is another tenant's."""
+        rows = await self._database.rows(_ONE, tenant_id=tenant_id, link_id=link_id)
+        return _listed(rows[0]) if rows else None
+
     async def state(self, link_id: str) -> str:
         """Return `active`, `paid`, `expired` or `cancelled`."""
         rows = await self._database.rows(_STATE_OF, link_id=link_id)
@@ -190,7 +196,7 @@ class Links:
             if after is None
             else self._database.rows(_FURTHER, **asked, after=after)
         )
-        return [Listed(Link(*row[: len(_NAMES)]), *row[len(_NAMES) :]) for row in rows]
+        return [_listed(row) for row in rows]
 
     async def due(self, network: str, pay_to: str, *, now: int, most: int = 500) -> Sequence[Link]:
         """Return the active links of a payout address whose time is over, the oldest first."""
@@ -224,6 +230,10 @@ class Links:
         """Return the sum of a tenant's paid links on mainnet networks, in micro-units (P-TR-06)."""
         rows = await self._database.rows(_PAID_ON_MAINNET, tenant_id=tenant_id)
         return int(rows[0][0])
+
+
+def _listed(row: Row) -> Listed:
+    return Listed(Link(*row[: len(_NAMES)]), *row[len(_NAMES) :])
 
 
 def _one(rows: Sequence[Row]) -> Link | None:

@@ -1,10 +1,19 @@
-"""What tests of the dashboard share: the administrator's key of the stack, and its address."""
+"""What tests of the dashboard share: the administrator's key, its address, and who looks at its screens."""
 
 from __future__ import annotations
 
+import os
+import re
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+from playwright.async_api import Page
 
 from tests.browser.conftest import Shop
+
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 900}}
 
 
 def admin_key(shop: Shop) -> str:
@@ -15,3 +24,56 @@ def admin_key(shop: Shop) -> str:
 def dashboard(shop: Shop) -> str:
     """Return the address of a shop's dashboard."""
     return f"{shop.url}/dashboard"
+
+
+@dataclass
+class Walker:
+    """Somebody who looks at every screen, and what he finds wrong with them."""
+
+    page: Page
+    origin: str
+    schemes: tuple[str, ...] = ("light", "dark")
+    faults: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("request", lambda request: self._requested(request.url))
+
+    def _requested(self, url: str) -> None:
+        if not url.startswith(f"{self.origin}/"):
+            self.elsewhere.append(url)
+
+    async def look(self, name: str) -> None:
+        """Look at the screen that is open, in each colour scheme."""
+        self.seen.append(name)
+        width = await self.page.evaluate("document.documentElement.scrollWidth")
+        shown = self.page.viewport_size
+        assert shown is not None
+        if width > shown["width"]:
+            self.faults.append(f"{name}: {width} pixels wide")
+        for scheme in self.schemes:
+            await self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+            violations = (await Axe().run(self.page)).response["violations"]
+            found = [(one, at) for one in violations for at in one["nodes"]]
+            self.faults += [f"{name} {scheme} {one['impact']} {one['id']}: {at['html']}" for one, at in found]
+            await self._keep(f"{name}-{scheme}-{shown['width']}")
+
+    async def _keep(self, name: str) -> None:
+        folder = os.environ.get("WELDPROOF_SCREENSHOTS")
+        if folder:
+            path = Path(folder) / f"dashboard-{re.sub(r'[^a-z0-9]+', '-', name)}.png"
+            await self.page.screenshot(path=path, full_page=True)
+
+    async def sign_in(self, key: str) -> None:
+        """Fill in the form of sign-in."""
+        await self.page.fill("#key", key)
+        async with self.page.expect_navigation():
+            await self.page.click("main button")
+
+    async def submit(self, **given: str) -> None:
+        """Fill in the form of the screen and send it."""
+        for name, value in given.items():
+            await self.page.fill(f'[id="{name.replace("__", "-")}"]', value)
+        async with self.page.expect_navigation():
+            await self.page.locator("main form button").first.click()

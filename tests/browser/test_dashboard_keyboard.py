@@ -45,7 +45,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 
 async def sign_in(keyboard: Keyboard, shop: Shop) -> None:
     """Sign in: the field has the focus already."""
-    assert (await keyboard.focus()).name == "Administrator's key"
+    assert (await keyboard.focus()).name == "Your key"
     await keyboard.page.keyboard.type(admin_key(shop))
     await keyboard.enter()
 
@@ -120,7 +120,7 @@ async def test_from_a_new_tenant_to_a_delivered_webhook(keyboard: Keyboard, shop
     assert "Order 7 · by keyboard" in row
     assert "Paid" in row
     await keyboard.enter("button", "Sign out")
-    assert (await keyboard.focus()).name == "Administrator's key"
+    assert (await keyboard.focus()).name == "Your key"
 
 
 async def test_a_delivery_that_failed_is_sent_again(keyboard: Keyboard, shop: Shop, receiver: Receiver) -> None:

@@ -3,82 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import re
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import pytest_asyncio
-from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser
 
 from conformance.lanes.checkout_request import USDC, Bill
 from tests.browser.conftest import NETWORKS, PAID_MS, PHONE, Shop
-from tests.browser.dashboard_desk import admin_key, dashboard
+from tests.browser.dashboard_desk import DESKTOP, Walker, admin_key, dashboard
 from tests.reference.webhooks.receiver import Receiver
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 NETWORK = NETWORKS["algorand"]
+SETTINGS = ("networks", "notifications", "checkout")
 LONG = "A shop with a name that hardly ends, " * 6
-DESKTOP: dict[str, Any] = {"viewport": {"width": 1200, "height": 900}}
-
-
-@dataclass
-class Walker:
-    """Somebody who looks at every screen, and what he finds wrong with them."""
-
-    page: Page
-    origin: str
-    schemes: tuple[str, ...] = ("light", "dark")
-    faults: list[str] = field(default_factory=list)
-    elsewhere: list[str] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.page.on("request", lambda request: self._requested(request.url))
-
-    def _requested(self, url: str) -> None:
-        if not url.startswith(f"{self.origin}/"):
-            self.elsewhere.append(url)
-
-    async def look(self, name: str) -> None:
-        """Look at the screen that is open, in each colour scheme."""
-        self.seen.append(name)
-        width = await self.page.evaluate("document.documentElement.scrollWidth")
-        shown = self.page.viewport_size
-        assert shown is not None
-        if width > shown["width"]:
-            self.faults.append(f"{name}: {width} pixels wide")
-        for scheme in self.schemes:
-            await self.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-            violations = (await Axe().run(self.page)).response["violations"]
-            found = [(one, at) for one in violations for at in one["nodes"]]
-            self.faults += [f"{name} {scheme} {one['impact']} {one['id']}: {at['html']}" for one, at in found]
-            await self._keep(f"{name}-{scheme}-{shown['width']}")
-
-    async def _keep(self, name: str) -> None:
-        folder = os.environ.get("WELDPROOF_SCREENSHOTS")
-        if folder:
-            path = Path(folder) / f"dashboard-{re.sub(r'[^a-z0-9]+', '-', name)}.png"
-            await self.page.screenshot(path=path, full_page=True)
-
-    async def sign_in(self, key: str) -> None:
-        """Fill in the form of sign-in."""
-        await self.page.fill("#key", key)
-        async with self.page.expect_navigation():
-            await self.page.click("main button")
-
-    async def submit(self, **given: str) -> None:
-        """Fill in the form of the screen and send it."""
-        for name, value in given.items():
-            await self.page.fill(f'[id="{name.replace("__", "-")}"]', value)
-        async with self.page.expect_navigation():
-            await self.page.locator("main form button").first.click()
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
@@ -157,7 +99,7 @@ async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any
     await page.reload()
     await walker.look("sent again")
     assert made == page.url == dashboard(shop)
-    for screen in ("links", "deliveries", "keys", "settings/networks", "settings/notifications", "trial"):
+    for screen in ("links", "deliveries", "keys", *(f"settings/{one}" for one in SETTINGS), "trial"):
         await page.goto(f"{tenant}/{screen}")
         await walker.look(screen)
     await page.goto(f"{tenant}/settings/networks")
@@ -184,7 +126,7 @@ async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any
     await context.close()
     assert walker.faults == []
     assert walker.elsewhere == []
-    assert len(walker.seen) == 23
+    assert len(walker.seen) == 24
 
 
 async def _empty_tenant(shop: Shop) -> str:

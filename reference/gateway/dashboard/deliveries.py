@@ -45,6 +45,9 @@ class DeliveryScreen:
             Route("GET", path, self.show, scopes),
             Route("GET", again, self.back, scopes),
             Route("POST", again, self.resend, scopes),
+            Route("GET", f"/shop/{_SCREEN}", self.show, for_tenants=True),
+            Route("GET", f"/shop/{_SCREEN}/<delivery_id>/resend", self.back, for_tenants=True),
+            Route("POST", f"/shop/{_SCREEN}/<delivery_id>/resend", self.resend, for_tenants=True),
         )
 
     async def show(self, visit: SignedInRequest) -> Reply:

@@ -23,12 +23,24 @@ SCREENS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("keys", "Keys", ("tenants:admin", "apikeys:admin")),
     ("settings/networks", "Networks", ("tenants:admin",)),
     ("settings/notifications", "Notifications", ("tenants:admin",)),
+    ("settings/checkout", "Checkout", ("tenants:admin",)),
     ("trial", "Trial", ("tenants:admin", "kyb:write")),
+)
+# A screen that a tenant has of itself: its path and its name.
+SHOP_SCREENS: Sequence[tuple[str, str]] = (
+    ("", "Start"),
+    ("links", "Links"),
+    ("payments", "Payments"),
+    ("deliveries", "Deliveries"),
+    ("settings/checkout", "Checkout"),
+    ("settings/networks", "Networks"),
+    ("trial", "Trial"),
 )
 OPENS: Mapping[str, tuple[str, ...]] = {path: scopes for path, _, scopes in SCREENS}
 # What a page says when it was come to after something was done; the address names one of them.
 _DONE = {
     "saved": "Saved.",
+    "made": "The link is made. Send its address to whoever is to pay.",
     "deleted": "Deleted. It has ended at once.",
     "resent": "It is being sent again.",
     "refunded": "It is noted as given back. Nothing can be paid by it any more.",
@@ -87,13 +99,15 @@ class ScreenContext:
             values: `status` and what the template shows.
         """
         record = tenant or await self.tenancy.record(visit.tenant_id)
-        screens = [(path, name) for path, name, scopes in SCREENS if visit.visitor.may(*scopes)]
+        operators = [(path, name) for path, name, scopes in SCREENS if visit.visitor.may(*scopes)]
+        is_shop = visit.visitor.tenant_id is not None
         return self.pages.page(
             template,
             visitor=visit.visitor,
             tenant=record,
-            base=f"{ROOT}/tenants/{record['tenant_id']}",
-            screens=screens,
+            base=visit.base if is_shop else f"{ROOT}/tenants/{record['tenant_id']}",
+            is_shop=is_shop,
+            screens=SHOP_SCREENS if is_shop else operators,
             current=current,
             form_id=fresh_form_id(),
             **{"done": _DONE.get(visit.asked("done") or ""), **values},
@@ -117,7 +131,7 @@ class ScreenContext:
 
 def path_of(visit: SignedInRequest, screen: str, done: str = "") -> str:
     """Return the address of a tenant's screen."""
-    return f"{ROOT}/tenants/{visit.tenant_id}/{screen}" + (f"?done={done}" if done else "")
+    return f"{visit.base}/{screen}" + (f"?done={done}" if done else "")
 
 
 def found(rows: Sequence[Mapping[str, Any]], name: str, wanted: str) -> Mapping[str, Any]:

@@ -8,8 +8,12 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from urllib.parse import parse_qs
 
+from werkzeug.datastructures import MultiDict
+from werkzeug.exceptions import HTTPException
+from werkzeug.formparser import FormDataParser
 from werkzeug.http import parse_options_header
 
 from reference.gateway import refusals
@@ -17,9 +21,10 @@ from reference.protocol.keys import base64url
 from reference.web.errors import Refused
 from reference.web.exchange import Request
 
-MEDIA = "application/x-www-form-urlencoded"
+MEDIA, UPLOAD = "application/x-www-form-urlencoded", "multipart/form-data"
 TOKEN_FIELD, FORM_FIELD = "csrf", "form"
 _MOST_FIELDS = 200
+_MOST_PARTS = 8
 _FORM_BYTES = 16
 _FORM_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -29,6 +34,7 @@ class Form:
     """The fields of a form. It shows nothing of itself: keys are among them."""
 
     _fields: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    _files: Mapping[str, bytes] = field(default_factory=dict)
 
     def one(self, name: str) -> str:
         """Return a field's value without the white space around it, empty when it was not sent.
@@ -44,6 +50,10 @@ class Form:
     def every(self, name: str) -> list[str]:
         """Return all values of a field."""
         return list(self._fields.get(name, ()))
+
+    def file(self, name: str) -> bytes:
+        """Return what a file holds, nothing when none was sent."""
+        return self._files.get(name, b"")
 
     def form_id(self) -> str:
         """Return the id of this very form, which is good for one time.
@@ -63,16 +73,44 @@ def read_form(request: Request) -> Form:
     Raises:
         Refused: 415, or 400 when it cannot be read.
     """
-    fields = request.headers.get("content-type", ())
-    media, parameters = parse_options_header(fields[0] if len(fields) == 1 else "")
-    coded = any(one.strip().lower() != "identity" for one in request.headers.get("content-encoding", ()))
-    if media.lower() != MEDIA or parameters.get("charset", "utf-8").lower() != "utf-8" or coded:
-        raise Refused(415, "unsupported_media_type", f"send the form as {MEDIA} in UTF-8")
+    _options(request, MEDIA)
     try:
         text = request.body.decode("utf-8")
         return Form(parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS))
     except ValueError as fault:
         raise refusals.invalid_request("the form cannot be read") from fault
+
+
+def read_upload(request: Request) -> Form:
+    """Return what a browser sent of a form with a file, which a form of the other kind cannot hold.
+
+    Raises:
+        Refused: 415, or 400 when it cannot be read.
+    """
+    options = _options(request, UPLOAD)
+    parser = FormDataParser(
+        max_form_memory_size=len(request.body), max_form_parts=_MOST_PARTS, cls=MultiDict, silent=False
+    )
+    try:
+        _, fields, files = parser.parse(BytesIO(request.body), UPLOAD, len(request.body), options)
+    except (ValueError, HTTPException) as fault:
+        raise refusals.invalid_request("the form cannot be read") from fault
+    held = {name: one.stream.read() for name, one in files.items()}
+    return Form({name: fields.getlist(name) for name in fields}, held)
+
+
+def _options(request: Request, wanted: str) -> Mapping[str, str]:
+    """Return the parameters of a form's media type.
+
+    Raises:
+        Refused: 415, it is another one, coded, or not UTF-8.
+    """
+    fields = request.headers.get("content-type", ())
+    media, parameters = parse_options_header(fields[0] if len(fields) == 1 else "")
+    coded = any(one.strip().lower() != "identity" for one in request.headers.get("content-encoding", ()))
+    if media.lower() != wanted or parameters.get("charset", "utf-8").lower() != "utf-8" or coded:
+        raise Refused(415, "unsupported_media_type", f"send the form as {wanted} in UTF-8")
+    return parameters
 
 
 def fresh_form_id() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
@@ -62,7 +62,7 @@ class LinkScreen:
         late: list[dict[str, Any]] = []
         paid: list[dict[str, Any]] = []
         if sees_payments and after is None:
-            late = [{**one, "reason": _REASONS[one["reason"]]} for one in await tenancy.uncounted(visit.tenant_id)]
+            late = late_rows(await tenancy.uncounted(visit.tenant_id))
             paid = [] if sees_links else await tenancy.payments(visit.tenant_id, PaymentState.PAID)
         return await self._desk.page(
             visit,
@@ -78,3 +78,8 @@ class LinkScreen:
             status=422 if faults else 200,
             faults=faults or {},
         )
+
+
+def late_rows(uncounted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return payments that counted for nothing, each with its reason in words."""
+    return [{**one, "reason": _REASONS[one["reason"]]} for one in uncounted]

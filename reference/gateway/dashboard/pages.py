@@ -10,6 +10,7 @@ from typing import Any
 from reference.gateway.dashboard.sign_in import ROOT, Visitor
 from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
 from reference.gateway.settings import GatewaySettings
+from reference.protocol.explorers import explorer_link
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.web.errors import Refused
@@ -56,6 +57,7 @@ class Pages:
             "network": lambda key: network_name(NETWORKS[key]) if key in NETWORKS else key,
             "microunits": lambda amount, key="": amount_pretty(amount, NETWORKS[key].asset_label if key else "USD"),
             "atomic": readable_atomic,
+            "explorer": lambda tx_id, key: explorer_link(NETWORKS[key], tx_id) if key in NETWORKS else None,
         }
         self._environment.globals |= {
             "service": settings.word.word,

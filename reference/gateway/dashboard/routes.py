@@ -9,9 +9,9 @@ from typing import cast
 from quart import Quart, Response, request
 
 from reference.gateway import refusals
-from reference.gateway.dashboard.forms import Form, check_csrf, csrf_token, foreign_form, read_form
+from reference.gateway.dashboard.forms import Form, check_csrf, csrf_token, foreign_form, read_form, read_upload
 from reference.gateway.dashboard.pages import Pages, assets
-from reference.gateway.dashboard.sign_in import ROOT, SignIn, Visitor
+from reference.gateway.dashboard.sign_in import ROOT, SHOP, SignIn, Visitor
 from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.faults import refusal_of
 from reference.gateway.limits import Limits
@@ -22,7 +22,9 @@ from reference.web.quart_calls import current_body, replied
 
 SIGN_IN = f"{ROOT}/sign-in"
 _PLACE = re.compile(r"/dashboard(/[a-z0-9_-]+)*")
-_WRONG = "This key is not accepted. It must be an administrator's key."
+_WRONG = (
+    "This key is not accepted. It must be an administrator's key, or an API key that is neither deleted nor lapsed."
+)
 _CACHED = {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"}
 
 Answer = Callable[[Scope, Request, Mapping[str, str], Visitor | None], Awaitable[Reply]]
@@ -77,11 +79,14 @@ class Routes:
                 if reads:
                     return gone_to(f"{SIGN_IN}?to={call.path}" if _PLACE.fullmatch(call.path) else SIGN_IN)
                 raise _session_over()
-            if screen.scopes and not visitor.may(*screen.scopes):
-                raise refusals.forbidden_scope(screen.scopes[0])
+            if visitor.tenant_id is not None:
+                self._limits.tenant(scope, visitor.tenant_id)  # as its calls of the API (P-RL-01)
+                if reads and screen.below == "":
+                    return gone_to(SHOP)
+            _check_whose(screen, visitor)
             form = Form()
             if not reads:
-                form = read_form(call)
+                form = read_upload(call) if screen.takes_file else read_form(call)
                 check_csrf(form, visitor.secret)
             return await screen.run(SignedInRequest(call, arguments, visitor, form))
 
@@ -99,7 +104,7 @@ class Routes:
     async def _show_sign_in(self, scope: Scope, call: Request, _: Mapping[str, str], visitor: Visitor | None) -> Reply:
         self._limits.address(scope)
         if visitor is not None:
-            return gone_to(ROOT)
+            return gone_to(visitor.home)
         wanted = re.search(r"(?:^|&)to=([^&]*)", call.query)
         return self._form(call, wanted[1] if wanted else "")
 
@@ -109,10 +114,10 @@ class Routes:
         if guard is None:
             raise foreign_form()
         check_csrf(form, guard)
-        told = await self._entrance.sign_in(call, form.one("key"))
-        if told is None:
+        entered = await self._entrance.sign_in(call, form.one("key"))
+        if entered is None:
             return self._form(call, form.one("to"), {"key": _WRONG})
-        return gone_to(_place(form.one("to")), told)
+        return gone_to(_place(form.one("to"), entered.home), entered.headers)
 
     async def _sign_out(self, scope: Scope, call: Request, _: Mapping[str, str], visitor: Visitor | None) -> Reply:
         if visitor is None:
@@ -131,14 +136,35 @@ class Routes:
             status=401 if faults else 200,
             headers={**wrong, **(told or {})},
             csrf=csrf_token(guard),
-            to=_place(to),
+            to=_wanted(to) or ROOT,
             faults=faults or {},
         )
 
 
-def _place(text: str) -> str:
-    """Return a page of ours that somebody wanted to see, the first one if it is none."""
-    return text if len(text) <= 255 and _PLACE.fullmatch(text) else ROOT
+def _check_whose(screen: Route, visitor: Visitor) -> None:
+    """Let a visitor pass to a screen of his: a tenant to its own pages, an administrator to what his key opens.
+
+    Raises:
+        Refused: It is not.
+    """
+    if visitor.tenant_id is not None and not screen.for_tenants:
+        raise refusals.operators_only()
+    if visitor.tenant_id is None and screen.for_tenants:
+        raise refusals.tenants_only()
+    if screen.scopes and not visitor.may(*screen.scopes):
+        raise refusals.forbidden_scope(screen.scopes[0])
+
+
+def _wanted(text: str) -> str:
+    """Return a page of ours that somebody wanted to see, nothing if it is none."""
+    return text if len(text) <= 255 and _PLACE.fullmatch(text) else ""
+
+
+def _place(text: str, home: str) -> str:
+    """Return the page that somebody wanted to see; his first one if it is none of ours, or other people's."""
+    wanted = _wanted(text)
+    is_shop = wanted == SHOP or wanted.startswith(f"{SHOP}/")
+    return wanted if wanted and is_shop == (home == SHOP) else home
 
 
 def _session_over() -> Refused:

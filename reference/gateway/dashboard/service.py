@@ -15,11 +15,18 @@ from reference.gateway.dashboard.networks import NetworkScreen
 from reference.gateway.dashboard.notifications import NotificationScreens
 from reference.gateway.dashboard.pages import Pages
 from reference.gateway.dashboard.routes import Routes
+from reference.gateway.dashboard.shop_home import ShopHome
+from reference.gateway.dashboard.shop_links import ShopLinks
+from reference.gateway.dashboard.shop_payments import ShopPayments
 from reference.gateway.dashboard.sign_in import SignIn
+from reference.gateway.dashboard.storefront import StorefrontScreen
 from reference.gateway.dashboard.tenants import TenantScreens
 from reference.gateway.dashboard.trial import TrialScreen
 from reference.gateway.limits import Limits
+from reference.gateway.links import PaymentLinks
 from reference.gateway.settings import GatewaySettings
+from reference.gateway.storefront import Storefronts
+from reference.gateway.takings import Receipts
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.store.sessions import Sessions
@@ -29,7 +36,7 @@ from reference.web.errors import Refused
 
 
 class Dashboard:
-    """Serves administrators with browsers."""
+    """Serves administrators with browsers, and tenants with theirs."""
 
     def __init__(
         self,
@@ -40,6 +47,9 @@ class Dashboard:
         limits: Limits,
         tenancy: Tenancy,
         webhooks: Webhooks,
+        storefronts: Storefronts,
+        making: PaymentLinks,
+        receipts: Receipts,
     ) -> None:
         """Put the parts together.
 
@@ -51,6 +61,9 @@ class Dashboard:
             limits: Charges calls of those who are not (P-RL-03).
             tenancy: What can be done with tenants.
             webhooks: What can be done with their webhooks.
+            storefronts: What they show payers of themselves.
+            making: Makes their links.
+            receipts: What they were paid, and the receipts of it.
         """
         pages = Pages(settings)
         self._entrance = SignIn(settings, clock, credentials, sessions)
@@ -63,6 +76,10 @@ class Dashboard:
             NetworkScreen(desk),
             NotificationScreens(desk),
             TrialScreen(desk),
+            StorefrontScreen(desk, storefronts),
+            ShopHome(desk, storefronts, receipts),
+            ShopLinks(desk, settings, storefronts, making),
+            ShopPayments(desk, receipts),
         )
         routes = [route for screen in screens for route in screen.routes()]
         self._routes = Routes(self._entrance, pages, limits, routes)

@@ -1,4 +1,4 @@
-"""Signing in by an administrator's key, staying for half an hour, and signing out (3.9)."""
+"""Signing in by an administrator's key or a tenant's, staying for half an hour, and signing out (3.9)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from reference.web.exchange import Request
 
 SESSION_SECONDS = 1800
 ROOT = "/dashboard"
+SHOP = f"{ROOT}/shop"
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _LONGEST_KEY = 255
 
@@ -27,15 +28,24 @@ class Visitor:
 
     Attributes:
         digest: The session, as the store knows it.
-        scopes: What his key may do.
+        scopes: What his key may do, nothing for a tenant's.
         expires_at: Unix seconds at which he has to sign in again.
         secret: The text of his cookie.
+        tenant_id: The tenant whose key it is; None for an administrator.
+        mode: `test` or `live`, as a tenant's key is.
     """
 
     digest: str
     scopes: frozenset[str]
     expires_at: int
     secret: str = field(repr=False)
+    tenant_id: str | None = None
+    mode: str = ""
+
+    @property
+    def home(self) -> str:
+        """Where his pages begin."""
+        return ROOT if self.tenant_id is None else SHOP
 
     @property
     def csrf(self) -> str:
@@ -47,8 +57,21 @@ class Visitor:
         return not self.scopes.isdisjoint(scopes)
 
 
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """Somebody has signed in.
+
+    Attributes:
+        headers: What tells the browser.
+        home: Where his pages begin.
+    """
+
+    headers: Mapping[str, str]
+    home: str
+
+
 class SignIn:
-    """Lets administrators in and out, whichever worker they come to."""
+    """Lets administrators and tenants in and out, whichever worker they come to."""
 
     def __init__(self, settings: GatewaySettings, clock: WpClock, credentials: Credentials, sessions: Sessions) -> None:
         self._clock = clock
@@ -64,22 +87,28 @@ class SignIn:
         """Return who calls, None when nobody is signed in."""
         secret = _cookie(request, self._session_name)
         found = None if secret is None else await self._sessions.find(digest_of(secret), now=self._clock.now())
-        return (
-            None if found is None or secret is None else Visitor(found.digest, found.scopes, found.expires_at, secret)
-        )
+        if found is None or secret is None:
+            return None
+        return Visitor(found.digest, found.scopes, found.expires_at, secret, found.tenant_id, found.mode)
 
-    async def sign_in(self, request: Request, key: str) -> Mapping[str, str] | None:
-        """Begin a session and return the header that tells the browser; None when the key is not accepted.
+    async def sign_in(self, request: Request, key: str) -> Entered | None:
+        """Begin a session; None when the key is not accepted.
 
         A session that the browser had ends.
         """
-        if len(key) > _LONGEST_KEY or await self._credentials.scopes(key) is None:
+        if len(key) > _LONGEST_KEY:
+            return None
+        digest, expires_at = digest_of(secret := fresh_secret()), self._clock.now() + SESSION_SECONDS
+        if await self._credentials.scopes(key) is not None:
+            await self.sign_out(await self.visitor(request))
+            await self._sessions.begin(digest, digest_of(key), expires_at=expires_at)
+            return Entered(self._set(self._session_name, secret), ROOT)
+        own = await self._credentials.key_of_tenant(key)
+        if own is None:
             return None
         await self.sign_out(await self.visitor(request))
-        secret = fresh_secret()
-        expires_at = self._clock.now() + SESSION_SECONDS
-        await self._sessions.begin(digest_of(secret), digest_of(key), expires_at=expires_at)
-        return self._set(self._session_name, secret)
+        await self._sessions.begin_tenant(digest, own.id, expires_at=expires_at)
+        return Entered(self._set(self._session_name, secret), SHOP)
 
     async def sign_out(self, visitor: Visitor | None) -> Mapping[str, str]:
         """End a session at once, on every worker, and return the header that tells the browser."""

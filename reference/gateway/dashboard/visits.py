@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 from reference.gateway import refusals
 from reference.gateway.dashboard.forms import Form
-from reference.gateway.dashboard.sign_in import Visitor
+from reference.gateway.dashboard.sign_in import ROOT, Visitor
 from reference.web.exchange import Reply, Request
 
 
@@ -30,8 +30,13 @@ class SignedInRequest:
 
     @property
     def tenant_id(self) -> str:
-        """The tenant that the path names."""
-        return self.arguments["tenant_id"]
+        """The tenant that the call is about: for a tenant itself, whatever the path names."""
+        return self.visitor.tenant_id or self.arguments["tenant_id"]
+
+    @property
+    def base(self) -> str:
+        """Where the pages about that tenant begin."""
+        return self.visitor.home if self.visitor.tenant_id is not None else f"{ROOT}/tenants/{self.tenant_id}"
 
     def asked(self, name: str, longest: int = 64) -> str | None:
         """Return a parameter of the query, None when there is none.
@@ -67,13 +72,17 @@ class Route:
         method: GET or POST.
         below: The path behind /dashboard.
         run: Answers.
-        scopes: One of them is wanted; none when everybody who is signed in may call.
+        scopes: One of them is wanted; none when every administrator may call.
+        for_tenants: Whether it is a tenant's own page, and no administrator's.
+        takes_file: Whether its form sends a file.
     """
 
     method: str
     below: str
     run: Run
     scopes: tuple[str, ...] = ()
+    for_tenants: bool = False
+    takes_file: bool = False
 
 
 def gone_to(path: str, headers: Mapping[str, str] | None = None) -> Reply:

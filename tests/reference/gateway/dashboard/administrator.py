@@ -88,10 +88,13 @@ def fields(form: LexborNode) -> dict[str, Any]:
     sent: dict[str, Any] = {}
     for one in form.css("input"):
         name, value = one.attributes.get("name"), one.attributes.get("value") or ""
-        if name and (one.attributes.get("type") not in {"radio", "checkbox"} or "checked" in one.attributes):
+        kind = one.attributes.get("type")
+        if name and kind != "file" and (kind not in {"radio", "checkbox"} or "checked" in one.attributes):
             sent[name] = value
+    for one in form.css("textarea[name]"):
+        sent[str(one.attributes["name"])] = one.text()
     for one in form.css("select"):
-        chosen = one.css_first("option[selected]")
+        chosen = one.css_first("option[selected]") or one.css_first("option")
         sent[str(one.attributes["name"])] = chosen.attributes["value"] if chosen is not None else ""
     return sent
 

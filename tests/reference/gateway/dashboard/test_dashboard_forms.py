@@ -19,7 +19,8 @@ FORMS = [
         for below in (
             *("/keys", f"/keys/{THING}/rotate", f"/keys/{THING}/delete", "/trial", "/settings/networks"),
             *("/settings/notifications", f"/settings/notifications/{THING}/rotate"),
-            *(f"/settings/notifications/{THING}/delete", f"/deliveries/{THING}/resend"),
+            *(f"/settings/notifications/{THING}/delete", f"/deliveries/{THING}/resend", "/settings/checkout"),
+            "/settings/checkout/logo/delete",
         )
     ),
 ]

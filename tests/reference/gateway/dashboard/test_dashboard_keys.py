@@ -118,6 +118,7 @@ OPENS = {
     "/keys": {"tenants:admin", "apikeys:admin"},
     "/settings/networks": {"tenants:admin"},
     "/settings/notifications": {"tenants:admin"},
+    "/settings/checkout": {"tenants:admin"},
     "/trial": {"tenants:admin", "kyb:write"},
 }
 

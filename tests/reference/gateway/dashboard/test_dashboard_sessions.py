@@ -126,9 +126,11 @@ async def test_a_wrong_key_is_told_beside_the_field(stranger: Administrator, key
 
 
 async def test_a_tenants_key_is_no_administrators(stranger: Administrator) -> None:
-    """Keys are of one kind."""
+    """It opens the tenant's own pages and none of an administrator's."""
     tenant = await stranger.shop.tenant()
-    assert (await stranger.sign_in(key=tenant.key)).status == 401
+    entered = await stranger.sign_in(key=tenant.key)
+    assert (entered.status, entered.answer.headers["Location"]) == (303, f"{ROOT}/shop")
+    assert (await stranger.show(f"{ROOT}/tenants/{tenant.id}/keys")).status == 403
 
 
 async def test_wrong_keys_are_limited_by_address(tmp_path: Path) -> None:

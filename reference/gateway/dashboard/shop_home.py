@@ -1,0 +1,81 @@
+"""A tenant's own first page, its networks and its trial, in plain words (3.9, 3.10)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from reference.gateway.dashboard.desk import ScreenContext
+from reference.gateway.dashboard.visits import Route, SignedInRequest
+from reference.gateway.storefront import Storefronts
+from reference.gateway.takings import Receipts
+from reference.protocol.networks import NETWORKS
+from reference.web.exchange import Reply
+
+_NETWORKS, _TRIAL = "settings/networks", "trial"
+_DAY = 86400
+
+
+class ShopHome:
+    """Answers at /dashboard/shop and at two of its screens, which a tenant only reads."""
+
+    def __init__(self, desk: ScreenContext, storefronts: Storefronts, receipts: Receipts) -> None:
+        self._desk = desk
+        self._storefronts = storefronts
+        self._receipts = receipts
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes."""
+        return (
+            Route("GET", "/shop", self.show, for_tenants=True),
+            Route("GET", f"/shop/{_NETWORKS}", self.networks, for_tenants=True),
+            Route("GET", f"/shop/{_TRIAL}", self.trial, for_tenants=True),
+        )
+
+    async def show(self, visit: SignedInRequest) -> Reply:
+        """Show what is done and what is next, and the totals."""
+        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        shown = await self._storefronts.of(visit.tenant_id)
+        totals = await self._receipts.totals(visit.tenant_id)
+        steps = {
+            "network": bool(tenant["networks"]),
+            "storefront": bool(shown.name or shown.logo),
+            "link": bool((await self._desk.tenancy.links(visit.tenant_id)).rows),
+            "paid": bool(totals),
+            "events": bool(tenant["destinations"]),
+        }
+        values = {**await self._standing(visit, tenant), "totals": totals, "steps": steps}
+        return await self._desk.page(visit, "shop_home.html", "", tenant, **values)
+
+    async def networks(self, visit: SignedInRequest) -> Reply:
+        """Show where the shop is paid."""
+        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        offered = self._desk.tenancy.offered()
+        rows = [
+            {
+                "network": key,
+                "address": one["payout_address"],
+                "is_test": NETWORKS[key].is_test,
+                "is_offered": key in offered,
+            }
+            for key, one in tenant["networks"].items()
+        ]
+        further = [key for key in offered if key not in tenant["networks"]]
+        values = {**await self._standing(visit, tenant), "rows": rows, "further": further}
+        return await self._desk.page(visit, "shop_networks.html", _NETWORKS, tenant, **values)
+
+    async def trial(self, visit: SignedInRequest) -> Reply:
+        """Show what the shop may sell today."""
+        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        values = await self._standing(visit, tenant)
+        return await self._desk.page(visit, "shop_trial.html", _TRIAL, tenant, **values)
+
+    async def _standing(self, visit: SignedInRequest, tenant: dict[str, Any]) -> dict[str, Any]:
+        ends = int(datetime.fromisoformat(tenant["trial_ends_at"]).timestamp())
+        return {
+            "test_barred": await self._desk.tenancy.barred(visit.tenant_id, "test"),
+            "live_barred": await self._desk.tenancy.barred(visit.tenant_id, "live"),
+            "days_left": max(0, -((self._desk.clock.now() - ends) // _DAY)),
+            "left": max(0, tenant["allowance_microunits"] - tenant["used_microunits"]),
+            "mode": visit.visitor.mode,
+        }

@@ -1,0 +1,137 @@
+"""A tenant's own links: a form that makes one, by the same rules as the API, and what became of each (3.4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from reference.gateway.credentials import Caller
+from reference.gateway.dashboard.desk import ScreenContext
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
+from reference.gateway.links import PaymentLinks
+from reference.gateway.settings import GatewaySettings
+from reference.gateway.storefront import Storefronts
+from reference.protocol.canonical_json import NumberText
+from reference.protocol.networks import NETWORKS
+from reference.protocol.trial import mode_of
+from reference.web.errors import Refused, Unprocessable
+from reference.web.exchange import Reply
+
+_SCREEN = "links"
+_AMOUNT = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,18})?", re.ASCII)
+_FIELDS = ("amount", "currency", "label", "network", "lifetime", "redirect")
+_LIFETIMES: Mapping[str, str] = {"900": "15 minutes", "3600": "1 hour", "28800": "8 hours", "86400": "24 hours"}
+_SENTENCES: Mapping[str, str] = {
+    "amount": "Give an amount greater than 0, written like 8.41, of at most a thousand million.",
+    "currency": "Choose one of the currencies.",
+    "label": "Say in one line of at most 255 characters what the payment is for.",
+    "network": "Choose one of the networks.",
+    "lifetime": "Choose one of the times.",
+    "redirect": "Choose one of the addresses that are registered for your shop.",
+}
+_FIELD_OF = {"preferred_network": "network", "expires_in_seconds": "lifetime", "redirect_url": "redirect"}
+# What a rule refuses is told beside the field that it is about.
+_ABOUT = {
+    "unsupported_currency": "currency",
+    "unsupported_network": "network",
+    "kyb_required_for_mainnet": "network",
+    "trial_expired": "network",
+    "key_mode_mismatch": "network",
+    "mainnet_allowance_exhausted": "amount",
+}
+
+
+class ShopLinks:
+    """Answers at /dashboard/shop/links."""
+
+    def __init__(
+        self, desk: ScreenContext, settings: GatewaySettings, storefronts: Storefronts, making: PaymentLinks
+    ) -> None:
+        self._desk = desk
+        self._storefronts = storefronts
+        self._making = making
+        self._currencies = list(settings.rates)
+        least, most = settings.link_ttl_min, settings.link_ttl_max
+        self._lifetimes = {text: name for text, name in _LIFETIMES.items() if least <= int(text) <= most}
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes."""
+        path = f"/shop/{_SCREEN}"
+        return (
+            Route("GET", path, self.show, for_tenants=True),
+            Route("POST", path, self.create, for_tenants=True),
+            Route("GET", f"{path}/<link_id>", self.one, for_tenants=True),
+        )
+
+    async def show(
+        self, visit: SignedInRequest, given: Mapping[str, str] | None = None, faults: Mapping[str, str] | None = None
+    ) -> Reply:
+        """Show the links, and the form of a new one."""
+        after = visit.asked("after")
+        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        return await self._desk.page(
+            visit,
+            "shop_links.html",
+            _SCREEN,
+            tenant,
+            status=422 if faults else 200,
+            page=await self._desk.tenancy.links(visit.tenant_id, after),
+            is_first=after is None,
+            sees_payments=True,
+            given={name: (given or {}).get(name, "") for name in _FIELDS},
+            currencies=self._currencies,
+            lifetimes=self._lifetimes,
+            networks=self._reached(visit, tenant),
+            redirects=(await self._storefronts.of(visit.tenant_id)).addresses,
+            mode=visit.visitor.mode,
+            faults=faults or {},
+        )
+
+    async def create(self, visit: SignedInRequest) -> Reply:
+        """Make a link and show it, or say beside each field what is wrong."""
+        given = {name: visit.form.one(name) for name in _FIELDS}
+        wrong = [
+            name
+            for name, holds in (("amount", _AMOUNT.fullmatch), ("lifetime", self._lifetimes.get))
+            if not holds(given[name])
+        ]
+        if wrong:
+            return await self.show(visit, given, {name: _SENTENCES[name] for name in wrong})
+        tenant = await self._desk.tenancy.find(visit.tenant_id)
+        try:
+            request = self._making.asked(_members(given))
+            if not await self._desk.entrance.takes(visit.visitor, visit.form.form_id()):
+                return gone_to(f"{visit.base}/{_SCREEN}")  # the link that it made is the first of the list
+            link = await self._making.make(Caller(tenant, visit.visitor.mode), request)
+        except Unprocessable as fault:
+            names = [str(item["loc"][1]) for item in fault.detail]
+            fields = [_FIELD_OF.get(name, name) for name in names]
+            return await self.show(visit, given, {name: _SENTENCES[name] for name in _FIELDS if name in fields})
+        except Refused as refused:
+            if refused.code not in _ABOUT:
+                raise
+            sentence = f"{refused.message[:1].upper()}{refused.message[1:]}."
+            return await self.show(visit, given, {_ABOUT[refused.code]: sentence})
+        return gone_to(f"{visit.base}/{_SCREEN}/{link.id}?done=made")
+
+    async def one(self, visit: SignedInRequest) -> Reply:
+        """Show a link, to be sent to its payer."""
+        link = await self._desk.tenancy.link(visit.tenant_id, visit.arguments["link_id"])
+        return await self._desk.page(visit, "shop_link.html", _SCREEN, link=link)
+
+    def _reached(self, visit: SignedInRequest, tenant: Mapping[str, Any]) -> list[str]:
+        """Return the networks on which the key that signed in makes links."""
+        offered = self._desk.tenancy.offered()
+        return [key for key in tenant["networks"] if key in offered and mode_of(NETWORKS[key]) == visit.visitor.mode]
+
+
+def _members(given: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "amount": NumberText(given["amount"]),
+        "currency": given["currency"],
+        "label": given["label"],
+        "preferred_network": given["network"],
+        "expires_in_seconds": int(given["lifetime"]),
+        "redirect_url": given["redirect"] or None,
+    }

@@ -1,0 +1,106 @@
+"""Settings → Checkout: what a tenant shows payers of itself, and the addresses of its shop (P-CK-04, 3.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
+from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
+from reference.gateway.storefront import (
+    LOGO_BYTES,
+    LOGO_PIXELS,
+    LONGEST_NAME,
+    MOST_ADDRESSES,
+    Storefronts,
+    Unfit,
+    check_logo,
+    check_name,
+)
+from reference.web.exchange import Reply
+
+_SCREEN = "settings/checkout"
+
+
+class StorefrontScreen:
+    """Answers at …/settings/checkout, for the tenant itself and for administrators."""
+
+    def __init__(self, desk: ScreenContext, storefronts: Storefronts) -> None:
+        self._desk = desk
+        self._storefronts = storefronts
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes."""
+        found: list[Route] = []
+        for path, who in (
+            (f"/tenants/<tenant_id>/{_SCREEN}", {"scopes": OPENS[_SCREEN]}),
+            (f"/shop/{_SCREEN}", {"for_tenants": True}),
+        ):
+            given: dict[str, Any] = who
+            found += [
+                Route("GET", path, self.show, **given),
+                Route("POST", path, self.save, **given),
+                Route("GET", f"{path}/logo", self.back, **given),
+                Route("POST", f"{path}/logo", self.save_logo, **given, takes_file=True),
+                Route("GET", f"{path}/logo/delete", self.back, **given),
+                Route("POST", f"{path}/logo/delete", self.delete_logo, **given),
+            ]
+        return tuple(found)
+
+    async def show(self, visit: SignedInRequest) -> Reply:
+        """Show what payers see."""
+        stored = await self._storefronts.of(visit.tenant_id)
+        return await self._form(visit, stored.name, "\n".join(stored.addresses), {})
+
+    async def back(self, visit: SignedInRequest) -> Reply:
+        """Send somebody who opens the address of a form to its screen."""
+        return gone_to(path_of(visit, _SCREEN))
+
+    async def save(self, visit: SignedInRequest) -> Reply:
+        """Replace name and addresses, or show beside each field what is wrong with it."""
+        name, written = visit.form.one("name"), visit.form.one("addresses")
+        addresses = list(dict.fromkeys(written.split()))
+        faults: dict[str, str] = {}
+        try:
+            check_name(name)
+        except Unfit as unfit:
+            faults["name"] = unfit.sentence
+        try:
+            self._storefronts.check_addresses(addresses)
+        except Unfit as unfit:
+            faults["addresses"] = unfit.sentence
+        if faults:
+            return await self._form(visit, name, written, faults)
+        await self._desk.tenancy.find(visit.tenant_id)
+        await self._storefronts.save(visit.tenant_id, name, addresses)
+        return gone_to(path_of(visit, _SCREEN, "saved"))
+
+    async def save_logo(self, visit: SignedInRequest) -> Reply:
+        """Replace the logo, or say what is wrong with the file."""
+        png = visit.form.file("logo")
+        try:
+            check_logo(png)
+        except Unfit as unfit:
+            stored = await self._storefronts.of(visit.tenant_id)
+            return await self._form(visit, stored.name, "\n".join(stored.addresses), {"logo": unfit.sentence})
+        await self._desk.tenancy.find(visit.tenant_id)
+        await self._storefronts.save_logo(visit.tenant_id, png)
+        return gone_to(path_of(visit, _SCREEN, "saved"))
+
+    async def delete_logo(self, visit: SignedInRequest) -> Reply:
+        """Drop the logo."""
+        await self._storefronts.delete_logo(visit.tenant_id)
+        return gone_to(path_of(visit, _SCREEN, "saved"))
+
+    async def _form(self, visit: SignedInRequest, name: str, addresses: str, faults: Mapping[str, str]) -> Reply:
+        return await self._desk.page(
+            visit,
+            "checkout.html",
+            _SCREEN,
+            status=422 if faults else 200,
+            name=name,
+            addresses=addresses,
+            logo=(await self._storefronts.of(visit.tenant_id)).logo,
+            most={"name": LONGEST_NAME, "addresses": MOST_ADDRESSES, "kb": LOGO_BYTES // 1024, "pixels": LOGO_PIXELS},
+            faults=faults,
+        )

@@ -1,0 +1,88 @@
+"""What a tenant was paid, and the signed receipt of each payment: as the checkout hands it out, verified."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reference.gateway import refusals
+from reference.gateway.checkout.attesting import Attesting
+from reference.gateway.settings import GatewaySettings
+from reference.gateway.tenancy import PAGE_ROWS, Page
+from reference.gateway.uncounted import listed
+from reference.protocol.receipt_verification import verify_receipt
+from reference.store.takings import Taking, Takings, Total
+from reference.web.clock import WpClock
+
+_RECENT_SECONDS = 30 * 86400
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The receipt of one payment.
+
+    Attributes:
+        payment: The payment with its link's label.
+        jws: The signed receipt, a compact JWS; empty where the chain has undone the payment.
+        claims: What it says.
+        report: What verifying it with the gateway's own keys told, as POST /v1/receipt/verify does.
+    """
+
+    payment: Mapping[str, Any]
+    jws: str
+    claims: Mapping[str, Any]
+    report: Mapping[str, Any]
+
+
+class Receipts:
+    """Lists what tenants were paid; every question names the tenant."""
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        clock: WpClock,
+        takings: Takings,
+        attesting: Attesting,
+        platform_keys: Callable[[], Sequence[Mapping[str, Any]]],
+    ) -> None:
+        """Take the parts; `platform_keys` tells the gateway's public keys, the active one first."""
+        self.jwks_url = f"{settings.public_url}/.well-known/jwks.json"
+        self._clock = clock
+        self._takings = takings
+        self._attesting = attesting
+        self._platform_keys = platform_keys
+
+    async def listed(self, tenant_id: str, after: str | None = None) -> Page:
+        """Return a page of payments that paid their links, the newest first."""
+        found = await self._takings.listed(tenant_id, most=PAGE_ROWS + 1, after=after)
+        return Page.of([_shown(one) for one in found], "payment_id")
+
+    async def totals(self, tenant_id: str) -> Sequence[Total]:
+        """Return what was paid on each network, in all and in the last thirty days."""
+        return await self._takings.totals(tenant_id, since=self._clock.now() - _RECENT_SECONDS)
+
+    async def one(self, tenant_id: str, payment_id: str) -> Receipt:
+        """Return the receipt of a payment of a tenant.
+
+        Raises:
+            Refused: 404, there is no such payment, or it is another tenant's.
+        """
+        taking = await self._takings.one(tenant_id, payment_id)
+        if taking is None:
+            raise refusals.not_found()
+        if taking.payment.reversed_at is not None:
+            return Receipt(_shown(taking), "", {}, {})
+        attestation = await self._attesting.of(taking.payment)
+        report = verify_receipt(
+            jws=attestation.jws, jwks=None, expected_payment_hash=None, platform_keys=self._platform_keys()
+        )
+        return Receipt(_shown(taking), attestation.jws, attestation.claims, report)
+
+
+def _shown(taking: Taking) -> dict[str, Any]:
+    return {
+        **listed(taking.payment),
+        "label": taking.link.label,
+        "asked_microunits": taking.link.amount_microunits,
+    }
