@@ -34,7 +34,7 @@ async def _enclosed_hub(
     Yields it, its enclosure, and whether it answered at the default port.
     """
     names = case.client.names
-    async with enclosed(program.untold, names, ports=(HUB_PORT,), services=services) as inside:
+    async with enclosed(_without_folder(program.untold), names, ports=(HUB_PORT,), services=services) as inside:
         url = inside.urls[HUB_PORT]
         names.secret(url.removeprefix("http://"), "HUB_ADDRESS")
         answers = await inside.answers(HUB_PORT, ANSWERS_SECONDS)
@@ -45,6 +45,12 @@ async def _enclosed_hub(
         if not answers and inside.ended:
             raise Inconclusive(f"the control plane ended: {inside.said}")
         yield hub, inside, answers
+
+
+def _without_folder(program: Program) -> Program:
+    """Leave out settings with `{data_dir}`: nobody tells a data directory here."""
+    kept = {name: value for name, value in program.environment.items() if "{data_dir}" not in value}
+    return replace(program, environment=kept)
 
 
 @check(

@@ -202,10 +202,11 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
 
 
 def _tampered(place: Path, text: str, other: str) -> bool:
-    """Write one text for another wherever a SQLite file of a folder holds it; return whether there was any."""
+    """Write one text for another wherever a SQLite file or a text file of a folder holds it; return whether any did."""
     changed = 0
     for path in _files(place):
         if _head(path) != _SQLITE:
+            changed += _rewritten(path, text, other)
             continue
         with closing(sqlite3.connect(path)) as database, database:
             for table, column in _columns(database):
@@ -214,6 +215,18 @@ def _tampered(place: Path, text: str, other: str) -> bool:
                     (text, other, text),
                 ).rowcount
     return changed > 0
+
+
+def _rewritten(path: Path, text: str, other: str) -> bool:
+    """Write one text for another in a text file; return whether it holds it. A file of SQLite's own is no text."""
+    try:
+        content = path.read_text("utf-8")
+    except UnicodeDecodeError:
+        return False
+    if text not in content:
+        return False
+    path.write_text(content.replace(text, other), "utf-8")
+    return True
 
 
 def _columns(database: sqlite3.Connection) -> list[tuple[str, str]]:

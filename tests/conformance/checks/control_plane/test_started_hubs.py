@@ -122,6 +122,15 @@ async def test_a_started_hub_of_other_names_passes() -> None:
     assert verdicts(log) == dict.fromkeys(("CP-CONF-03", "CP-CONF-05", "CP-CONF-09"), "pass")
 
 
+async def test_a_folder_that_the_profile_tells_is_not_told_where_defaults_are_looked_at(enclosures: bool) -> None:
+    """A setting with `{data_dir}` is left out there: that place is nobody's."""
+    if not enclosures:
+        pytest.skip("this machine allows no network namespaces")
+    profile = PROFILE.replace("environment = {", 'environment = {S2CP_DATA_DIR = "{data_dir}", ')
+    log = await judged("defaults_are_those_of_the_interface", profile=profile)
+    assert verdicts(log) == {"CP-CONF-01": "pass", "CP-CONF-02": "pass"}
+
+
 @pytest.mark.parametrize(("flaw", "check", "rows"), FLAWS, ids=lambda one: one if isinstance(one, str) else "")
 async def test_a_flaw_breaks_exactly_its_rows(
     flaw: str, check: str, rows: set[str], enclosures: bool, monkeypatch: pytest.MonkeyPatch
