@@ -11,7 +11,13 @@ import { textOfTime } from "./settings.mjs";
 const KEPT_S = 86_400;
 const MOST_TASKS = 10_000; // the oldest goes: a task is a convenience, the token in it is what counts
 const ENDED = ["completed", "failed", "canceled"];
-const NOT_DECIDED = ["tx_not_found", "tx_not_confirmed", "chain_unavailable", "payment_in_progress", "answer_unavailable"];
+const NOT_DECIDED = [
+  "tx_not_found",
+  "tx_not_confirmed",
+  "chain_unavailable",
+  "payment_in_progress",
+  "answer_unavailable",
+];
 const ERROR_NAMES = {
   weld_mismatch: "INVALID_SIGNATURE",
   challenge_expired: "EXPIRED_PAYMENT",
@@ -65,7 +71,8 @@ export class A2a {
     if (method === "message/send") return this.#send(params);
     if (method === "tasks/get") return shown(this.#taskOf(params.id), params.historyLength);
     if (method === "tasks/cancel") return this.#cancel(params);
-    if (["message/stream", "tasks/resubscribe"].includes(method)) throw new RpcError(-32004, "not supported: streaming");
+    if (["message/stream", "tasks/resubscribe"].includes(method))
+      throw new RpcError(-32004, "not supported: streaming");
     if (method.startsWith("tasks/pushNotificationConfig/")) throw new RpcError(-32003, "not supported: push");
     if (method === "agent/getAuthenticatedExtendedCard") throw new RpcError(-32007, "there is no extended card");
     throw new RpcError(-32601, `method not found: ${method}`);
@@ -88,14 +95,20 @@ export class A2a {
 
   async #send({ message, configuration }) {
     if (configuration?.pushNotificationConfig) throw new RpcError(-32003, "not supported: push");
-    if (!isObject(message) || !Array.isArray(message.parts) || message.parts.length === 0 || !message.parts.every(isObject))
+    if (
+      !isObject(message) ||
+      !Array.isArray(message.parts) ||
+      message.parts.length === 0 ||
+      !message.parts.every(isObject)
+    )
       throw new RpcError(-32602, "a message has parts");
     const status = message.metadata?.["x402.payment.status"];
     const paying = status === "payment-submitted" || status === "payment-rejected";
     if (status !== undefined && !paying) throw new RpcError(-32602, "no such x402.payment.status");
     if (message.taskId === undefined && paying) throw new RpcError(-32001, "the payment names no task");
     const task = message.taskId === undefined ? this.#newTask(message) : this.#taskOf(message.taskId);
-    if (message.taskId !== undefined && ENDED.includes(task.status.state)) throw new RpcError(-32602, "the task has ended");
+    if (message.taskId !== undefined && ENDED.includes(task.status.state))
+      throw new RpcError(-32602, "the task has ended");
     task.history.push(withoutProof(message));
     task.history.splice(0, task.history.length - 100);
     if (status === "payment-submitted") await this.#pay(task, message.metadata["x402.payment.payload"]);
@@ -111,7 +124,15 @@ export class A2a {
     const quoted = this.#shop.quote(service, order?.request);
     if (order?.request === undefined) quoted.faults.push({ loc: ["request"], msg: "Field required", type: "missing" });
     const id = randomUUID();
-    const task = { kind: "task", id, contextId: randomUUID(), history: [], metadata: {}, made: this.#shop.now(), quoted };
+    const task = {
+      kind: "task",
+      id,
+      contextId: randomUUID(),
+      history: [],
+      metadata: {},
+      made: this.#shop.now(),
+      quoted,
+    };
     this.#tasks.set(id, task);
     if (this.#tasks.size > MOST_TASKS) this.#tasks.delete(this.#tasks.keys().next().value);
     return task;
@@ -135,7 +156,9 @@ export class A2a {
   // Asks for the payment, with a fresh token.
   #ask(task, status, error, metadata = {}) {
     const { request, faults } = task.quoted;
-    const sentence = faults.length ? "Payment required. What is quoted is the example, not your request." : "Payment required.";
+    const sentence = faults.length
+      ? "Payment required. What is quoted is the example, not your request."
+      : "Payment required.";
     const required = this.#shop.challenge(request, error, faults);
     this.#say(task, "input-required", status, sentence, { "x402.payment.required": required, ...metadata });
     task.metadata = { payment_state: "a2a-x402" };
@@ -156,7 +179,10 @@ export class A2a {
         return;
       }
       const receipts = [{ success: false, errorReason: fault.code, transaction: "", network: CAIP2 }];
-      const failed = { "x402.payment.error": ERROR_NAMES[fault.code] ?? "SETTLEMENT_FAILED", "x402.payment.receipts": receipts };
+      const failed = {
+        "x402.payment.error": ERROR_NAMES[fault.code] ?? "SETTLEMENT_FAILED",
+        "x402.payment.receipts": receipts,
+      };
       this.#ask(task, "payment-failed", fault.status === 402 ? fault.code : "payment_required", failed);
     }
   }

@@ -4,7 +4,8 @@ import { SERVICES } from "./services/index.mjs";
 import { textOfTime } from "./settings.mjs";
 
 export const X402_EXTENSION = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2";
-const WELD = "The note of the payment must be the text of extra.payment_reference. Clients that make no weld cannot pay.";
+const WELD =
+  "The note of the payment must be the text of extra.payment_reference. Clients that make no weld cannot pay.";
 
 /** Every document by its path, as `{type, make(query)}`; `query` is a URLSearchParams. */
 export function documents({ challenges, keys, settings, startedAt }) {
@@ -24,9 +25,20 @@ export function documents({ challenges, keys, settings, startedAt }) {
     challenge_ttl_secs: settings.challengeTtl,
     request_body_limit_bytes: 65_536,
     networks: [
-      { id: CAIP2, asset: String(USDC), asset_name: "USDC", decimals: 6, binding: "note-binding", scheme_kind: "avm-note" },
+      {
+        id: CAIP2,
+        asset: String(USDC),
+        asset_name: "USDC",
+        decimals: 6,
+        binding: "note-binding",
+        scheme_kind: "avm-note",
+      },
     ],
-    services: SERVICES.map(({ id, path, price }) => ({ service_id: id, url: url(path), price_microusdc: Number(price) })),
+    services: SERVICES.map(({ id, path, price }) => ({
+      service_id: id,
+      url: url(path),
+      price_microusdc: Number(price),
+    })),
     receipts: {
       payable_receipt: "weldproof/payable-svc-receipt/1",
       verify_url: url("/pay/v1/verify/receipt"),
@@ -83,7 +95,8 @@ export function documents({ challenges, keys, settings, startedAt }) {
   const card = () => ({
     protocolVersion: "0.3.0",
     name: "second rail",
-    description: "Sells verification of receipts and of signed messages, and compliance receipts, for USDC on Algorand.",
+    description:
+      "Sells verification of receipts and of signed messages, and compliance receipts, for USDC on Algorand.",
     url: url("/a2a"),
     preferredTransport: "JSONRPC",
     additionalInterfaces: [{ url: url("/a2a"), transport: "JSONRPC" }],
@@ -97,7 +110,12 @@ export function documents({ challenges, keys, settings, startedAt }) {
     },
     defaultInputModes: ["application/json", "text/plain"],
     defaultOutputModes: ["application/json", "text/plain"],
-    skills: SERVICES.map(({ id, description }) => ({ id: `pay-${id}`, name: id, description, tags: ["x402", "receipts"] })),
+    skills: SERVICES.map(({ id, description }) => ({
+      id: `pay-${id}`,
+      name: id,
+      description,
+      tags: ["x402", "receipts"],
+    })),
     securitySchemes: {},
     security: [],
     supportsAuthenticatedExtendedCard: false,
@@ -132,7 +150,10 @@ function openapi(publicUrl) {
     summary: service.description,
     security: [],
     parameters: [{ name: "x-payment", in: "header", required: false, schema: { type: "string" } }],
-    requestBody: { required: true, content: { "application/json": { schema: service.schema, example: service.example } } },
+    requestBody: {
+      required: true,
+      content: { "application/json": { schema: service.schema, example: service.example } },
+    },
     responses: Object.fromEntries(Object.entries(ANSWERS).map(([status, text]) => [status, answer(text)])),
     "x-payment-info": {
       price: { mode: "fixed", currency: "USD", amount: String(Number(service.price) / 1e6) },

@@ -40,13 +40,18 @@ function refuseDoubledNames(text) {
 
 /** The text of RFC 8785; throws NoCanonicalForm. JSON.stringify writes numbers and strings as that standard does. */
 export function canonical(value) {
-  if (typeof value === "number" && (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))))
+  if (
+    typeof value === "number" &&
+    (!Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))
+  )
     throw new NoCanonicalForm("a number is too large to be exact");
   if (typeof value === "string" && !value.isWellFormed()) throw new NoCanonicalForm("a text holds half a character");
   if (value === null || typeof value !== "object") return JSON.stringify(value);
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   // Names are sorted by UTF-16 code units, which is how JavaScript compares texts.
-  const members = Object.keys(value).sort().map((name) => `${canonical(name)}:${canonical(value[name])}`);
+  const members = Object.keys(value)
+    .sort()
+    .map((name) => `${canonical(name)}:${canonical(value[name])}`);
   return `{${members.join(",")}}`;
 }
 

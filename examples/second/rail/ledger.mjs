@@ -44,7 +44,7 @@ export class Ledger {
   append(row) {
     const bytes = Buffer.from(`${JSON.stringify(row)}\n`);
     try {
-      for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at, bytes.length - at, this.#end + at);
+      for (let at = 0; at < bytes.length;) at += writeSync(this.#file, bytes, at, bytes.length - at, this.#end + at);
       fsyncSync(this.#file);
     } catch (fault) {
       throw new LedgerUnavailable(fault.message); // the next row is written over the remains of this one

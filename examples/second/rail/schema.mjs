@@ -23,7 +23,8 @@ const RULES = {
 export function faultsOf(value, schema, loc = ["body"]) {
   for (const [rule, holds] of Object.entries(RULES))
     if (rule in schema && !holds(value, schema[rule])) return [{ loc, msg: `breaks ${rule}`, type: rule }];
-  if (Array.isArray(value)) return schema.items ? value.flatMap((item, i) => faultsOf(item, schema.items, [...loc, i])) : [];
+  if (Array.isArray(value))
+    return schema.items ? value.flatMap((item, i) => faultsOf(item, schema.items, [...loc, i])) : [];
   if (!TYPES.object(value)) return [];
   const known = schema.properties ?? {};
   const missing = (schema.required ?? []).filter((name) => !Object.hasOwn(value, name));

@@ -91,7 +91,8 @@ function paymentRequired({ request, faults }, error, { judged = false, transacti
 /** The quote for an HTTP call; a call that is no valid POST is quoted the example (P-CH-11). */
 function quoteFor(request, service, query, bytes) {
   if (request.method !== "POST" || bytes.length === 0) return quote(service, undefined);
-  if (!isJson(request)) return { ...quote(service, undefined), faults: [{ loc: ["body"], msg: "not JSON", type: "media_type" }] };
+  if (!isJson(request))
+    return { ...quote(service, undefined), faults: [{ loc: ["body"], msg: "not JSON", type: "media_type" }] };
   try {
     return quote(service, parseJson(bytes), query);
   } catch (notJson) {
@@ -101,7 +102,8 @@ function quoteFor(request, service, query, bytes) {
 
 /** A call of a paid path (5.7). */
 async function paidCall(request, service, query) {
-  if (request.method === "TRACE") return fault(405, "method_not_allowed", "TRACE asks for nothing", { allow: "GET, POST" });
+  if (request.method === "TRACE")
+    return fault(405, "method_not_allowed", "TRACE asks for nothing", { allow: "GET, POST" });
   const bytes = await readBody(request);
   if (!bytes) return fault(413, "payload_too_large", `a body has at most ${LONGEST_BODY} bytes`);
   const quoted = quoteFor(request, service, query, bytes);
@@ -146,7 +148,10 @@ async function a2aCall(request) {
 function paper(request, { type, make }, query) {
   if (!["GET", "HEAD"].includes(request.method))
     return fault(405, "method_not_allowed", "this is a document", { allow: "GET, HEAD" });
-  return answer(200, make(new URLSearchParams(query)), { "content-type": type, "cache-control": "public, max-age=300" });
+  return answer(200, make(new URLSearchParams(query)), {
+    "content-type": type,
+    "cache-control": "public, max-age=300",
+  });
 }
 
 async function handle(request) {

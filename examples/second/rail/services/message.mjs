@@ -22,7 +22,10 @@ function fieldValues(headers) {
   const values = new Map();
   for (const [name, lines] of Object.entries(headers)) {
     const key = name.toLowerCase();
-    const joined = [lines].flat().map((line) => line.replace(/\r?\n[ \t]+/g, " ").trim()).join(", ");
+    const joined = [lines]
+      .flat()
+      .map((line) => line.replace(/\r?\n[ \t]+/g, " ").trim())
+      .join(", ");
     values.set(key, values.has(key) ? `${values.get(key)}, ${joined}` : joined);
   }
   return values;
@@ -122,7 +125,8 @@ function checkDigest(fields, covered, body, fault) {
   if (digests.length === 0) fault("content_digest_unsupported", "No digest is of a known algorithm.");
   for (const [name, { value }] of digests) {
     const actual = createHash(DIGESTS[name]).update(content).digest();
-    if (!Buffer.isBuffer(value) || !actual.equals(value)) fault("content_digest_mismatch", `${name} is another body's.`);
+    if (!Buffer.isBuffer(value) || !actual.equals(value))
+      fault("content_digest_mismatch", `${name} is another body's.`);
   }
 }
 
@@ -147,8 +151,16 @@ export function verifyMessage(body, now) {
     if (!isSoundKey(key)) fault("key_rejected", "The expected key is not one that a careful verifier takes.");
     else if (!baseHasFaults && !holds(signature, Buffer.from(base), key))
       fault("signature_mismatch", "The signature is not the expected key's over this message.");
-    const shown = [...input.parameters].map(([name, value]) => [name, typeof value === "object" ? writeBareItem(value) : value]);
-    Object.assign(result, { signature_base: base, covered_components: names, parameters: Object.fromEntries(shown), label });
+    const shown = [...input.parameters].map(([name, value]) => [
+      name,
+      typeof value === "object" ? writeBareItem(value) : value,
+    ]);
+    Object.assign(result, {
+      signature_base: base,
+      covered_components: names,
+      parameters: Object.fromEntries(shown),
+      label,
+    });
   } catch (hopeless) {
     if (!(hopeless instanceof Hopeless)) throw hopeless;
     fault(hopeless.code, hopeless.message);

@@ -136,7 +136,8 @@ function checkMembers(payload, kind) {
       (kind === "payable" && HASHES.includes(name) && !/^sha256:[0-9a-f]{64}$/.test(payload[name])),
   );
   // The same line of the report as a missing member, under a code of its own (step 8b).
-  if (wrong) throw new Failure("INVALID_PAYLOAD", `${wrong} has no such value`, { field: wrong, step: "MISSING_FIELD" });
+  if (wrong)
+    throw new Failure("INVALID_PAYLOAD", `${wrong} has no such value`, { field: wrong, step: "MISSING_FIELD" });
 }
 
 function verify({ jws, jwks, expected_payment_hash: expected }, ownKeys, report) {
@@ -146,7 +147,8 @@ function verify({ jws, jwks, expected_payment_hash: expected }, ownKeys, report)
   const key = chooseKey(jwks ?? ownKeys, header.kid);
   if (!["EdDSA", "Ed25519"].includes(header.alg) || !key)
     throw new Failure("UNSUPPORTED_ALG", "the receipt is not signed with Ed25519");
-  if (!holds(signature, Buffer.from(input), key)) throw new Failure("TAMPERED_SIGNATURE", "the signature does not hold");
+  if (!holds(signature, Buffer.from(input), key))
+    throw new Failure("TAMPERED_SIGNATURE", "the signature does not hold");
   const payload = readPayload(bytes, report);
   checkMembers(payload, report.receipt_kind);
   const actual = report.receipt_kind === "compliance" ? payload.payment_hash : payload.settled_payment_ref;

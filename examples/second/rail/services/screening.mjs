@@ -21,8 +21,20 @@ export const NETWORKS = Object.fromEntries(
   }),
 );
 
-const ALLOW = { verdict: "ALLOW", sanctions_clear: true, recipient_kyb_status: "unknown", risk_tier: "low", reasons: [] };
-const REFER = { ...ALLOW, verdict: "REFER", recipient_kyb_status: "trial", risk_tier: "medium", reasons: ["fixture_flag"] };
+const ALLOW = {
+  verdict: "ALLOW",
+  sanctions_clear: true,
+  recipient_kyb_status: "unknown",
+  risk_tier: "low",
+  reasons: [],
+};
+const REFER = {
+  ...ALLOW,
+  verdict: "REFER",
+  recipient_kyb_status: "trial",
+  risk_tier: "medium",
+  reasons: ["fixture_flag"],
+};
 const DENY = {
   verdict: "DENY",
   sanctions_clear: false,
