@@ -32,7 +32,7 @@ from tools.mutation.stand import NoStart
 from tools.mutation.trying import Result, Results, Unclean, tried
 
 SURFACES = {"gateway": ("gateway", "webhooks"), "rail": ("rail",), "agent": ("agent",)}
-LANES = {"gateway": ("algorand",), "rail": ("algorand", "base", "solana"), "agent": ("algorand",)}
+LANES = {"gateway": ("algorand",), "rail": ("algorand",), "agent": ("algorand",)}
 EXIT_UNCAUGHT, EXIT_USAGE, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 1, 2, 3, 130
 _CAUGHT = frozenset({"killed", "unreached", "no-start"})
 
