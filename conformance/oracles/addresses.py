@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 import base58
 
-from conformance.oracles.welds.algorand_transaction import address_of
+from conformance.oracles.welds.algorand.transaction import address_of
 
 _CAIP2 = re.compile(r"[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}")
 _ALGORAND = 58  # 32 bytes of key and 4 of checksum in base32

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from conformance.oracles.challenge_tokens import eip3009_nonce
-from conformance.oracles.welds.base.ethereum import Signature, SignedTransaction, authorization_digest, keccak256
 from conformance.oracles.keccak import keccak256
+from conformance.oracles.welds.base.ethereum import Signature, SignedTransaction, authorization_digest
 from conformance.oracles.welds.refusal import (
     AMOUNT,
     FINALITY,
