@@ -15,11 +15,6 @@ EIP_155 = bytes.fromhex(
 )
 
 
-def test_keccak256_of_nothing_is_known() -> None:
-    """It is not the SHA3-256 of the standard."""
-    assert ethereum.keccak256(b"").hex() == "c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470"
-
-
 def test_the_example_of_eip_155_is_read() -> None:
     """A legacy transaction with its chain in v."""
     found = ethereum.SignedTransaction.read(EIP_155)
