@@ -25,6 +25,7 @@ from conformance.processes import interrupt
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.target import Profile, ProfileError, Surface
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.lanes.registry import FACTS
 
 _STYLES: Mapping[str, Mapping[str, Any]] = {
     "title": {"bold": True},
@@ -38,11 +39,7 @@ _TIMEOUT = 5.0
 # Of what the client says where there was no answer.
 _REFUSED = "cannot connect to"
 _LATE = "answer within"
-_PAYERS = {
-    "algorand": "--algod ADDRESS --indexer ADDRESS --funder-env VARIABLE",
-    "base": "--base-rpc ADDRESS --base-funder-env VARIABLE",
-    "solana": "--solana-rpc ADDRESS --solana-ws ADDRESS --solana-funder-env VARIABLE",
-}
+_PAYERS = {name: lane.payer for name, lane in FACTS.items()}
 
 
 def check(

@@ -18,18 +18,14 @@ from packaging.requirements import Requirement
 
 from conformance import extras
 from conformance.cli.doctor_finding import Finding
+from conformance.vocabulary.lanes.registry import FACTS
 from programs import cache, chromium, node, postgres
 from programs.found import Program
 
 PYTHON: Final = (3, 11)
 PORTS: Final[Mapping[str, int]] = {
-    "algod": 4001,
-    "indexer": 8980,
+    **{name: port for lane in FACTS.values() for name, port in lane.ports.items()},
     "rail": 8402,
-    "Base": 8545,
-    "Base Sepolia": 8546,
-    "Solana": 8899,
-    "Solana WebSocket": 8900,
     "gateway": 8090,
     "agent": 8403,
 }

@@ -8,6 +8,15 @@ from typing import Any
 import click
 
 from conformance.cli.connection import connecting
+from conformance.vocabulary.lanes.registry import FACTS
+
+
+def _of_nodes(function: Any) -> Any:
+    """Add the options that say where the lanes' nodes are, and who pays there."""
+    for option in reversed([option for lane in FACTS.values() for option in lane.options]):
+        kind = click.Path(path_type=Path, dir_okay=False) if option.kind == "file" else None
+        function = click.option(option.flag, type=kind, help=option.help)(function)
+    return function
 
 
 @click.command("init")
@@ -29,18 +38,7 @@ from conformance.cli.connection import connecting
     help="Longest the suite may wait for a challenge to lapse; without, those rows stay undecided.",
 )
 @connecting
-@click.option("--algod", help="Address of the algod node the target uses.")
-@click.option("--indexer", help="Address of its indexer.")
-@click.option("--algod-token-file", type=click.Path(path_type=Path, dir_okay=False), help="File with the algod token.")
-@click.option("--control", help="Control address of the Algorand node, on simulated chains.")
-@click.option("--funder-env", help="Environment variable with the mnemonic of an account that pays on Algorand.")
-@click.option("--base-rpc", help="Address of the Base node the target uses.")
-@click.option("--base-control", help="Its control address, on simulated chains.")
-@click.option("--base-funder-env", help="Environment variable with the hex key of an account that pays on Base.")
-@click.option("--solana-rpc", help="Address of the Solana node the target uses.")
-@click.option("--solana-ws", help="Address of its WebSocket.")
-@click.option("--solana-control", help="Its control address, on simulated chains.")
-@click.option("--solana-funder-env", help="Environment variable with the key pair of an account that pays on Solana.")
+@_of_nodes
 @click.option(
     "--spending-limit",
     metavar="UNITS",

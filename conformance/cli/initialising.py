@@ -41,19 +41,13 @@ from conformance.target import (
 from conformance.target.chains import ATOMIC_UNITS
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.claims import RECEIPTS_ONLY
+from conformance.vocabulary.lanes.registry import FACTS
 
 _MODEST_PACE = 20
 # Calls that a whole run makes of the operations that it calls most, roughly; told where they will take long.
 _CALLS_OF_A_RUN = {RECEIPT_VERIFY: 900, VERIFY: 600}
 _LONG_MINUTES = 5
 _TENANT_NAMES = ("first", "second")
-# Options of the command for each lane: (member of its table, option).
-_CHAIN_OPTIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "algorand": (("algod", "algod"), ("indexer", "indexer"), ("control", "control")),
-    "base": (("rpc", "base_rpc"), ("control", "base_control")),
-    "solana": (("rpc", "solana_rpc"), ("ws", "solana_ws"), ("control", "solana_control")),
-}
-_FUNDERS = {"algorand": "funder_env", "base": "base_funder_env", "solana": "solana_funder_env"}
 
 
 def initialise(
@@ -105,7 +99,8 @@ def initialise(
 
 def _checked_limit(chain: Mapping[str, Any]) -> None:
     limit = chain.get("spending_limit")
-    if any(chain.get(option) for option in _FUNDERS.values()) and limit is None:
+    funders = [option.name for lane in FACTS.values() for option in lane.options if option.kind == "funder"]
+    if any(chain.get(name) for name in funders) and limit is None:
         raise UsageFault("an account that pays goes with --spending-limit, the atomic units of USDC of a whole run")
     if limit is not None and re.fullmatch(ATOMIC_UNITS, limit) is None:
         raise UsageFault("--spending-limit: give atomic units of USDC, such as 5000000 for 5 USDC")
@@ -236,14 +231,15 @@ def _limited(gateway: GatewayFound | None, agent: AgentFound | None) -> Iterator
 def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the chain tables that the options describe, by lane."""
     tables = {}
-    for lane, options in _CHAIN_OPTIONS.items():
-        node = options[0][1]
-        if not given.get(node):
+    for lane, facts in FACTS.items():
+        options = [option for option in facts.options if given.get(option.name)]
+        if facts.options[0] not in options:
             continue
-        table: dict[str, Any] = {member: given[option] for member, option in options if given.get(option)}
-        if lane == "algorand" and given.get("algod_token_file"):
-            table["token"] = {"file": str(Path(given["algod_token_file"]).resolve())}
-        if given.get(_FUNDERS[lane]):
-            table |= {"funder": {"env": given[_FUNDERS[lane]]}, "spending_limit": given["spending_limit"]}
+        table: dict[str, Any] = {option.member: given[option.name] for option in options if option.kind == "text"}
+        for option in options:
+            if option.kind == "file":
+                table[option.member] = {"file": str(Path(given[option.name]).resolve())}
+            elif option.kind == "funder":
+                table |= {option.member: {"env": given[option.name]}, "spending_limit": given["spending_limit"]}
         tables[lane] = table
     return tables

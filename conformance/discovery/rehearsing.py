@@ -14,9 +14,12 @@ from typing import Any, Final
 from conformance.discovery.rail import Operation
 from conformance.http.client import Answer, Client
 from conformance.http.refusals import refused_body
+from conformance.vocabulary.lanes.registry import FACTS
 
 # Ids of the right form that name no transaction.
-_NO_TRANSACTION: Final[Mapping[str, str]] = {"algorand": "A" * 52, "solana": "1" * 88}
+_NO_TRANSACTION: Final[Mapping[str, str]] = {
+    name: lane.no_transaction for name, lane in FACTS.items() if lane.no_transaction is not None
+}
 
 
 async def refusal(client: Client, operation: Operation) -> str | None:

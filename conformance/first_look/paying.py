@@ -9,12 +9,12 @@ from typing import Any, Final
 from conformance.first_look.look import Look
 from conformance.oracles.x402 import atomic_amount
 from conformance.surfaces.rail.purchase import lane_of
+from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import Network, network_named
 
 _BY_PAYING: Final = frozenset({"B", "V", "C"})
-# How many calls' price a whole run pays on each lane: what the payees held after a run of all rows of the rail on the
-# simulated chains, divided by the price of a call.
-PAYMENTS: Final[Mapping[str, int]] = {"algorand": 96, "base": 89, "solana": 112}
+# How many calls' price a whole run pays on each lane.
+PAYMENTS: Final[Mapping[str, int]] = {name: lane.payments for name, lane in FACTS.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,22 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from conformance.outcome import Inconclusive
+from conformance.vocabulary.lanes.registry import FACTS
 
 # The asset ids of USDC by network key (1.2).
-USDC: Mapping[str, str] = {
-    "algorand_mainnet": "31566704",
-    "algorand_testnet": "10458941",
-    "base_mainnet": "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
-    "base_sepolia": "0x036CbD53842c5426634e7929541eC2318f3dCF7e",
-    "solana_mainnet": "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v",
-    "solana_devnet": "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU",
-}
+USDC: Mapping[str, str] = {one.key: one.asset_id for lane in FACTS.values() for one in (lane.main, lane.test)}
 # The first way of a lane is how its memo is bound when nobody says otherwise (3.5).
-MEMO_WAYS: Mapping[str, tuple[str, ...]] = {
-    "algorand": ("note",),
-    "base": ("eip3009", "calldata"),
-    "solana": ("memo",),
-}
+MEMO_WAYS: Mapping[str, tuple[str, ...]] = {name: lane.memo_ways for name, lane in FACTS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +24,7 @@ class Bill:
         address: Receiving address.
         amount: Atomic units of the asset.
         memo: Memo text.
-        reference: Solana Pay reference of the QR code, where it has one; it helps to find and binds nothing.
+        reference: Reference account of the QR code, where it has one; it helps to find and binds nothing.
     """
 
     asset: str
@@ -74,7 +64,7 @@ class CheckoutPayer(Protocol):
     async def settle(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill as it stands, with its memo in one of `MEMO_WAYS`, and return the transaction's id.
 
-        It is on the chain when this returns: in a block on Algorand and Base, confirmed on Solana.
+        It is on the chain when this returns: in a block, or confirmed where a chain has that word.
         """
 
     async def credits(self, tx_id: str, asset: str) -> Mapping[str, int]:

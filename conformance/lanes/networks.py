@@ -16,7 +16,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.outcome import Inconclusive
-from conformance.target import AlgorandChain, BaseChain, Profile, ProfileError, SolanaChain
+from conformance.target import LANES, AlgorandChain, BaseChain, Profile, ProfileError, SolanaChain
 from conformance.vocabulary.networks import Network, is_main, network_named
 
 Chain = AlgorandChain | BaseChain | SolanaChain
@@ -171,7 +171,8 @@ def usdc_of(table: str, chain: Chain, served: Served) -> Network:
 def tables(profile: Profile) -> Iterator[tuple[str, Chain]]:
     """Yield (name of its table, what it says) of every node."""
     for prefix, chains in (("chains", profile.chains), ("gateway.chains", profile.gateway.chains)):
-        for lane, chain in (("algorand", chains.algorand), ("base", chains.base), ("solana", chains.solana)):
+        for lane in LANES:
+            chain: Chain | None = getattr(chains, lane)
             if chain is not None:
                 yield f"{prefix}.{lane}", chain
 

@@ -19,42 +19,12 @@ from conformance.surfaces.gateway.profile_draft import (
 )
 from conformance.target import LANES, AgentBindings, Hub, Pace, RailBindings, Tls
 from conformance.vocabulary.claims import RECEIPTS_ONLY
+from conformance.vocabulary.lanes.registry import FACTS
 
 _HEAD = """\
 # Target profile of the Weldproof suite, written by `weldproof init`. Read it before you rely on it:
 # what is claimed here is tested, what is not claimed is reported as not applicable.
 """
-
-
-_CHAIN_HELP: Mapping[str, str] = {
-    "algorand": """\
-# [chains.algorand]
-# network = "algorand_mainnet"
-# algod = "http://127.0.0.1:4001"
-# indexer = "http://127.0.0.1:8980"
-# token = { env = "ALGOD_TOKEN" }
-# control = "http://127.0.0.1:4001/control"     # simulated chains only: funds the payer by itself
-# funder = { env = "PAYER_MNEMONIC" }           # elsewhere: an account that holds Algos and USDC
-# spending_limit = "5000000"                    # with a funder: atomic units of USDC a whole run may take, on all lanes
-""",
-    "base": """\
-# [chains.base]
-# network = "base_mainnet"
-# rpc = "http://127.0.0.1:8545"
-# control = "http://127.0.0.1:8545/control"     # simulated chains only
-# funder = { env = "BASE_PAYER_KEY" }           # elsewhere: hex key of an account that holds ETH and USDC
-# spending_limit = "5000000"                    # with a funder
-""",
-    "solana": """\
-# [chains.solana]
-# network = "solana_mainnet"
-# rpc = "http://127.0.0.1:8899"
-# ws = "ws://127.0.0.1:8900"
-# control = "http://127.0.0.1:8899/control"     # simulated chains only
-# funder = { file = "payer.json" }              # elsewhere: key pair of an account that holds SOL and USDC
-# spending_limit = "5000000"                    # with a funder
-""",
-}
 
 
 _CHAIN_HEAD = """
@@ -117,7 +87,7 @@ def render(
         document["tls"] = {"insecure": True}
     offered = offered_by(found)
     missing = [
-        _CHAIN_HELP[lane].replace(f"{lane}_mainnet", offered.get(lane, f"{lane}_mainnet"))
+        FACTS[lane].draft.replace(f"{lane}_mainnet", offered.get(lane, f"{lane}_mainnet"))
         for lane in claimed_lanes(found)
         if lane not in tables
     ]

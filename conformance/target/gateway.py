@@ -12,13 +12,10 @@ from conformance.target.chains import Chains
 from conformance.target.grammar import keys_of, one_of
 from conformance.target.tables import ProfilePath, Table
 from conformance.target.templates import placeholders
+from conformance.vocabulary.lanes.registry import FACTS
 
 Rate: TypeAlias = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
-MEMO_WAYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "algorand": ("note",),
-    "base": ("eip3009", "calldata"),
-    "solana": ("memo",),
-}
+MEMO_WAYS: Final[Mapping[str, tuple[str, ...]]] = {name: lane.memo_ways for name, lane in FACTS.items()}
 MemoWays: TypeAlias = Annotated[Mapping[str, str], AfterValidator(one_of(MEMO_WAYS))]
 Fixtures: TypeAlias = Annotated[Mapping[str, Mapping[str, Any]], AfterValidator(keys_of("ALLOW", "REFER", "DENY"))]
 Selectors: TypeAlias = Annotated[
@@ -100,7 +97,7 @@ REFERENCE_GATEWAY = GatewayBindings(
         "REFER": {"recipient_address": "screen-flag", "network": "base_sepolia"},
         "DENY": {"recipient_address": "screen-block", "network": "solana_devnet"},
     },
-    memo={"algorand": "note", "base": "eip3009", "solana": "memo"},
+    memo={lane: ways[0] for lane, ways in MEMO_WAYS.items()},
     checkout_selectors={
         "address": "#addr",
         "memo": "#memo",

@@ -19,6 +19,7 @@ from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, ProfilePath, Secret, Table
 from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
 from conformance.vocabulary.claims import LANES, OPTIONS, SURFACES
+from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
 
 Bindings = TypeVar("Bindings", bound=Table)
@@ -92,14 +93,7 @@ class Tenant(Table):
 
 
 # How the reference writes networks in events (1.2).
-REFERENCE_EVENTS: Mapping[str, str] = {
-    "algorand_mainnet": "algorand:mainnet",
-    "algorand_testnet": "algorand:testnet",
-    "base_mainnet": "eip155:8453",
-    "base_sepolia": "eip155:84532",
-    "solana_mainnet": "solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp",
-    "solana_devnet": "solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1",
-}
+REFERENCE_EVENTS: Mapping[str, str] = {one.key: one.event for lane in FACTS.values() for one in (lane.main, lane.test)}
 
 
 class LimitedService(Table):
@@ -312,11 +306,7 @@ class Profile(Table):
     def gateway_chains(self) -> Chains:
         """The nodes of checkout payments: a lane that `[gateway.chains]` leaves out has the node of `[chains]`."""
         own = self.gateway.chains
-        return Chains(
-            algorand=own.algorand or self.chains.algorand,
-            base=own.base or self.chains.base,
-            solana=own.solana or self.chains.solana,
-        )
+        return Chains(**{lane: getattr(own, lane) or getattr(self.chains, lane) for lane in LANES})
 
     def checkout_node_apart(self, lane: str) -> bool:
         """Return whether what is done to the node of a lane's checkout payments is not done to that of `[chains]`.

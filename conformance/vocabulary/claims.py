@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from conformance.vocabulary.lanes.registry import FACTS
+
 SURFACES: Final = ("rail", "gateway", "agent", "control_plane", "webhooks", "shared")
-LANES: Final = ("algorand", "base", "solana")
+LANES: Final = tuple(FACTS)
 # A gateway that verifies receipts and has no links, resources or screening: its other rows do not apply.
 RECEIPTS_ONLY: Final = "gateway.receipts_only"
 OPTIONS: Final = ("rail.a2a", "rail.agent_card", RECEIPTS_ONLY)

@@ -20,10 +20,12 @@ from conformance.pages.page import Page
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
 from conformance.surfaces.gateway.unbound import asked_for
 from conformance.target import Profile
+from conformance.vocabulary.lanes.registry import FACTS
 
 # Network keys of this family of services; a target may have others, which its operator adds.
 NETWORK_KEYS = (
-    *("algorand_testnet", "base_sepolia", "solana_devnet", "algorand_mainnet", "base_mainnet", "solana_mainnet"),
+    *(lane.test.key for lane in FACTS.values()),
+    *(lane.main.key for lane in FACTS.values()),
     *("voi_mainnet", "hedera_testnet", "hedera_mainnet", "stellar_testnet", "stellar_mainnet"),
     *("tempo_testnet", "tempo_mainnet"),
 )

@@ -11,6 +11,7 @@ from tomlkit.exceptions import TOMLKitError
 
 from conformance.surfaces.gateway.probing import GatewayFound
 from conformance.target import LANES, Gateway, ProfileError
+from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
 
 _TENANTS_HELP = """
@@ -164,7 +165,7 @@ def checkout_nodes_help(found: GatewayFound, tables: Mapping[str, Mapping[str, A
     for lane, key in networks_of(found).items():
         table = tables.get(lane)
         if table is not None and table["network"] != key:
-            node = "algod" if lane == "algorand" else "rpc"
+            node = FACTS[lane].options[0].member
             text += (
                 f"\n# Links are paid on {key}, and the node of [chains.{lane}] is of {table['network']}.\n"
                 f'# [gateway.chains.{lane}]\n# network = "{key}"\n# {node} = "..."\n'

@@ -11,6 +11,7 @@ from conformance.http.client import Answer, Client
 from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.target import Claims, Profile, Surface, Target
+from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
 
 _RECEIPT_KIND = re.compile(r"([a-z][a-z0-9]{1,31})/payable-svc-receipt/1")
@@ -28,7 +29,7 @@ async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
         return None
     answers = {one.path: await client.call("POST", one.url, json_body=one.body) for one in operations}
     offered = [entry for answer in answers.values() for entry in entries(answer)]
-    lanes = [lane for lane in ("algorand", "base", "solana") if any(lane_of(entry) == lane for entry in offered)]
+    lanes = [lane for lane in FACTS if any(lane_of(entry) == lane for entry in offered)]
     card = await client.call("GET", url + "/.well-known/agent-card.json")
     index = (await client.call("GET", url + INDEX)).object()
     return {

@@ -15,13 +15,10 @@ from conformance.http.client import Answer, retry_after
 from conformance.http.refusals import refused_body
 from conformance.lanes.payers import Payer
 from conformance.outcome import Inconclusive
+from conformance.vocabulary.lanes.registry import FACTS
 
-# Of an authorization on Base: who pays, until when, and for which challenge.
+# Of an authorization that the rail settles: who pays, until when, and for which challenge.
 _LIVE_TERMS = ("from", "to", "validBefore", "nonce")
-
-# Chain ids of Base and its test network: other EVM chains are lanes of their own, which the suite does not pay on.
-_BASE = frozenset({"eip155:8453", "eip155:84532"})
-_NAMESPACES = {"algorand": "algorand", "solana": "solana"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ def lane_of(entry: Mapping[str, Any]) -> str | None:
     network = entry.get("network")
     if not isinstance(network, str):
         return None
-    return "base" if network in _BASE else _NAMESPACES.get(network.split(":", 1)[0].split("-")[0].split("_")[0])
+    return next((name for name, lane in FACTS.items() if lane.has(network)), None)
 
 
 def header_value(proof: object) -> str:

@@ -1,0 +1,70 @@
+"""What is to be known of a lane without asking its chain; pure and light to load."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from conformance.vocabulary.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class NodeOption:
+    """An option of `weldproof init` that says where a lane's node is or who pays there.
+
+    Attributes:
+        flag: The option.
+        member: The member of the lane's table in a profile that it gives.
+        help: Its help.
+        kind: A `text` that is the member, a `file` that holds it, or the environment variable of the `funder`.
+    """
+
+    flag: str
+    member: str
+    help: str
+    kind: Literal["text", "file", "funder"] = "text"
+
+    @property
+    def name(self) -> str:
+        """The name of its parameter."""
+        return self.flag.removeprefix("--").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class LaneFacts:
+    """One lane.
+
+    Attributes:
+        name: The lane.
+        main: Its main network.
+        test: Its test network.
+        namespace: CAIP-2 namespace of which every network is its own; None where only its two networks are.
+        memo_ways: How a checkout's memo can be bound to a payment (3.5), the usual way first.
+        options: Options of `weldproof init`; the first is needed.
+        payer: The options that let a payer pay, as a hint shows them.
+        ports: Usual ports of its nodes by what people call them.
+        draft: The commented lines of its table in a profile that `weldproof init` writes.
+        payments: How many calls' price a whole run pays: what the payees held after a run of all rows of the rail on
+            the simulated chains, divided by the price of a call.
+        no_transaction: An id of the right form that names no transaction; None where a proof names none.
+    """
+
+    name: str
+    main: Network
+    test: Network
+    namespace: str | None
+    memo_ways: tuple[str, ...]
+    options: tuple[NodeOption, ...]
+    payer: str
+    ports: Mapping[str, int]
+    draft: str
+    payments: int
+    no_transaction: str | None
+
+    def has(self, network: str) -> bool:
+        """Return whether a network, as an `accepts` entry names it, is one of its two, or of its namespace."""
+        if network in {self.main.caip2, self.test.caip2}:
+            return True
+        return self.namespace is not None and re.split("[:_-]", network, maxsplit=1)[0] == self.namespace
