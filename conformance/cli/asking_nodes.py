@@ -11,14 +11,10 @@ from pydantic import ValidationError
 from conformance.http.client import Names
 from conformance.lanes.payers import served_by
 from conformance.outcome import Inconclusive
-from conformance.target import AlgorandChain, BaseChain, Budgets, ProfileError, SolanaChain
+from conformance.target import Budgets, ProfileError
+from conformance.target.chains import TABLES
 from conformance.vocabulary.networks import network_named
 
-_KINDS: Final[Mapping[str, type[AlgorandChain | BaseChain | SolanaChain]]] = {
-    "algorand": AlgorandChain,
-    "base": BaseChain,
-    "solana": SolanaChain,
-}
 _SECONDS: Final = 10.0
 
 
@@ -56,7 +52,7 @@ async def _all(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, str | Incon
 async def _served(lane: str, table: Mapping[str, Any]) -> str | Inconclusive | None:
     """Return the key of the network, None where the node names none that is known, or why it was not told."""
     try:
-        chain = _KINDS[lane].model_validate(dict(table))
+        chain = TABLES[lane].model_validate(dict(table))
         told = await served_by(chain, Budgets(request=_SECONDS, confirmation=_SECONDS), Names())
     except Inconclusive as reason:
         return reason

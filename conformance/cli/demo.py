@@ -20,7 +20,7 @@ import click
 def command(ctx: click.Context, /, **options: Any) -> None:
     """See the suite find a fault: in twenty seconds, on this machine alone, nothing of yours touched.
 
-    Brings up the reference's pay rail on a simulated Algorand with one rule broken, so that a payment for one call buys
+    Brings up the reference's pay rail on a simulated chain with one rule broken, so that a payment for one call buys
     another, runs three requirements against it, and shows what a report says of the one that fails. Ctrl-C ends it and
     leaves nothing behind.
 

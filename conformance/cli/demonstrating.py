@@ -24,12 +24,14 @@ from conformance.report.summary import Summary, summarise
 from conformance.selftest.kill_lists import load_kill_lists
 from conformance.text.shell_words import word
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.claims import LANES
+from conformance.vocabulary.lanes.registry import FACTS
 
 MUTANT: Final = "note-any-token"
 # The rule that the mutant breaks, and two beside it that hold, so that a reader sees both.
 BROKEN: Final = "RAIL-WELD-02"
 ROWS: Final = ("RAIL-402-01", "RAIL-PAY-09", BROKEN)
-LANE: Final = "algorand"
+LANE: Final = LANES[0]
 # The programs of the stack; a light installation has none of them.
 _PARTS: Final = ("reference", "sim", "localnet")
 _SEED: Final = 1
@@ -49,7 +51,9 @@ def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
     click.secho("A pay rail with one rule broken", bold=True)
     click.echo(f"  the rule     {rule}")
     click.echo(f"  the fault    its mutant {MUTANT}: the rail takes any challenge's token for the right one")
-    click.echo(f"  what is run  {', '.join(ROWS)}, each payment a signed transaction on a simulated Algorand\n")
+    click.echo(
+        f"  what is run  {', '.join(ROWS)}, each payment a signed transaction on a simulated {FACTS[LANE].main.name}\n"
+    )
     try:
         log = EventLog(report_dir / LOG)
     except OSError as closed:

@@ -15,6 +15,7 @@ from conformance.discovery.openapi_bodies import examples, made_body, takes_no_b
 from conformance.discovery.openapi_paths import at_their_paths
 from conformance.http.client import Client
 from conformance.target import Profile
+from conformance.vocabulary.networks import EXAMPLE
 
 PAID_PREFIX = "/pay/v1/"
 INDEX = "/pay/v1/index"
@@ -57,8 +58,8 @@ class Operation:
 _REFERENCE_BODIES: Mapping[str, tuple[Any, ...]] = {
     "receipt-verify": ({"jws": "e30.e30.AA"}, {"jws": "e30.e30.AQ"}, {"jws": "e30.e30.AA", "receipt_required": True}),
     "compliance-receipt": (
-        {"recipient_address": "screen-allow", "network": "algorand_mainnet"},
-        {"recipient_address": "screen-block", "network": "algorand_mainnet"},
+        {"recipient_address": "screen-allow", "network": EXAMPLE.key},
+        {"recipient_address": "screen-block", "network": EXAMPLE.key},
         {"recipient_address": "screen-allow", "network": "base_mainnet"},
     ),
     "rfc9421-verify": tuple(

@@ -29,7 +29,7 @@ class Check:
     """A registered check.
 
     Attributes:
-        id: Name of its function, with the lane in brackets when it runs once a lane (`stray_transfer[algorand]`).
+        id: Name of its function, with the lane in brackets when it runs once a lane (`stray_transfer[LANE]`).
         rows: Requirement ids it decides.
         surface: Surface it talks to.
         lane: The lane it is bound to; `each` before expansion, None when it needs none.

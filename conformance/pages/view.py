@@ -80,7 +80,7 @@ class View:
         return element is not None and bool(element.text.strip() or element.attributes.get("data-state"))
 
     def shows_address(self, address: str) -> bool:
-        """Return whether the page shows an address, in one piece or in groups; an EVM one in any case."""
+        """Return whether the page shows an address, in one piece or in groups; one in hex in any case."""
         shown, wanted = "".join(self._where("address").split()), address
         if wanted.lower().startswith("0x"):
             shown, wanted = shown.lower(), wanted.lower()

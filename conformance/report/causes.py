@@ -18,10 +18,11 @@ from conformance.outcome import Verdict
 from conformance.report.exchange import Exchange
 from conformance.report.row_result import RowResult
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.claims import LANES
 
 _REFUSAL: Final = 400
 _VARYING: Final = re.compile(
-    r"https?://\S+|/[\w./{}<>:%-]+|\b(?:algorand|base|solana)\b|[A-Za-z0-9_+=-]{20,}|\b\d+(?:\.\d+)?\b"
+    rf"https?://\S+|/[\w./{{}}<>:%-]+|\b(?:{'|'.join(LANES)})\b|[A-Za-z0-9_+=-]{{20,}}|\b\d+(?:\.\d+)?\b"
 )
 _ROW: Final = re.compile(r"\b(?:GW|RAIL|AGENT|CP|WH|X)-[A-Z0-9]+-\d{2}\b")
 _LONGEST: Final = 400

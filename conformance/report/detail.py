@@ -14,7 +14,7 @@ BODY_LIMIT = 2_000
 
 
 def place(finding: Finding) -> str:
-    """Return where a finding was made: `lane algorand, operation /pay/v1/x`, or the empty string."""
+    """Return where a finding was made: `lane LANE, operation /pay/v1/x`, or the empty string."""
     return ", ".join(f"{one_line(name, 60)} {one_line(value, 200)}" for name, value in finding.where.items())
 
 

@@ -14,8 +14,9 @@ from importlib.resources import files
 
 from conformance.ledger import load
 from conformance.outcome import Verdict
+from conformance.vocabulary.claims import LANES
 
-DEFAULT_LANES = ("algorand",)
+DEFAULT_LANES = LANES[:1]
 BREACHES = frozenset({Verdict.FAIL, Verdict.WARN})
 
 

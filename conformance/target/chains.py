@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -84,3 +85,10 @@ class Chains(Table):
     algorand: AlgorandChain | None = None
     base: BaseChain | None = None
     solana: SolanaChain | None = None
+
+
+TABLES: Final[Mapping[str, type[AlgorandChain | BaseChain | SolanaChain]]] = {
+    "algorand": AlgorandChain,
+    "base": BaseChain,
+    "solana": SolanaChain,
+}

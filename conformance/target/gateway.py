@@ -16,6 +16,7 @@ from conformance.vocabulary.lanes.registry import FACTS
 
 Rate: TypeAlias = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
 MEMO_WAYS: Final[Mapping[str, tuple[str, ...]]] = {name: lane.memo_ways for name, lane in FACTS.items()}
+_TEST_NETWORKS: Final = tuple(lane.test.key for lane in FACTS.values())
 MemoWays: TypeAlias = Annotated[Mapping[str, str], AfterValidator(one_of(MEMO_WAYS))]
 Fixtures: TypeAlias = Annotated[Mapping[str, Mapping[str, Any]], AfterValidator(keys_of("ALLOW", "REFER", "DENY"))]
 Selectors: TypeAlias = Annotated[
@@ -90,12 +91,12 @@ REFERENCE_GATEWAY = GatewayBindings(
     idempotency_conflict=(409,),
     rates={"USD": "1", "USDC": "1", "EUR": "1.08", "GBP": "1.27"},
     resource_body={"resource_id": "weldproof-{unique}", "amount_microunits": 250_000},
-    screen_body={"recipient_address": "screen-allow", "network": "algorand_testnet"},
+    screen_body={"recipient_address": "screen-allow", "network": _TEST_NETWORKS[0]},
     screen_receipt_member="compliance_receipt_jws",
     screen_fixtures={
-        "ALLOW": {"recipient_address": "screen-allow", "network": "algorand_testnet"},
-        "REFER": {"recipient_address": "screen-flag", "network": "base_sepolia"},
-        "DENY": {"recipient_address": "screen-block", "network": "solana_devnet"},
+        "ALLOW": {"recipient_address": "screen-allow", "network": _TEST_NETWORKS[0]},
+        "REFER": {"recipient_address": "screen-flag", "network": _TEST_NETWORKS[1]},
+        "DENY": {"recipient_address": "screen-block", "network": _TEST_NETWORKS[2]},
     },
     memo={lane: ways[0] for lane, ways in MEMO_WAYS.items()},
     checkout_selectors={

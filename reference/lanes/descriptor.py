@@ -36,7 +36,7 @@ class LaneRules:
         word: The service word, which reference accounts are derived from.
         confirmations: Blocks that make a transaction final where a lane counts them, its own included (1.2).
         commitment: Commitment that makes a transaction final where a lane's node has several.
-        reads_calldata: Whether a lane that can tells what a transaction calls (WP_EVM_SUFFIX_BIND).
+        reads_calldata: Whether a lane that can tells what a transaction calls.
     """
 
     word: ServiceWord

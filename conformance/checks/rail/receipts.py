@@ -192,7 +192,7 @@ async def _bound(case: Case, served: Purchase, token: str, payer: Payer) -> str 
 async def _settled_by(served: Purchase, payer: Payer) -> str | None:
     """Return the settling transaction: what the proof or x402's header tells, else what the chain does.
 
-    No sentence promises the header, and an authorization on Base leaves its trace on the chain.
+    No sentence promises the header, and an authorization leaves its trace on the chain.
     """
     if served.transaction is not None:
         return served.transaction

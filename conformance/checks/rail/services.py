@@ -18,11 +18,12 @@ from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.keys import DID, JWKS
 from conformance.surfaces.rail.paid_answers import ABSENT, receipts_in, result_of
 from conformance.surfaces.rail.purchase import purchase
+from conformance.vocabulary.networks import EXAMPLE
 
 VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
 _NAMES = ("screen_result", "verdict")
 # One address a verdict, as the reference screens; the discovered bodies show two of the three.
-_FLAGGED = {"recipient_address": "screen-flag", "network": "algorand_mainnet"}
+_FLAGGED = {"recipient_address": "screen-flag", "network": EXAMPLE.key}
 _DEPTH = 4
 _SIGN_IN = ("login", "signin", "sign-in", "register", "signup", "sign-up", "oauth", "auth")
 

@@ -19,6 +19,7 @@ from conformance.oracles.range_proof.curve import L
 from conformance.oracles.range_proof.making import TWISTED, Forgery, commitment_text, proof_of, secret
 from conformance.oracles.range_proof.system import LAYOUT, NAME
 from conformance.surfaces.control_plane.played_hub import kid_of
+from conformance.vocabulary.networks import EXAMPLE
 
 _LIFETIME_SECONDS = 3600
 _THRESHOLD, _HIGH, _LOW = 700, 912, 3
@@ -70,7 +71,7 @@ async def issued_receipt(case: Case, label: str, forgery: Forgery | None = None)
         "type": "zkp_receipt",
         "version": "1",
         "payment_id": f"payment-{number}",
-        "chain": "algorand_mainnet",
+        "chain": EXAMPLE.key,
         "amount_microusd": 50_000,
         "recipient": "7777777777777777777777777777777777777777777777777774MSJUVU",
         "tx_id": "A" * 52,

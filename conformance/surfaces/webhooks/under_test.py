@@ -18,6 +18,7 @@ from conformance.outcome import OUR_LISTENER, STAND_IN, Inconclusive
 from conformance.surfaces.webhooks.deliveries import STYLES, Delivery, Event, Signer, new_event
 from conformance.surfaces.webhooks.own_listener import own_listener
 from conformance.target import Profile, ProfileError
+from conformance.vocabulary.networks import EXAMPLE_TEST
 
 UNBOUND_EFFECTS: Final = (
     "unbound: give [webhook.receiver] effects, a URL that answers how often the event {id} had its effect"
@@ -244,7 +245,7 @@ async def _opened(case: Case) -> UnderTest:
     """Return the receiver that the operator names, else our own listener, started for this run."""
     profile: Profile = case.profile
     bindings = profile.webhook_bindings
-    chain = next(filter(None, (profile.network_event(key) for key in profile.networks)), "algorand:testnet")
+    chain = next(filter(None, (profile.network_event(key) for key in profile.networks)), EXAMPLE_TEST.event)
     agent = f"{profile.service_word or 'Weldproof'}/1"
     tls = context_of(profile.tls)
     transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=32, tls=tls)

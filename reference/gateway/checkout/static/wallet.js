@@ -1,6 +1,6 @@
 "use strict";
 
-// Paying on Base with a wallet in the browser (EIP-1193): the payer signs an EIP-3009 authorization whose nonce is the
+// Paying with a wallet in the browser (EIP-1193): the payer signs an EIP-3009 authorization whose nonce is the
 // memo's hash, and sends it to the asset's contract. The service submits nothing and holds nothing.
 
 (() => {
