@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 .PHONY: run test test-all lint types unit programs wheel-test selftest chameleon steady oracle thousand fuzz simulate faults clean
 
 run: $(READY)
-	$(BIN)/weldproof run --own-stack --report html --report json --report junit --report-dir report
+	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
 
 # Types are checked beside the tests, by the processor that these leave while they wait; what was found is told at the end.
 test: lint programs

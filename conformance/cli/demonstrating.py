@@ -127,7 +127,7 @@ def _told(summary: Summary, report_dir: Path) -> Exit:
     for line, what in (
         (f"{report_dir / 'index.html'}", "the same report, to be looked at in a browser"),
         (f"weldproof explain {BROKEN}", "the requirement, what is sent, and what is expected"),
-        (f"weldproof run {BROKEN} --own-stack --lane {LANE}", "the same on the sound reference, where it passes"),
+        (f"weldproof run {BROKEN} --reference --lane {LANE}", "the same on the sound reference, where it passes"),
         ("weldproof selftest --list", "every rule that the suite is shown to guard, and its mutants"),
         ("weldproof check URL", "a first look at a server of yours: no profile, no payment"),
     ):

@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from conformance.cli.connection import connecting
+from conformance.cli.renamed import renamed
 
 
 @click.command("replay")
 @click.argument("what", metavar="REPORT#N")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile.")
-@click.option("--own-stack", is_flag=True, help="Our own stack, even where a ./weldproof.toml lies.")
+@renamed("--reference", "--own-stack", is_flag=True, help="The reference, even where a ./weldproof.toml lies.")
 @click.option("--mutant", help="Our own stack as this deliberately broken variant; default: as recorded.")
 @click.option("--main-network", is_flag=True, help="Pay on main networks' nodes, with real money.")
 @connecting

@@ -102,7 +102,7 @@ def _recorded(what: str) -> tuple[tuple[Event, ...], int]:
 
 def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
     if check_id == _BESIDE:
-        raise UsageFault("that exchange compared two targets and belongs to no check: run again with --beside")
+        raise UsageFault("that exchange compared two targets and belongs to no check: run again with --compare-with")
     for candidate in registered():
         for one in (candidate, *(candidate.for_lane(lane) for lane in lanes if candidate.lane == "each")):
             if one.id == check_id:

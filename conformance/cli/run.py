@@ -9,6 +9,7 @@ import click
 
 from conformance.cli.addon_command import WithCommand
 from conformance.cli.connection import connecting
+from conformance.cli.renamed import renamed
 from conformance.report.formats import FORMATS
 from conformance.vocabulary.claims import LANES, SURFACES
 
@@ -21,7 +22,9 @@ from conformance.vocabulary.claims import LANES, SURFACES
 )
 @click.option("--addon", is_flag=True, help="Test an addon of yours: its command comes last, after --.")
 @click.option("--addon-url", metavar="URL", help="Where it listens, where that is not the port of S2_HUB_SELF_URL.")
-@click.option("--own-stack", is_flag=True, help="Our own stack: judges nothing of yours.")
+@renamed(
+    "--reference", "--own-stack", is_flag=True, help="The reference, on a stack of our own: judges nothing of yours."
+)
 @click.option("--mutant", help="Our own stack as this deliberately broken variant.")
 @click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of our own stack.")
 @click.option(
@@ -30,7 +33,8 @@ from conformance.vocabulary.claims import LANES, SURFACES
     help="Chains of our own stack: sim, localnet, or localnet,LANE=sim. Or a file with [chains.LANE] tables: "
     "those nodes instead of the profile's.",
 )
-@click.option(
+@renamed(
+    "--compare-with",
     "--beside",
     multiple=True,
     metavar="FILE|NAME=URL",
@@ -69,9 +73,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     """Run the suite: a verdict per requirement.
 
     ID is a prefix such as RAIL, RAIL-WELD or RAIL-WELD-02. Without a target, ./weldproof.toml is used; our own stack is
-    brought up by --own-stack. An addon needs no other target: weldproof run CP-ADDON --addon -- node addon.mjs
+    brought up by --reference. An addon needs no other target: weldproof run CP-ADDON --addon -- node addon.mjs
 
-    With --beside, receipts of two targets are compared after the checks; what differs decides no requirement.
+    With --compare-with, receipts of two targets are compared after the checks; what differs decides no requirement.
 
     With --quick nothing is concluded but what failed: samples, one lane where there are several, and nothing that moves
     a clock. Its exit code 0 says that nothing tried failed, no more.

@@ -56,7 +56,7 @@ DOCUMENT_ROW = "X-OAS-01"
 _SHOWING = frozenset({"report_dir", "as_json", "verbose"})
 NO_TARGET = (
     "no target is named and there is no ./weldproof.toml: `weldproof init URL` writes one; else give --config or "
-    "--target, or --own-stack for our own stack"
+    "--target, or --reference for our own stack"
 )
 
 
@@ -66,16 +66,16 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     kinds = bool(options["chains"]) and nodes is None
     ours = options["own_stack"] or bool(options["mutant"] or options["settings"] or kinds)
     if ours and (options["config"] or options["addresses"]):
-        raise UsageFault("--own-stack, --mutant, --setting and --chains KINDS go without --config and --target")
+        raise UsageFault("--reference, --mutant, --setting and --chains KINDS go without --config and --target")
     if options["mutant"]:
         checked_mutant(options["mutant"])
     words = command_of(ctx)
     if options["addon"] and ours:
-        raise UsageFault("--addon goes without --own-stack, --mutant, --setting and --chains KINDS")
+        raise UsageFault("--addon goes without --reference, --mutant, --setting and --chains KINDS")
     if options["addon_url"] and not options["addon"]:
         raise UsageFault("--addon-url goes with --addon -- COMMAND")
     if options["beside"] and options["addon"]:
-        raise UsageFault("--beside compares the receipts of rails and gateways: it goes without --addon")
+        raise UsageFault("--compare-with compares the receipts of rails and gateways: it goes without --addon")
     alone = options["addon"] and not (options["config"] or options["addresses"] or _beyond_addons(options["ids"]))
     profile = None if alone else named_profile(options["config"], options["addresses"], ours=ours)
     if options["addon"]:
@@ -328,7 +328,7 @@ def _shared_out(
         return rows
     number, of = part_of(options["shard"])
     if options["quick"] or options["beside"]:
-        raise UsageFault("--shard goes without --quick and --beside")
+        raise UsageFault("--shard goes without --quick and --compare-with")
     if options["seed"] is None:
         raise UsageFault("--shard goes with --seed: the parts of a run share theirs")
     lanes = tuple(options["lanes"])

@@ -134,11 +134,11 @@ def beside_profile(given: Sequence[str], *, main_network: bool) -> Profile | Non
         return None
     files = [text for text in given if text.partition("=")[0] not in SURFACES]
     if files and len(given) > 1:
-        raise UsageFault("--beside: give one profile, or NAME=URL for each surface")
+        raise UsageFault("--compare-with: give one profile, or NAME=URL for each surface")
     try:
-        profile = target.load(Path(files[0])) if files else bare_profile(given, "--beside")
+        profile = target.load(Path(files[0])) if files else bare_profile(given, "--compare-with")
     except target.ProfileError as fault:
-        raise UsageFault(f"--beside: {fault}") from fault
+        raise UsageFault(f"--compare-with: {fault}") from fault
     checked_nodes(profile, main_network=main_network)
     return profile
 

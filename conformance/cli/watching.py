@@ -123,7 +123,7 @@ def watch(ctx: click.Context, /, **options: Any) -> None:
     """Do what `weldproof watch` says of itself; its options are declared beside its help."""
     profile = named_profile(options["config"], options["addresses"], ours=False)
     if profile is None:
-        raise UsageFault(NO_TARGET.partition(", or --own-stack")[0])
+        raise UsageFault(NO_TARGET.partition(", or --reference")[0])
     profile = connected(profile, options)
     checked_nodes(profile, main_network=False)
     try:

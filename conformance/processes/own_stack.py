@@ -1,4 +1,4 @@
-"""Our own stack as a child process: what `run --own-stack` brings up."""
+"""Our own stack as a child process: what `run --reference` brings up."""
 
 from __future__ import annotations
 

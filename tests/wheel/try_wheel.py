@@ -99,8 +99,8 @@ def _try(place: Path, programs: Path) -> int:
     own = [str(programs / "python"), "-m", "conformance.vectors.judges"]
     _step("vectors run", [weldproof, "vectors", "run", "--profile", "--", *own], empty)
     _step("selftest --list", [weldproof, "selftest", "--list"], empty)
-    _step("run", [weldproof, "run", "RAIL", "--own-stack", "--report", "html", "--report", "json"], empty)
-    gateway = ["GW", "--own-stack", "--lane", "algorand", "--report-dir", "gateway"]
+    _step("run", [weldproof, "run", "RAIL", "--reference", "--report", "html", "--report", "json"], empty)
+    gateway = ["GW", "--reference", "--lane", "algorand", "--report-dir", "gateway"]
     _step("run on the gateway", [weldproof, "run", *gateway], empty)
     for program in ("weldproof-rail", "weldproof-gateway"):
         _step(f"{program} --help", [str(programs / program), "--help"], empty)

@@ -160,14 +160,14 @@ def main(
 ) -> None:
     """Repeat whole runs in rotation: quiet, beside busy loops, beside stalls, with 2 and with 8 workers.
 
-    WORDS is the command that is repeated, `weldproof run --own-stack` by default; it takes --seed, --report and
+    WORDS is the command that is repeated, `weldproof run --reference` by default; it takes --seed, --report and
     --report-dir.
 
     Exit codes: 0 every run was sound, 1 one differed, 130 interrupted.
     """
     signal.signal(signal.SIGTERM, _interrupt)
     rotation = [condition for condition in ROTATION if not names or condition.name in names]
-    command = list(words) or [str(Path(sys.executable).with_name("weldproof")), "run", "--own-stack"]
+    command = list(words) or [str(Path(sys.executable).with_name("weldproof")), "run", "--reference"]
     folder.mkdir(parents=True, exist_ok=True)
     outcomes: list[Outcome] = []
     with contextlib.suppress(KeyboardInterrupt), (folder / "runs.ndjson").open("ab") as log:

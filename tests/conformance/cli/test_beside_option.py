@@ -1,4 +1,4 @@
-"""`weldproof run --beside`: the receipts of two targets side by side."""
+"""`weldproof run --compare-with`: the receipts of two targets side by side."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> Non
         # Claimed on one side only; nothing can be paid there.
         beside.write_text(text.replace('lanes = ["algorand"]', 'lanes = ["algorand", "base"]'))
         assert target.load(beside).claims.lanes == ("algorand", "base")
-        words = ["run", "RAIL-KEY-03", "GW-SCR-01", "--config", ours["profile"], "--beside", str(beside)]
+        words = ["run", "RAIL-KEY-03", "GW-SCR-01", "--config", ours["profile"], "--compare-with", str(beside)]
         words += ["--report-dir", str(tmp_path / "report")]
         done = prepared.run("conformance", *words, env=os.environ, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -102,11 +102,11 @@ def _assert_the_exchanges_are_there(log: Path, comparison: dict[str, Any]) -> No
 @pytest.mark.parametrize(
     "words",
     [
-        ["--beside", "nowhere.toml"],
-        ["--beside", "rail=ftp://127.0.0.1"],
-        ["--beside", "one.toml", "--beside", "two.toml"],
-        ["--beside", "rail=http://127.0.0.1:1", "--beside", "one.toml"],
-        ["--addon", "--beside", "rail=http://127.0.0.1:1", "--", "true"],
+        ["--compare-with", "nowhere.toml"],
+        ["--compare-with", "rail=ftp://127.0.0.1"],
+        ["--compare-with", "one.toml", "--compare-with", "two.toml"],
+        ["--compare-with", "rail=http://127.0.0.1:1", "--compare-with", "one.toml"],
+        ["--addon", "--compare-with", "rail=http://127.0.0.1:1", "--", "true"],
     ],
 )
 def test_what_cannot_be_beside_is_a_fault_of_usage(words: list[str]) -> None:
@@ -121,7 +121,7 @@ def test_the_other_target_is_guarded_against_real_money(tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
     other.write_text('[surfaces.rail]\nurl = "https://rail.example"\n[chains.base]\nrpc = "https://node.example"\n')
     ours = ["RAIL-KEY-03", "--target", "rail=http://127.0.0.1:1"]
-    result = CliRunner().invoke(command, [*ours, "--beside", str(other)])
+    result = CliRunner().invoke(command, [*ours, "--compare-with", str(other)])
     assert result.exit_code == 2
     assert "--main-network" in result.output
 

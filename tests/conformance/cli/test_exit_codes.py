@@ -38,7 +38,7 @@ def counts(folder: Path) -> dict[str, int]:
 
 def test_0_when_every_claimed_requirement_passes(tmp_path: Path) -> None:
     """The reference keeps RAIL-KEY, the reports are there, and it says that nothing of the operator's was judged."""
-    done = run(tmp_path, "RAIL-KEY", "--own-stack")
+    done = run(tmp_path, "RAIL-KEY", "--reference")
     assert done.returncode == 0, done.stdout + done.stderr
     said = "Nothing of yours was judged: the target was our own stack."
     first, *_, last = done.stdout.splitlines()
@@ -166,7 +166,7 @@ def test_4_when_the_run_itself_breaks(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_130_when_it_is_interrupted(tmp_path: Path) -> None:
     """Ctrl-C ends the run, ends the stack that it started, and still writes what was found so far."""
     with subprocess.Popen(
-        [*WELDPROOF, "run", "RAIL", "--own-stack"], cwd=tmp_path, stdout=subprocess.DEVNULL
+        [*WELDPROOF, "run", "RAIL", "--reference"], cwd=tmp_path, stdout=subprocess.DEVNULL
     ) as running:
         log = tmp_path / "report" / LOG
         ends = time.monotonic() + 600

@@ -123,7 +123,7 @@ def interrupted(folder: Path, words: list[str], ready: Callable[[], bool]) -> tu
 
 def test_130_when_a_replay_is_interrupted_while_its_stack_comes_up(tmp_path: Path) -> None:
     """The stack that it was starting is gone with its folder, and nothing is compared."""
-    words = [*WELDPROOF, "replay", recorded(tmp_path), "--own-stack"]
+    words = [*WELDPROOF, "replay", recorded(tmp_path), "--reference"]
     code, printed = interrupted(tmp_path, words, lambda: any(tmp_path.glob("weldproof-*/rail/*")))
     assert (code, printed) == (130, "")
     assert not list(tmp_path.glob("weldproof-*"))

@@ -18,7 +18,7 @@ import pytest
 from conformance.log.events import LOG, read
 from tests.conformance.cli.ending import using
 
-RUN = [sys.executable, "-m", "conformance", "run", "CP", "--own-stack"]
+RUN = [sys.executable, "-m", "conformance", "run", "CP", "--reference"]
 KINDS = ("html", "json", "junit", "markdown", "sarif", "badge")
 _LONG = 600.0
 # A program that ends neither when it is asked to nor when its starter does, in a session of its own.

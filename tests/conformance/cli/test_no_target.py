@@ -34,7 +34,7 @@ def test_without_a_target_one_is_asked_for(words: tuple[str, ...], tmp_path: Pat
     assert done.returncode == 2, done.stdout + done.stderr
     assert "no target is named" in done.stderr
     assert "weldproof init URL" in done.stderr
-    assert "--own-stack" in done.stderr
+    assert "--reference" in done.stderr
 
 
 def test_a_run_on_the_suites_own_listener_says_so_first_and_last(tmp_path: Path) -> None:

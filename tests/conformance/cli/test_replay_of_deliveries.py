@@ -83,7 +83,7 @@ def again_after(
 
     monkeypatch.setattr(replaying, "Run", Again)
     monkeypatch.setattr(replaying, "opened", opened)
-    return CliRunner().invoke(command, [f"{folder}#3", "--own-stack", *options])
+    return CliRunner().invoke(command, [f"{folder}#3", "--reference", *options])
 
 
 @pytest.mark.parametrize(("again", "code"), [(Verdict.FAIL, Exit.PASSED), (Verdict.PASS, Exit.FAILED)])

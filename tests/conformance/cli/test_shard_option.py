@@ -62,5 +62,5 @@ def test_the_parts_merged_are_the_whole_run(tmp_path: Path, version_1: list[str]
 )
 def test_2_when_there_is_no_such_part(words: list[str], says: str) -> None:
     """Before anything is brought up."""
-    done = CliRunner().invoke(command, [*words, "--own-stack"])
+    done = CliRunner().invoke(command, [*words, "--reference"])
     assert (done.exit_code, says in done.output) == (2, True), done.output

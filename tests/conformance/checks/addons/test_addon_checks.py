@@ -280,7 +280,7 @@ async def test_the_example_with_a_line_spoiled_fails(tmp_path: Path) -> None:
     [
         (("CP-ADDON", "--addon"), "needs the addon's command, after --"),
         (("CP-ADDON", "--addon", "--"), "needs the addon's command, after --"),
-        (("CP-ADDON", "--addon", "--own-stack", "--", "true"), "goes without --own-stack"),
+        (("CP-ADDON", "--addon", "--reference", "--", "true"), "goes without --reference"),
         (("CP-ADDON", "--addon-url", "http://127.0.0.1:1"), "--addon-url goes with --addon"),
         (("CP-ADDON", "--addon", "--addon-url", "here", "--", "true"), "give an address"),
     ],

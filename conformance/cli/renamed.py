@@ -1,0 +1,25 @@
+"""Options that have a new name: the old one still works for a release, and help does not show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+class RenamedOption(click.Option):
+    """An option whose last name is an old one, which help leaves out."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return what help says of it, without its old name."""
+        names = self.opts
+        self.opts = names[:-1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = names
+
+
+def renamed(new: str, old: str, **settings: Any) -> Any:
+    """Return the decorator of an option that is called `new`, and was called `old`; its parameter keeps its name."""
+    return click.option(new, old, old.removeprefix("--").replace("-", "_"), cls=RenamedOption, **settings)
