@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from reference.gateway.credentials import Caller
 from reference.gateway.dashboard.desk import ScreenContext
 from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
-from reference.gateway.links import PaymentLinks
+from reference.gateway.links import PaymentLinkRequest, PaymentLinks
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
 from reference.protocol.canonical_json import NumberText
@@ -91,29 +91,41 @@ class ShopLinks:
     async def create(self, visit: SignedInRequest) -> Reply:
         """Make a link and show it, or say beside each field what is wrong."""
         given = {name: visit.form.one(name) for name in _FIELDS}
-        wrong = [
-            name
-            for name, holds in (("amount", _AMOUNT.fullmatch), ("lifetime", self._lifetimes.get))
-            if not holds(given[name])
-        ]
-        if wrong:
-            return await self.show(visit, given, {name: _SENTENCES[name] for name in wrong})
+        request, wrong = self._asked(given)
+        if request is None:
+            return await self.show(visit, given, wrong)
+        if not await self._desk.entrance.takes(visit.visitor, visit.form.form_id()):
+            return gone_to(f"{visit.base}/{_SCREEN}")  # the link that it made is the first of the list
         tenant = await self._desk.tenancy.find(visit.tenant_id)
         try:
-            request = self._making.asked(_members(given))
-            if not await self._desk.entrance.takes(visit.visitor, visit.form.form_id()):
-                return gone_to(f"{visit.base}/{_SCREEN}")  # the link that it made is the first of the list
             link = await self._making.make(Caller(tenant, visit.visitor.mode), request)
         except Unprocessable as fault:
-            names = [str(item["loc"][1]) for item in fault.detail]
-            fields = [_FIELD_OF.get(name, name) for name in names]
-            return await self.show(visit, given, {name: _SENTENCES[name] for name in _FIELDS if name in fields})
+            return await self.show(visit, given, _faults(_fields(fault)))
         except Refused as refused:
             if refused.code not in _ABOUT:
                 raise
             sentence = f"{refused.message[:1].upper()}{refused.message[1:]}."
             return await self.show(visit, given, {_ABOUT[refused.code]: sentence})
         return gone_to(f"{visit.base}/{_SCREEN}/{link.id}?done=made")
+
+    def _asked(self, given: Mapping[str, str]) -> tuple[PaymentLinkRequest | None, dict[str, str]]:
+        """Return the request that a form makes, or None and what is wrong with each field of it."""
+        is_amount, is_time = _AMOUNT.fullmatch(given["amount"]) is not None, given["lifetime"] in self._lifetimes
+        wrong = {name for name, holds in (("amount", is_amount), ("lifetime", is_time)) if not holds}
+        members = {
+            # What cannot be read is told already; the other fields are to be judged all the same.
+            "amount": NumberText(given["amount"] if is_amount else "1"),
+            "currency": given["currency"],
+            "label": given["label"],
+            "preferred_network": given["network"],
+            "expires_in_seconds": int(given["lifetime"]) if is_time else None,
+            "redirect_url": given["redirect"] or None,
+        }
+        try:
+            request = self._making.asked(members)
+        except Unprocessable as fault:
+            wrong |= _fields(fault)
+        return (None, _faults(wrong)) if wrong else (request, {})
 
     async def one(self, visit: SignedInRequest) -> Reply:
         """Show a link, to be sent to its payer."""
@@ -126,12 +138,12 @@ class ShopLinks:
         return [key for key in tenant["networks"] if key in offered and mode_of(NETWORKS[key]) == visit.visitor.mode]
 
 
-def _members(given: Mapping[str, str]) -> dict[str, object]:
-    return {
-        "amount": NumberText(given["amount"]),
-        "currency": given["currency"],
-        "label": given["label"],
-        "preferred_network": given["network"],
-        "expires_in_seconds": int(given["lifetime"]),
-        "redirect_url": given["redirect"] or None,
-    }
+def _fields(fault: Unprocessable) -> set[str]:
+    """Return the fields of the form that the members of a link stand in."""
+    names = {str(item["loc"][1]) for item in fault.detail}
+    return {_FIELD_OF.get(name, name) for name in names}
+
+
+def _faults(wrong: Collection[str]) -> dict[str, str]:
+    """Return what is wrong with fields, in their order."""
+    return {name: _SENTENCES[name] for name in _FIELDS if name in wrong}

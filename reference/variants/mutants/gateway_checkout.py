@@ -252,6 +252,11 @@ def _only_the_page(_: Callable[..., str]) -> Callable[..., str]:
     return lambda self, link: f"{self._settings.public_url}/checkout/{link.token}"
 
 
+def _code_elsewhere(payload: Callable[..., str]) -> Callable[..., str]:
+    """The code, and the link that opens a wallet with it, charge to another address than the page shows."""
+    return lambda self, link: payload(self, link).replace(link.pay_to, _SERVICE)
+
+
 def _to_the_service(network: Callable[..., Awaitable[tuple[Any, str]]]) -> Callable[..., Awaitable[tuple[Any, str]]]:
     """Payers pay an account of the service."""
 
@@ -348,6 +353,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ("checkout-closed", "the page wants no credentials (3.1)", _swap(Routes, "_show", _closed)),
         ("checkout-no-code", "the page shows a QR code (P-CK-01)", _swap(qr, "png", _blank)),
         ("checkout-code-of-page", "the code says the address (3.5)", _swap(Page, "payload", _only_the_page)),
+        (
+            "checkout-code-elsewhere",
+            "the code charges what the page shows (3.5)",
+            _swap(Page, "payload", _code_elsewhere),
+        ),
         ("checkout-no-address", "the page shows the address (P-CK-01)", _payable(address=lambda _: "see your wallet")),
         ("checkout-no-memo", "the page shows the memo (P-CK-01)", _payable(memo=lambda _: "")),
         ("checkout-one-memo", "each link has its memo (3.5)", _payable(memo=lambda _: "weldproof:checkout")),

@@ -88,6 +88,7 @@ async def test_a_link_is_made_in_a_form(store: Shop, merchant: Merchant) -> None
         ({"lifetime": ""}, {"lifetime"}),
         ({"redirect": "javascript:alert(1)"}, {"redirect"}),
         ({"amount": "x", "lifetime": "x"}, {"amount", "lifetime"}),
+        ({"amount": "x", "label": "", "currency": "?"}, {"amount", "label", "currency"}),
     ],
 )
 async def test_what_is_wrong_with_a_link_stands_beside_its_field(
@@ -163,6 +164,7 @@ async def test_a_receipt_is_shown_verified_and_downloaded(store: Shop, seller: T
     where = f"{SHOP}/payments/{told['payment_ledger_id']}"
     page = await merchant.show(where)
     assert (page.text("#jws"), "Verified now" in page.text("main")) == (told["settlement_attestation_jws"], True)
+    assert "did:web:localhost%3A8090" in page.text('section[aria-labelledby="signed"] dl')
     (download,) = [str(one.attributes["href"]) for one in page.tree.css("a.button") if "Download" in one.text()]
     file = await merchant.http.get(download)
     assert (file.text, file.headers["content-type"]) == (told["settlement_attestation_jws"], "application/jose")
