@@ -57,8 +57,9 @@ class HubBindings(Table):
         propagation_budget: Seconds until a change must have reached every bridged service, and the posture.
         listen_host: Address that the suite listens at when it plays a service or a hub.
         reach_host: The same as the target reaches it.
-        command: How a control plane is started, word by word.
-        environment: Further environment of it; without `{port}` here or in the command it is taken to listen at 8094.
+        command: How a control plane is started, word by word, from the folder that the run is called from.
+        environment: Further environment of it, beside `S2CP_DATA_DIR` and `S2CP_DB`, which the suite sets; without
+            `{port}` here or in the command it is taken to listen at 8094.
         audit_key_file: File of its data directory that holds the chain key.
         openapi_path: Path of the control plane's OpenAPI document.
         bundled: The bundled services that the operator has; None: all three.
@@ -118,7 +119,7 @@ class Addon(Table):
     """An addon that the suite may start.
 
     Attributes:
-        command: How it is started, word by word.
+        command: How it is started, word by word, from the folder that the run is called from.
         environment: Further environment of it.
         url: Where it is reached once it runs, if not at a port of the suite's choice.
         console: Name of its console command.

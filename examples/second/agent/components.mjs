@@ -133,7 +133,7 @@ function asciiLine(name, line) {
 }
 
 function checkFieldParameters(name, params) {
-  if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name)) throw unsupported(`${name} is no field name in lower case.`);
+  if (name !== name.toLowerCase()) throw unsupported(`${name} is not in lower case.`);
   for (const [parameter, { type, value }] of params) {
     const known = Object.hasOwn(PARAMETERS, parameter) && PARAMETERS[parameter] === type && value !== false;
     if (!known) throw unsupported(`The parameter ${parameter} of ${name} is not supported here.`);

@@ -32,7 +32,8 @@ export function findSignature(fields, label) {
 function readField(fields, name, isRight) {
   const suffix = name.replace("-", "_");
   const lines = fields.get(name);
-  if (lines === undefined) throw new HeaderError(`missing_${suffix}`, `The message has no field ${name}.`);
+  // An empty dictionary is no field at all (RFC 8941, section 3.2), so an empty value counts as an absent field.
+  if (lines === undefined || lines.every((line) => line.trim() === "")) throw new HeaderError(`missing_${suffix}`, `The message has no field ${name}.`);
   let members;
   try {
     members = parseDictionary(lines.join(", "), { once: true });
@@ -40,7 +41,7 @@ function readField(fields, name, isRight) {
     if (error instanceof FieldError) throw new HeaderError(`malformed_${suffix}`, `${name} cannot be parsed: ${error.message}.`);
     throw error;
   }
-  if (members.size === 0 || ![...members.values()].every(isRight))
+  if (![...members.values()].every(isRight))
     throw new HeaderError(`malformed_${suffix}`, `${name} is not a dictionary of the right kind.`);
   return members;
 }
