@@ -73,14 +73,18 @@ async def refused(
     answer = await send(case, target, dict(proof), body=quote.body if operation is None else None)
     given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
     for one in (row,) if isinstance(row, str) else row:
-        _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
+        judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
     return answer
 
 
-def _judge_refusal(
+def judge_refusal(
     case: Case, row: str, answer: Answer, given: Sequence[str], where: Mapping[str, str], beyond: str | None = None
 ) -> None:
-    """Judge that an answer hands nothing over, whatever its status; a server error decides nothing."""
+    """Judge that an answer hands nothing over, whatever its status; a server error decides nothing.
+
+    `given` are the places of the answer that hold what only a payment buys. What the target's profile names for a chain
+    that cannot be asked is no server error.
+    """
     if answer.status >= 500 and answer.status not in case.profile.rail_bindings.chain_down_status and not given:
         what = ", ".join(where.values())
         case.inconclusive(row, f"{what}: answered {answer.status}; a server error is no refusal", exchange=answer)

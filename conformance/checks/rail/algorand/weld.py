@@ -12,6 +12,7 @@ from conformance.engine.quick import sample
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
 from conformance.judging.rail.refusals import honest_payment_is_served, refused
 from conformance.lanes.algorand.transaction_ids import invented_id
+from conformance.judging.rail.refusals import judge_refusal
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
 from conformance.surfaces.rail.challenges import let_lapse
@@ -233,14 +234,7 @@ async def _through_a_fault(
         fake = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": proof["payment_reference"]}
         answers = await run_concurrently(present(case, quote.operation, one) for one in (proof, fake))
         for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
-            case.expect(
-                "RAIL-WELD-13",
-                answer.status != 200,
-                "not served",
-                brief(answer),
-                exchange=answer,
-                where={"fault": name, "payment": what},
-            )
+            judge_refusal(case, "RAIL-WELD-13", answer, (), {"fault": name, "payment": what})
     finally:
         await payer.control("fault", name=name, seed=0, count=0)
     answer = await present(case, quote.operation, proof)

@@ -12,7 +12,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
-from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.refusals import honest_payment_is_served, judge_refusal
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.lanes.base.payer import BasePayer
 from conformance.oracles.keccak import keccak256 as keccak
@@ -324,7 +324,7 @@ async def _through_a_fault(case: Case, payer: BasePayer, name: str, given: tuple
         await payer.control("fault", name=name, seed=0, count=0)
     for answer, what in zip(answers, kinds, strict=True):
         where = {"fault": name, "payment": what}
-        case.expect("RAIL-WELD-13", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
+        judge_refusal(case, "RAIL-WELD-13", answer, (), where)
 
 
 async def _after_a_fault(case: Case, name: str, stake: FundedChallenge, honest: Authorization) -> None:

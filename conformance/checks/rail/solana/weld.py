@@ -19,6 +19,7 @@ from conformance.engine.quick import sample
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer
+from conformance.judging.rail.refusals import judge_refusal
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused
 from conformance.lanes.solana.relay import through
@@ -287,7 +288,7 @@ async def _through_a_fault(case: Case, quoted: Quoted, tx_id: str, name: str) ->
         answers = await run_concurrently(quoted.present(one) for one in (tx_id, fake))
         for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
             where = {"fault": name, "payment": what}
-            case.expect("RAIL-WELD-13", answer.status != 200, "not served", brief(answer), exchange=answer, where=where)
+            judge_refusal(case, "RAIL-WELD-13", answer, (), where)
     finally:
         await quoted.payer.control("fault", name=name, seed=0, count=0)
     answer = await quoted.present(tx_id)

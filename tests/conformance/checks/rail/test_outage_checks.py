@@ -1,0 +1,77 @@
+"""What the check of a chain that cannot be asked makes of honest and of faulty rails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from conformance.engine.session import Session
+from conformance.lanes.algorand.payer import AlgorandPayer
+from conformance.outcome import Verdict
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Payer, Rail, Reply
+from tests.conformance.checks.trial import tried
+
+OUTAGE = "chain_that_cannot_be_asked"
+
+
+class FalteringPayer(Payer, AlgorandPayer):
+    """Its node knows one fault, which is on or off."""
+
+    def __init__(self, rail: Rail) -> None:
+        super().__init__(rail)
+        self.away = False
+
+    async def fault_names(self) -> Sequence[str]:
+        """Return that fault."""
+        return ("unavailable",)
+
+    async def control(self, verb: str, **members: Any) -> Mapping[str, Any]:
+        """Switch it."""
+        self.away = verb == "fault" and members["count"] > 0
+        return {"ok": True}
+
+    async def transfer(self, **_: Any) -> str:
+        """Enter a payment into the rail's books."""
+        return str((await self.pay({"extra": {"payment_reference": ""}}))["tx_id"])
+
+
+async def _judged(away: Reply, profile: str = PROFILE) -> dict[str, Verdict]:
+    """Return what is said of a rail that gives this answer to each proof while its chain is away."""
+    payers: list[FalteringPayer] = []
+
+    def changed(call: Call, honest: Reply) -> Reply:
+        return away if call.proof is not None and payers[0].away else honest
+
+    rail = Rail(changed)
+
+    def ready(session: Session) -> None:
+        payers.append(FalteringPayer(rail))
+        session._payers["algorand"] = payers[0]
+
+    return await tried(OUTAGE, rail, profile, ready=ready)
+
+
+@pytest.mark.parametrize("status", [402, 404, 409, 503])
+async def test_who_refuses_while_the_chain_is_away_passes(status: int) -> None:
+    """Nothing is served, by whatever word."""
+    assert await _judged(Reply(status, {"error": "x"})) == {"RAIL-WELD-13": Verdict.PASS}
+
+
+@pytest.mark.parametrize("status", [200, 201])
+async def test_who_serves_while_the_chain_is_away_fails(status: int) -> None:
+    """By any success."""
+    assert await _judged(Reply(status, {"ok": True})) == {"RAIL-WELD-13": Verdict.FAIL}
+
+
+@pytest.mark.parametrize("status", [500, 502])
+async def test_who_breaks_while_the_chain_is_away_has_not_refused(status: int) -> None:
+    """A payer who is answered so does not know whether to pay again."""
+    assert await _judged(Reply(status, {"error": "x"})) == {"RAIL-WELD-13": Verdict.INCONCLUSIVE}
+
+
+async def test_the_status_that_the_profile_names_is_no_server_error() -> None:
+    """An operator may have another word for it."""
+    profile = f"{PROFILE}[rail]\nchain_down_status = [504]\n"
+    assert await _judged(Reply(504, {"error": "x"}), profile) == {"RAIL-WELD-13": Verdict.PASS}
