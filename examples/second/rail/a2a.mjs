@@ -1,5 +1,5 @@
-// The same shop by A2A 0.3 over JSON-RPC (5.11): an order is a task that waits for a payment. Proofs go through the same
-// redemption and the same ledger as those in X-PAYMENT.
+// The same shop by A2A 0.3 over JSON-RPC (5.11): an order is a task that waits for a payment. Proofs go through the
+// same redemption and the same ledger as those in X-PAYMENT.
 import { randomUUID } from "node:crypto";
 import { CAIP2 } from "./algorand.mjs";
 import { X402_EXTENSION } from "./documents.mjs";
@@ -41,7 +41,7 @@ export class A2a {
   #shop;
   #tasks = new Map();
 
-  /** `shop` quotes and redeems: `quote(service, body)`, `challenge(request, error, faults)`, `redeem(request, proof)`, `now()`. */
+  /** `shop` has `quote(service, body)`, `challenge(request, error, faults)`, `redeem(request, proof)` and `now()`. */
   constructor(shop) {
     this.#shop = shop;
   }

@@ -1,4 +1,4 @@
-// What this rail asks of Algorand: one transaction, by the public REST APIs of algod and indexer. Nothing is remembered.
+// What this rail asks of Algorand: one transaction, by the public REST APIs of algod and indexer.
 import { createHash } from "node:crypto";
 
 export const USDC = 31566704;
@@ -40,7 +40,9 @@ export class Algorand {
       const answer = await fetch(node + path, { headers, redirect: "error", signal: AbortSignal.timeout(ASK_MS) });
       if (answer.status === 404) return undefined;
       if (answer.status !== 200) throw new Error(`status ${answer.status}`);
-      return await answer.json();
+      const value = await answer.json();
+      if (typeof value !== "object" || value === null) throw new Error("the answer is no object");
+      return value;
     } catch (fault) {
       throw new ChainUnavailable(fault.message);
     }

@@ -35,7 +35,7 @@ export class Challenges {
     return `${unix}:${nonce}:${a}${this.#halfB(a, service.id, requestHash)}`;
   }
 
-  /** What a token says of itself: `{issued, ends}` in Unix seconds, or undefined if it is none of ours at this price. */
+  /** When a token was issued and when it ends, `{issued, ends}` in Unix seconds; undefined if it is none of ours. */
   read(token, service) {
     const [, unix, nonce, a] = TOKEN.exec(token) ?? [];
     if (!unix || !equal(a, this.#halfA(unix, nonce, service.price))) return undefined;

@@ -40,7 +40,7 @@ export class Ledger {
     this.#byToken.set(row.token, row);
   }
 
-  /** Writes a row and learns it. It does not yield: what was looked up just before is still so when the row is there. */
+  /** Writes a row and learns it. It does not yield: what was looked up just before is still so afterwards. */
   append(row) {
     const bytes = Buffer.from(`${JSON.stringify(row)}\n`);
     try {

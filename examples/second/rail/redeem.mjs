@@ -1,5 +1,5 @@
-// What a rail does with a proof, in the order of 5.7: the first check that fails answers. A payment that was verified is
-// written down before its service runs, so that no crash, race or repeat makes it buy a second call, or none.
+// What a rail does with a proof, in the order of 5.7: the first check that fails answers. A payment that was verified
+// is written down before its service runs, so that no crash, race or repeat makes it buy a second call, or none.
 import { setTimeout as sleep } from "node:timers/promises";
 import { CAIP2, ChainUnavailable, NETWORK_KEY, USDC, isTransactionId } from "./algorand.mjs";
 import { canonical, fromBase64, hashReference, parseJson } from "./json.mjs";
@@ -189,6 +189,6 @@ function requirePayment(seen, { token }, service, { issued, ends }, payTo) {
   if (!transfer || transfer.clawback) refuse("unsupported_transaction"); // a clawback takes from who signed nothing
   if (transfer.asset !== USDC) refuse("wrong_asset");
   if (transfer.receiver !== payTo) refuse("wrong_recipient");
-  if (!(transfer.amount >= Number(service.price))) refuse("wrong_amount"); // more is the payer's gift; the money has moved
+  if (!(transfer.amount >= Number(service.price))) refuse("wrong_amount"); // more is the payer's gift
   if (!transfer.note.equals(Buffer.from(token))) refuse("weld_mismatch");
 }

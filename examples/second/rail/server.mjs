@@ -172,6 +172,7 @@ const server = createServer(async (request, response) => {
   try {
     result = await handle(request);
   } catch (unplanned) {
+    if (request.destroyed && !request.complete) return; // the client went away in the middle of its body
     const away = unplanned instanceof LedgerUnavailable;
     console.error(JSON.stringify({ request_id: id, error: unplanned.stack }));
     result = away
@@ -190,4 +191,8 @@ const server = createServer(async (request, response) => {
   response.end(request.method === "HEAD" ? undefined : text);
 });
 
-server.listen(settings.port, settings.host, () => console.log(`second rail at ${settings.publicUrl}`));
+// A socket that somebody else bound and handed over has no moment in which another process could take its port.
+const { port, host, inherited } = settings;
+server.listen(inherited ? { fd: inherited } : { port, host }, () =>
+  console.log(`second rail at ${settings.publicUrl}`),
+);

@@ -14,6 +14,7 @@ const readToken = (file) => (file ? readFileSync(file, "utf8").trim() : "");
 
 export const settings = {
   port,
+  inherited: Number(process.env.WP_RAIL_FD ?? 0), // a listening socket; 0: none
   host: process.env.WP_BIND ?? "127.0.0.1",
   publicUrl: (process.env.WP_RAIL_PUBLIC_URL ?? `http://localhost:${port}`).replace(/\/$/, ""),
   dataDir: process.env.WP_RAIL_DATA_DIR ?? "data/rail",
