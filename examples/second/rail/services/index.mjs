@@ -17,7 +17,7 @@ export const SERVICES = [
     description: "Verifies a compact JWS receipt and reports what holds and what does not.",
     example: { jws: "e30.e30.AA" },
     schema: closed(["jws"], {
-      jws: text,
+      jws: optionalText, // none at all is refused; null and "" are reported as step 1 says
       jwks: {}, // what is wrong with a key set is part of the report
       expected_payment_hash: optionalText,
       receipt_required: { type: "boolean" },
