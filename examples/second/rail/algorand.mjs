@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 export const USDC = 31566704;
 export const NETWORK_KEY = "algorand_mainnet";
 export const CAIP2 = "algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k";
-const ASK_MS = 3_000;
+const ASK_MS = 10_000; // a busy node is not an absent one
 const BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /** The node did not answer, or not with what its API promises: nobody knows what the chain shows. */
