@@ -133,7 +133,8 @@ def profile_text(facts: StackFacts) -> str:
         edge = {"edge_url": facts.edge} if facts.edge else {}
         # Limits of a million calls a minute are none: rows about limits need a service of their own.
         limits = {"limits": "raised"} if facts.limited is None else {}
-        document["gateway"] = {**edge, **limits, "chains": chains}
+        key = {"admin_key": {"file": str(facts.sells.admin_key_file)}}
+        document["gateway"] = {**edge, **limits, **key, "chains": chains}
         document["webhook"] = {"destinations": _destinations(facts.sells.destinations)}
     if facts.limited is not None:
         limited = {"url": facts.limited.url, "offset_file": str(facts.limited.clock_file)}
@@ -150,7 +151,10 @@ def profile_text(facts: StackFacts) -> str:
 
 
 def _options(facts: StackFacts) -> list[str]:
-    return ["rail.a2a", "rail.agent_card"] if "rail" in facts.surfaces else []
+    rail = ["rail.a2a", "rail.agent_card"] if "rail" in facts.surfaces else []
+    # A gateway in another look is free where the interface is, and so claims nothing beyond it.
+    beyond = facts.sells is not None and not facts.bindings
+    return [*rail, "gateway.records", "gateway.checkout", "gateway.tenants"] if beyond else rail
 
 
 def _bind(table: MutableMapping[str, Any], names: Sequence[str], value: Any) -> None:

@@ -22,12 +22,18 @@ NEEDS: Final[Mapping[str, str]] = {
     "T": "a tenant's API key and id",
     "T2": "two tenants",
     "A": "the control plane's admin token",
+    "I": "an administrator's key of the gateway",
     "C": "a chain node and a funded payer",
     "W": "a webhook receiver the server can reach",
     "S": "control of time, load or the chain's availability",
     "P": "access to the server's process, environment or files",
     "R": "a webhook receiver under test",
     "D": "reading documents",
+}
+_BASES: Final[Mapping[str, str]] = {
+    "stated": "stated in the interface",
+    "implied": "implied in the interface",
+    "claimed": "in the specification, for who claims it",
 }
 _WITH: Final[Mapping[str | bool, str]] = {
     False: "",
@@ -68,7 +74,7 @@ class Explanation:
     def level(self) -> str:
         """How much the row weighs, in words."""
         row = self.row
-        return f"{row.level}, {row.basis} in the interface; a breach {'fails' if row.decides else 'warns'}"
+        return f"{row.level}, {_BASES[row.basis]}; a breach {'fails' if row.decides else 'warns'}"
 
     @property
     def surface(self) -> str:

@@ -10,6 +10,7 @@ import click
 from conformance.cli.addon_command import WithCommand
 from conformance.cli.connection import connecting
 from conformance.cli.renamed import renamed
+from conformance.ledger import NEWEST, VERSIONS
 from conformance.report.formats import FORMATS
 from conformance.vocabulary.claims import LANES, SURFACES
 
@@ -45,6 +46,13 @@ from conformance.vocabulary.claims import LANES, SURFACES
 @click.option("--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only rows of this surface.")
 @click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only this lane.")
 @click.option("--level", "levels", multiple=True, type=click.Choice(["MUST", "SHOULD", "MAY"]), help="Only this level.")
+@click.option(
+    "--ledger",
+    type=click.IntRange(VERSIONS[0], NEWEST),
+    default=NEWEST,
+    show_default=True,
+    help="Version of the list of requirements: a later one adds some and changes none.",
+)
 @click.option("--xfail", type=click.Path(path_type=Path, dir_okay=False), help="File with [[xfail]] entries.")
 @click.option("--strict", is_flag=True, help="A warning fails the run, too.")
 @click.option("--seed", type=int, help="Seed of everything random; printed, so that a run can be repeated.")

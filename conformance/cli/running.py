@@ -39,7 +39,7 @@ from conformance.engine.runner import Afterwards, Plan, Run, absent, select_chec
 from conformance.engine.sharding import part
 from conformance.http.client import Names
 from conformance.lanes.spending import Wallet
-from conformance.ledger import Requirement, load
+from conformance.ledger import NEWEST, Requirement, load
 from conformance.log.events import LOG, EventLog
 from conformance.outcome import OUR_LISTENER, Exit
 from conformance.processes import interrupt
@@ -277,14 +277,14 @@ def with_fuzz(profile: Profile, seconds: float | None) -> Profile:
     return profile.model_copy(update={"budgets": profile.budgets.model_copy(update={"fuzz": seconds})})
 
 
-def chosen(ids: Sequence[str]) -> tuple[Requirement, ...]:
-    """Return the rows of these ids; a whole surface brings along the row about its OpenAPI document.
+def chosen(ids: Sequence[str], version: int = NEWEST) -> tuple[Requirement, ...]:
+    """Return the rows of these ids in a version of the ledger; a whole surface brings along its OpenAPI document's.
 
     Raises:
         LookupError: An id matches no row; its text is the id.
     """
     whole = {one.strip().upper().rstrip("-") for one in ids} & PUBLISHING.keys()
-    return load().select([*ids, *([DOCUMENT_ROW] if whole else [])])
+    return load().at(version).select([*ids, *([DOCUMENT_ROW] if whole else [])])
 
 
 def wanted(checks: Sequence[Check], ids: Sequence[str]) -> tuple[Check, ...]:
@@ -308,9 +308,10 @@ def _beyond_addons(ids: Sequence[str]) -> bool:
 
 def _rows(options: Mapping[str, Any]) -> tuple[Requirement, ...]:
     try:
-        rows = chosen(options["ids"])
+        rows = chosen(options["ids"], options["ledger"])
     except LookupError as unknown:
-        raise UsageFault(f"no requirement starts with {unknown}; `weldproof list` shows them") from unknown
+        which = "" if options["ledger"] == NEWEST else f" of ledger {options['ledger']}"
+        raise UsageFault(f"no requirement{which} starts with {unknown}; `weldproof list` shows them") from unknown
     return tuple(
         row
         for row in rows

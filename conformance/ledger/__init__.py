@@ -2,6 +2,8 @@
 
 `requirements.json` holds the rows; each has a stable id, the sentence, its section of the interface, a level, a basis
 and what a test of it needs. A row whose fact no request can show carries `documented`, the written reason.
+
+The ledger has versions. A version adds rows to the one before and changes none: `since` says which one brought a row.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Final, Literal
 
 Level = Literal["MUST", "SHOULD", "MAY"]
-Basis = Literal["stated", "implied"]
+Basis = Literal["stated", "implied", "claimed"]
+VERSIONS: Final = (1, 2)
+NEWEST: Final = VERSIONS[-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,15 @@ class Requirement:
         sentence: The testable statement.
         section: The section of the interface it comes from.
         level: RFC 2119 word.
-        basis: `stated` when the sentence is in the interface, `implied` when it follows from it; either decides.
-        needs: Codes of what a test must have (V B K T T2 A C W S P R D).
+        basis: `stated` when the sentence is in the interface, `implied` when it follows from it, `claimed` when it is
+            in the specification only and binds who claims the row's option; each decides.
+        needs: Codes of what a test must have (V B K T T2 A I C W S P R D).
         surface: Surface that must be claimed for the row to apply.
         surfaces: Further surfaces that must be claimed for the row to apply.
         lane: Lane that must be claimed for the row to apply, if any.
         option: Option that must be claimed for the row to apply, if any.
         documented: Why nothing on the wire shows the fact, if so.
+        since: The version of the ledger that brought the row.
     """
 
     id: str
@@ -46,10 +52,11 @@ class Requirement:
     lane: str | None = None
     option: str | None = None
     documented: str | None = None
+    since: int = 1
 
     @property
     def decides(self) -> bool:
-        """Whether a breach of the row fails the run: every MUST does, whether it is stated or follows."""
+        """Whether a breach of the row fails the run: every MUST does, whatever it rests on."""
         return self.level == "MUST"
 
 
@@ -71,6 +78,10 @@ class Ledger:
     def __getitem__(self, row_id: str) -> Requirement:
         return self._rows[row_id]
 
+    def at(self, version: int) -> Ledger:
+        """Return the ledger as it was in one of `VERSIONS`."""
+        return Ledger(row for row in self if row.since <= version)
+
     def select(self, prefixes: Iterable[str]) -> tuple[Requirement, ...]:
         """Return the rows whose id starts with one of `prefixes`, whole words only; all rows when there are none.
 
@@ -90,7 +101,7 @@ def _starts(row_id: str, prefix: str) -> bool:
 
 @cache
 def load() -> Ledger:
-    """Return the ledger that ships with the suite."""
+    """Return the ledger that ships with the suite, in its newest version."""
     rows = json.loads(files(__name__).joinpath("requirements.json").read_text("utf-8"))
     return Ledger(
         Requirement(**{**row, "needs": tuple(row["needs"]), "surfaces": tuple(row.get("surfaces", ()))}) for row in rows

@@ -25,6 +25,8 @@ _NOT = re.compile(
     re.IGNORECASE,
 )
 _OF = re.compile(r"\bpaid\s+(by|with|to|in|on|at|via|for|out)\b", re.IGNORECASE)
+# What a link that ended otherwise says of itself.
+_ENDED = re.compile(r"\b(expired|cancell?ed)\b", re.IGNORECASE)
 _STATE_WORDS = 4
 _MEMO_LABEL = re.compile(r"\b(memo|note|reference|message)\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9]+")
@@ -125,7 +127,9 @@ class View:
         if "state" in self.selectors:
             element = self.bound("state")
             said = "" if element is None else f"{element.attributes.get('data-state', '')} {element.text}"
-            return frozenset({"Paid"}) if _says_paid(said) else frozenset()
+            # An attribute is for scripts: people read the text, and one that names another end is not Paid to them.
+            other = element is not None and _ENDED.search(element.text) and not _PAID.search(element.text)
+            return frozenset({"Paid"}) if _says_paid(said) and not other else frozenset()
         return frozenset(line for line in self.text.split("\n") if _says_paid(line))
 
     def turned_paid(self, before: View) -> frozenset[str]:

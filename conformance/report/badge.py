@@ -12,7 +12,7 @@ from typing import Final
 
 from markupsafe import escape
 
-from conformance.ledger import load
+from conformance.ledger import NEWEST, load
 from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import QUICK_LOOK, headline
@@ -93,7 +93,8 @@ def _not_run(summary: Summary) -> int:
     selected = {row.id for row in summary.rows}
     lanes = summary.options.get("lanes") or summary.claims.get("lanes", ())
     left_out = set(summary.claims.get("lanes", ())) - set(lanes)
-    unselected = sum(row.surface in claimed and row.id not in selected for row in load())
+    ledger = load().at(int(summary.options.get("ledger") or NEWEST))
+    unselected = sum(row.surface in claimed and row.id not in selected for row in ledger)
     return unselected + sum(
         row.requirement.lane in left_out and row.verdict is Verdict.NOT_APPLICABLE for row in summary.rows
     )

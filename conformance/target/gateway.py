@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field
 from conformance.oracles.receipts import STEPS
 from conformance.target.chains import Chains
 from conformance.target.grammar import keys_of, one_of
-from conformance.target.tables import ProfilePath, Table
+from conformance.target.tables import ProfilePath, Secret, Table
 from conformance.target.templates import placeholders
 from conformance.vocabulary.lanes.registry import FACTS
 
@@ -112,11 +112,13 @@ REFERENCE_GATEWAY = GatewayBindings(
 
 
 class Gateway(GatewayBindings):
-    """The gateway's bindings, and the nodes that checkout payments are made on.
+    """The gateway's bindings, the nodes that checkout payments are made on, and its administrator's key.
 
     Attributes:
         chains: Nodes of checkout payments by lane, in tables like those of `[chains]`; a lane that is left out has the
             node of `[chains]`.
+        admin_key: An administrator's key, with which a gateway that claims `gateway.tenants` has tenants made.
     """
 
     chains: Chains = Chains()
+    admin_key: Secret | None = None

@@ -55,8 +55,10 @@ class Claims(Table):
     Attributes:
         surfaces: `rail`, `gateway`, `agent`, `control_plane`, `webhooks`.
         lanes: `algorand`, `base`, `solana`.
-        options: `rail.a2a`, `rail.agent_card`; and `gateway.receipts_only` of a gateway that verifies receipts and has
-            no links, resources or screening.
+        options: `rail.a2a`, `rail.agent_card`; `gateway.receipts_only` of a gateway that verifies receipts and has no
+            links, resources or screening; and of one that follows the specification where the interface leaves it free:
+            `gateway.records` (members of links and resources, 3.4 and 3.8), `gateway.checkout` (calls and end of a
+            checkout, 3.5) and `gateway.tenants` (administration and trial, 3.9 and 3.10).
     """
 
     surfaces: tuple[str, ...] = ()

@@ -10,4 +10,9 @@ SURFACES: Final = ("rail", "gateway", "agent", "control_plane", "webhooks", "sha
 LANES: Final = tuple(FACTS)
 # A gateway that verifies receipts and has no links, resources or screening: its other rows do not apply.
 RECEIPTS_ONLY: Final = "gateway.receipts_only"
-OPTIONS: Final = ("rail.a2a", "rail.agent_card", RECEIPTS_ONLY)
+# What the interface leaves open of a gateway and the specification settles: every member of links and resources (3.4,
+# 3.8), the calls and the end of a checkout (3.5), and how tenants are administered and their trial is kept (3.9, 3.10).
+RECORDS: Final = "gateway.records"
+CHECKOUT: Final = "gateway.checkout"
+TENANTS: Final = "gateway.tenants"
+OPTIONS: Final = ("rail.a2a", "rail.agent_card", RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -28,6 +27,7 @@ from conformance.surfaces.gateway.calls import (
     token_of,
 )
 from conformance.surfaces.gateway.unbound import asked_for
+from conformance.text.times import utc_time
 
 _AT_ONCE = 10
 _HYPHENATED = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
@@ -207,18 +207,6 @@ async def a_link_tells_when_it_expires(case: Case) -> None:
         return
     future = expires.timestamp() > now(case)
     case.expect("GW-LINK-15", future, "in the future", f"{text}, now {now(case)}", exchange=answer)
-
-
-def utc_time(value: object) -> dt.datetime | None:
-    """Return an ISO 8601 date and time in UTC, None when the value is none or names another zone or none."""
-    if not isinstance(value, str) or re.match(r"\d{4}-?\d{2}-?\d{2}[Tt]\d{2}", value) is None:
-        return None
-    if not value.endswith(("Z", "z", "+00:00", "+0000", "+00")):
-        return None
-    try:
-        return dt.datetime.fromisoformat(value.upper())
-    except ValueError:
-        return None
 
 
 @check(

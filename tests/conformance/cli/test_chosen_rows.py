@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from conformance.cli.running import chosen, wanted
-from conformance.engine.runner import select_checks
+from conformance.engine.runner import absent, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import surface_options
 from conformance.target import Claims, Profile, Surface
-from conformance.vocabulary.claims import SURFACES
+from conformance.vocabulary.claims import LANES, OPTIONS, SURFACES
 
 CLAIMS = Claims(surfaces=SURFACES, lanes=("algorand",))
 
@@ -22,6 +24,25 @@ def test_a_whole_surface_brings_its_document_along() -> None:
 def test_nothing_named_is_everything() -> None:
     """Without ids every row is taken up once."""
     assert [row.id for row in chosen([])] == [row.id for row in load()]
+
+
+def test_the_first_ledger_is_judged_as_before() -> None:
+    """`run --ledger 1` takes up what was there before; an id that came later is none of it."""
+    assert [row.id for row in chosen([], 1)] == [row.id for row in load() if row.since == 1]
+    assert {"GW-RES-03", "GW-RES-04", "GW-RES-05"} == {row.id for row in chosen(["GW-RES"])} - {
+        row.id for row in chosen(["GW-RES"], 1)
+    }
+    with pytest.raises(LookupError, match="GW-RES-03"):
+        chosen(["GW-RES-03"], 1)
+
+
+def test_what_nobody_claims_applies_to_nobody() -> None:
+    """A gateway that claims no option of the second ledger is judged by the first one."""
+    profile = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
+    assert {row.id for row in load() if row.since > 1 and absent(row, profile) is None} == set()
+    every = CLAIMS.model_copy(update={"lanes": LANES, "options": OPTIONS[-3:]})
+    claimed = profile.model_copy(update={"claims": every})
+    assert not [row.id for row in load() if row.since > 1 and absent(row, claimed) is not None]
 
 
 def test_webhooks_bring_the_gateway_up() -> None:

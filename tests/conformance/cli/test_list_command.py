@@ -50,7 +50,7 @@ def test_list_shows_every_requirement() -> None:
     code, output = run(list_command.command)
     assert code == 0
     assert all(f"{row.id} " in output for row in load())
-    assert "403 requirements, 326 decide the verdict" in output
+    assert "415 requirements, 338 decide the verdict" in output
 
 
 def test_list_filters_are_joined() -> None:
@@ -64,6 +64,7 @@ def test_list_filters_are_joined() -> None:
     assert {(row["level"], row["basis"]) for row in json.loads(deciding)} == {
         ("MUST", "stated"),
         ("MUST", "implied"),
+        ("MUST", "claimed"),
     }
     _, laned = run(list_command.command, "--lane", "base", "--json")
     assert {row["lane"] for row in json.loads(laned)} == {"base"}

@@ -7,12 +7,13 @@ from collections import Counter, defaultdict
 import pytest
 
 from conformance.engine.registration import registered
-from conformance.ledger import load
+from conformance.ledger import NEWEST, load
+from conformance.vocabulary.claims import CHECKOUT, RECORDS, TENANTS
 
 
-def test_the_ledger_holds_every_row() -> None:
+def test_the_first_ledger_holds_every_row() -> None:
     """403 rows, 287 stated, 326 MUST, all of which decide; per surface as the interface is cut."""
-    rows = list(load())
+    rows = list(load().at(1))
     assert len(rows) == len({row.id for row in rows}) == 403
     assert Counter(row.level for row in rows) == {"MUST": 326, "SHOULD": 75, "MAY": 2}
     assert Counter(row.basis for row in rows) == {"stated": 287, "implied": 116}
@@ -27,13 +28,22 @@ def test_the_ledger_holds_every_row() -> None:
     }
 
 
+def test_the_second_ledger_adds_rows_for_who_claims_them() -> None:
+    """Each of its rows is of an option that nobody has to claim, and decides where it is claimed; none is changed."""
+    added = [row for row in load().at(NEWEST) if row.id not in load().at(1)]
+    assert len(added) == 12
+    assert {(row.since, row.basis, row.level) for row in added} == {(2, "claimed", "MUST")}
+    assert {row.option for row in added} == {RECORDS, CHECKOUT, TENANTS}
+    assert [row for row in load() if row not in added] == list(load().at(1))
+
+
 def test_prefixes_select_whole_words() -> None:
     """A prefix selects by whole words, in ledger order; no prefix selects all; an unknown one is named."""
     ledger = load()
     assert len(ledger.select(["RAIL"])) == 100
     assert [row.id for row in ledger.select(["rail-weld-02"])] == ["RAIL-WELD-02"]
     assert {row.id.rsplit("-", 1)[0] for row in ledger.select(["RAIL-RCPT", "RAIL-KEY"])} == {"RAIL-RCPT", "RAIL-KEY"}
-    assert len(ledger.select([])) == 403
+    assert len(ledger.select([])) == 415
     with pytest.raises(LookupError, match="RAIL-WEL"):
         ledger.select(["RAIL-WEL"])
 

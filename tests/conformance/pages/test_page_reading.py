@@ -76,6 +76,23 @@ def test_bound_selector_is_read_and_nothing_else() -> None:
     assert view(f"<p id=a> {ADDRESS} </p>", selectors={"address": "#a"}).shows_address(ADDRESS)
 
 
+@pytest.mark.parametrize(
+    ("text", "paid"),
+    [
+        ("Paid", True),
+        ("", True),
+        ("Bezahlt", True),
+        ("Expired", False),
+        ("Cancelled", False),
+        ("Paid, then expired", True),
+    ],
+)
+def test_an_attribute_does_not_outweigh_what_people_read(text: str, paid: bool) -> None:
+    """A bound state whose text names another end is not Paid, whatever its data-state says."""
+    shown = view(f"<p id=s data-state=paid>{text}</p>", selectors={"state": "#s"})
+    assert bool(shown.paid_lines()) is paid
+
+
 def test_memo_is_found_by_code_label_or_token() -> None:
     """What a QR code calls memo, what a label names so, and a word with the link's token in it are memos."""
     assert view("<p>k-1</p>", codes=(Payload("x", memo="k-1"),)).memo("T") == "k-1"

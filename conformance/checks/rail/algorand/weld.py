@@ -10,9 +10,8 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
-from conformance.judging.rail.refusals import honest_payment_is_served, refused
+from conformance.judging.rail.refusals import honest_payment_is_served, judge_refusal, refused
 from conformance.lanes.algorand.transaction_ids import invented_id
-from conformance.judging.rail.refusals import judge_refusal
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
 from conformance.surfaces.rail.challenges import let_lapse

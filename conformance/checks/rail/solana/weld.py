@@ -17,9 +17,8 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
-from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.refusals import honest_payment_is_served, judge_refusal
 from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer
-from conformance.judging.rail.refusals import judge_refusal
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused
 from conformance.lanes.solana.relay import through

@@ -15,13 +15,14 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.gateway.amounts import EXACT, is_product
 from conformance.checks.gateway.limits import retry_after
-from conformance.checks.gateway.links import address_parts, utc_time
+from conformance.checks.gateway.links import address_parts
 from conformance.checks.gateway.tokens import counts_up, observed_bits
 from conformance.engine.check import REGISTRY
 from conformance.engine.registration import registered
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import identity
 from conformance.outcome import Verdict
+from conformance.text.times import utc_time
 from tests.conformance.checks.gateway.scripted_gateway import judged, profile_text
 from tests.conformance.checks.trial import breached
 

@@ -1,0 +1,207 @@
+"""GW-CHK-19 to -21: the calls and the end of a checkout, where the target claims to follow specification 3.5.
+
+The interface names the page alone; who claims the option `gateway.checkout` has clients that call what is beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.lanes.solana.instructions import Order, memo, pubkey
+from conformance.lanes.solana.node import CONFIRMED
+from conformance.lanes.solana.payer import SolanaPayer
+from conformance.oracles import jose
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, created, link_body, short
+from conformance.surfaces.gateway.orders import Opened, flip, odd_amount, opened, paid_rightly, payer, way
+from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
+
+_ATTESTED = ("settlement_attestation", "settlement_attestation_jws")
+_LIFETIME = 60
+# Well beyond what a gateway may wait for a chain's clock.
+_OVER = 3600
+_LOOK_SECONDS = 0.3
+
+
+@check(
+    "GW-CHK-19",
+    surface="gateway",
+    lane="each",
+    fix="Answer GET /checkout/{token}/status from the stored payment, with its attestation, and the same to whoever "
+    "shows the paying transaction.",
+)
+async def the_status_tells_of_the_payment(case: Case) -> None:
+    """The status of a link says active, and once it is paid its transaction and attestation (P-CK-05, P-CK-06).
+
+    Reads the status of a link, pays the link, reads it again, and shows the paying transaction to the gateway. Expects
+    `active` without a transaction; then `paid` with the transaction's id and the settlement attestation, as an object
+    and as a compact JWS that holds the same; and the same attestation with 200 for the transaction that is shown.
+    """
+    who, link = await payer(case), await opened(case)
+    url = link.order.url.rstrip("/")
+    before = await case.client.call("GET", f"{url}/status")
+    members = before.object()
+    held = before.status == 200 and members.get("status") == "active" and members.get("tx_id", "") is None
+    held = held and members.get("redirect_url", "") is None
+    case.expect("GW-CHK-19", held, "200, active and no transaction", _brief(before), exchange=before)
+    tx_id = await who.settle(link.bill, way(case))
+    case.client.names.name(tx_id, "TX_ID")
+    if await flip(case, link) is None:
+        raise Inconclusive("the page did not turn to Paid, which GW-CHK-09 judges")
+    after = await case.client.call("GET", f"{url}/status")
+    members = after.object()
+    paid = after.status == 200 and members.get("status") == "paid" and _same_id(members.get("tx_id"), tx_id)
+    case.expect("GW-CHK-19", paid, "200, paid and the transaction", _brief(after), exchange=after)
+    fault = _unattested(members)
+    case.expect("GW-CHK-19", fault is None, "the settlement attestation, twice the same", fault, exchange=after)
+    shown = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
+    told = shown.object()
+    held = shown.status == 200 and told.get("status") == "paid"
+    held = held and all(name in told and told[name] == members.get(name) for name in _ATTESTED)
+    expected = "200 with the same attestation for the transaction that paid"
+    case.expect("GW-CHK-19", held, expected, _brief(shown), exchange=shown)
+
+
+def _same_id(told: object, tx_id: str) -> bool:
+    return isinstance(told, str) and (told == tx_id or (tx_id.startswith("0x") and told.lower() == tx_id.lower()))
+
+
+def _brief(answer: Answer) -> str:
+    return f"{answer.status} {short(answer)}"
+
+
+def _unattested(members: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with an attestation, None where it says the same as an object and as a JWS."""
+    told, token = (members.get(name) for name in _ATTESTED)
+    if not isinstance(told, dict) or not isinstance(token, str):
+        return "none"
+    try:
+        return None if jose.parse(token).claims() == told else "two that differ"
+    except jose.JwsFault as fault:
+        return f"the JWS: {fault}"
+
+
+@check(
+    "GW-CHK-20",
+    surface="gateway",
+    exclusive="limits",
+    fix="Look at the chain once more when a link's time is over, end the link then, and show nothing to pay any more.",
+)
+async def a_link_ends_in_time(case: Case) -> None:
+    """A link whose time is over and that nobody paid is expired: nothing to pay on its page (P-CK-03, P-CK-07).
+
+    Creates a link of a minute and one of a day, and lets an hour pass. Expects within the budget (`[budgets] paid`) the
+    status `expired` of the first; 200 for its page, with the word and without address and memo, and not Paid; a client
+    error for cancelling, abandoning and paying it; and the status `active` of the other.
+    """
+    async with limited_gateway(case) as service:
+        tenant = service.lasting_tenant()
+        bodies = [link_body(case, tenant, expires_in_seconds=seconds) for seconds in (_LIFETIME, 86_400)]
+        short_, long_ = [await created(case, Creation(LINKS, body, tenant), service.call) for body in bodies]
+        await service.advance(_OVER)
+        status = await _status_at_end(case, service, short_)
+        found = _brief(status)
+        expired = status.status == 200 and status.object().get("status") == "expired"
+        case.expect("GW-CHK-20", expired, "200 and expired", found, exchange=status)
+        lives = await service.call("GET", f"{CHECKOUT}{_token(long_)}/status")
+        held = lives.status == 200 and lives.object().get("status") == "active"
+        case.expect("GW-CHK-20", held, "the other link active", _brief(lives), exchange=lives)
+        if not expired:
+            return
+        await _shows_nothing_to_pay(case, service, short_, tuple(tenant.payout.values()))
+        await _takes_nothing(case, service, short_)
+
+
+def _token(answer: Answer) -> str:
+    token = answer.object().get("token")
+    if not isinstance(token, str):
+        raise Inconclusive("a link was created without a token, which GW-LINK-03 judges")
+    return token
+
+
+async def _status_at_end(case: Case, service: LimitedGateway, made: Answer) -> Answer:
+    """Read a link's status until it is not active any more, or the budget is spent."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + case.profile.budgets.paid
+    while True:
+        answer = await service.call("GET", f"{CHECKOUT}{_token(made)}/status")
+        if answer.object().get("status") != "active" or loop.time() > ends:
+            return answer
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _shows_nothing_to_pay(case: Case, service: LimitedGateway, made: Answer, addresses: Sequence[str]) -> None:
+    url = f"{service.url}{CHECKOUT}{_token(made)}"
+    view, answer = await case.session.pages.look(case.client, url)
+    shown = [address for address in addresses if address in answer.body.decode("utf-8", "replace")]
+    faults = [
+        *([] if answer.status == 200 else [f"status {answer.status}"]),
+        *([] if "expired" in view.text.lower() else ["no word of it"]),
+        *(["Paid"] if view.paid_lines() else []),
+        *(["an address"] if shown else []),
+        *(["a memo"] if view.memo(_token(made)) else []),
+    ]
+    expected = "200, the word expired, and neither address nor memo"
+    case.expect("GW-CHK-20", not faults, expected, ", ".join(faults), exchange=answer)
+
+
+async def _takes_nothing(case: Case, service: LimitedGateway, made: Answer) -> None:
+    calls: Mapping[str, Mapping[str, Any]] = {
+        "cancel": {"cancel_secret": made.object().get("cancel_secret")},
+        "abandon": {},
+        "verify": {"tx_id": "A" * 52},
+    }
+    for name, body in calls.items():
+        answer = await service.call("POST", f"{CHECKOUT}{_token(made)}/{name}", json_body=body)
+        held = 400 <= answer.status < 500
+        case.expect("GW-CHK-20", held, "a client error", _brief(answer), exchange=answer, where={"call": name})
+
+
+@check(
+    "GW-CHK-21",
+    surface="gateway",
+    lane="solana",
+    fix="Of a transaction's unused fitting transfers let a link take the one of exactly its amount, else the first.",
+)
+async def each_link_takes_its_own_transfer(case: Case) -> None:
+    """A transaction with a transfer for each of two links pays both, whichever is looked at first (P-CK-08).
+
+    Creates pairs of links of different amounts, and pays each pair by one transaction with both memos and a transfer of
+    each amount, the greater one first; the greater link's memo is first in one half of them and was made first in the
+    other. Expects Paid on every page: who takes any transfer that is enough leaves too little for the other.
+    """
+    who, pairs = await case.session.gateway_payer("solana"), []
+    if not isinstance(who, SolanaPayer):
+        raise Inconclusive("the payer of this lane pays no several transfers at once")
+    for number in range(4):
+        less = odd_amount(case)
+        amounts = (less, less + 2) if number % 2 else (less + 2, less)
+        links = [await opened(case, microunits=amount) for amount in amounts]
+        links.sort(key=lambda one: one.order.microunits)
+        pairs.append(links)
+        await _pay_together(who, links if number < 2 else links[::-1], links[::-1])
+    control = await opened(case)
+    await paid_rightly(case, await payer(case), control)
+    flips = await run_concurrently(flip(case, link) for pair in pairs for link in pair)
+    for place, done in enumerate(flips):
+        link = pairs[place // 2][place % 2]
+        where = {"pair": str(place // 2 + 1), "amount": "the greater" if place % 2 else "the less"}
+        found = "not Paid" if done is None else "Paid"
+        case.expect("GW-CHK-21", done is not None, "Paid", found, exchange=link.page, where=where)
+
+
+async def _pay_together(who: SolanaPayer, memos: Sequence[Opened], transfers: Sequence[Opened]) -> None:
+    """Pay links by one transaction: their memos in one order, their transfers in another."""
+    parts = [memo(who.main.key, one.memo.encode()) for one in memos]
+    for one in transfers:
+        bill = one.bill
+        mint, payee = pubkey(bill.asset, "asset"), pubkey(bill.address, "address")
+        references = () if bill.reference is None else (pubkey(bill.reference, "reference"),)
+        order = Order(mint, payee, bill.amount, references[0] if references else payee, bill.memo)
+        parts.append((await who.transfer(order, references=references)).instruction())
+    await who.send(parts, wait=CONFIRMED)

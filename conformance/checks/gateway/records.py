@@ -1,0 +1,217 @@
+"""GW-LINK-25 and GW-RES-03 to -05: links and resources with every member, where the target claims 3.4 and 3.8.
+
+The interface leaves these members free; who claims the option `gateway.records` has clients that read them.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.lanes.checkout_request import USDC
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.calls import RESOURCES, Creation, fresh, is_refused, link, post, short, target_of
+from conformance.text.times import utc_time
+
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
+_LABEL = "Order 7, two of three"
+_LEAST = {"resource_id": "weldproof", "amount_microunits": 250_000}
+_PRICE_MICROALGOS = 1_000_000
+_WIDEST_ID = 128
+
+
+@check(
+    "GW-LINK-25",
+    surface="gateway",
+    fix="Answer each of the members of specification 3.4, from the link that was stored.",
+)
+async def a_link_is_answered_whole(case: Case) -> None:
+    """A created link is answered with id, created_at, asset_id, label and cancel_secret, too (specification 3.4).
+
+    Creates two links. Expects of each an id that is a UUID, the time of its creation in UTC, its network's USDC as
+    asset_id, the label as it was sent, and a cancel_secret of 43 base64url characters; and that no two links share id
+    or secret.
+    """
+    tenant = case.session.tenant()
+    made = await run_concurrently(link(case, tenant, label=f"{_LABEL} {number}") for number in range(2))
+    usdc = USDC.get(case.profile.usual_network(tenant.networks[0])) if tenant.networks else None
+    for number, answer in enumerate(made):
+        members = answer.object()
+        case.client.names.secret(str(members.get("cancel_secret")), "CANCEL_SECRET")
+        wanted: dict[str, Any] = {"label": f"{_LABEL} {number}"}
+        wanted |= {} if usdc is None else {"asset_id": usdc}
+        faults = [*_formless(members), *_other(members, wanted)]
+        secret = members.get("cancel_secret")
+        faults += [] if isinstance(secret, str) and _SECRET.fullmatch(secret) else ["cancel_secret"]
+        found = f"wrong or absent: {', '.join(faults)}"
+        case.expect("GW-LINK-25", not faults, "each member of a link", found, exchange=answer)
+    for name in ("id", "cancel_secret"):
+        values = [answer.object().get(name) for answer in made]
+        case.expect("GW-LINK-25", values[0] != values[1], f"{name} of its own", "two alike", exchange=made[-1])
+
+
+@check(
+    "GW-RES-03",
+    surface="gateway",
+    fix="Answer the whole record: what was sent, the default of what was not, and what the server adds.",
+)
+async def a_resource_is_answered_whole(case: Case) -> None:
+    """A created resource is answered with each of its members: as sent, else with its default (specification 3.8).
+
+    Creates one resource with the two members that are required, and one with all of them, each with another value than
+    its default. Expects every member as sent or with its default, an id that is a UUID, is_active, price_microalgos and
+    the time of its creation.
+    """
+    least = {**_LEAST, "resource_id": fresh(case, "resource")}
+    first = await _made(case, least)
+    defaults = {
+        "payment_network": "algorand_mainnet",
+        "networks": ["algorand_mainnet"],
+        "asset_id": USDC["algorand_mainnet"],
+        "access_ttl_secs": 3600,
+        "requirement_ttl_secs": 300,
+        "note_binding_required": True,
+        "price_fiat_cents": None,
+        "price_fiat_currency": None,
+    }
+    _judge(case, first, {**defaults, **least}, "the required members alone")
+    whole = {
+        "resource_id": fresh(case, "resource"),
+        "amount_microunits": 1,
+        "payment_network": "base_mainnet",
+        "networks": ["base_mainnet", "solana_mainnet"],
+        "asset_id": "7",
+        "access_ttl_secs": 60,
+        "requirement_ttl_secs": 61,
+        "note_binding_required": False,
+        "price_fiat_cents": 125,
+        "price_fiat_currency": "EUR",
+    }
+    _judge(case, await _made(case, whole), whole, "every member")
+    other = await _made(case, {**_LEAST, "resource_id": fresh(case, "resource"), "payment_network": "base_mainnet"})
+    wanted = {"networks": ["base_mainnet"], "asset_id": USDC["base_mainnet"]}
+    _judge(case, other, wanted, "another network")
+
+
+async def _made(case: Case, body: Mapping[str, Any]) -> Answer:
+    answer = await post(target_of(case), Creation(RESOURCES, body, case.session.tenant()))
+    if not 200 <= answer.status < 300:
+        case.expect("GW-RES-03", False, "a created resource", f"{answer.status} {short(answer)}", exchange=answer)
+        raise Inconclusive("no resource was created")
+    return answer
+
+
+def _judge(case: Case, answer: Answer, wanted: Mapping[str, Any], what: str) -> None:
+    members = answer.object()
+    added = {"is_active": True, "price_microalgos": _PRICE_MICROALGOS}
+    faults = [*_formless(members), *_other(members, {**wanted, **added})]
+    found = f"wrong or absent: {', '.join(faults)}"
+    case.expect("GW-RES-03", not faults, "the whole record", found, exchange=answer, where={"sent": what})
+
+
+def _other(members: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[str]:
+    """Return the names of members that are absent or of another value or type."""
+    return [name for name, value in wanted.items() if name not in members or not _same(members[name], value)]
+
+
+def _same(one: Any, two: Any) -> bool:
+    return type(one) is type(two) and bool(one == two)
+
+
+def _formless(members: Mapping[str, Any]) -> list[str]:
+    """Return which of id and created_at is none."""
+    forms = {"id": _is_uuid(members.get("id")), "created_at": utc_time(members.get("created_at")) is not None}
+    return [name for name, held in forms.items() if not held]
+
+
+def _is_uuid(value: object) -> bool:
+    try:
+        return isinstance(value, str) and str(uuid.UUID(value)) == value.lower()
+    except ValueError:
+        return False
+
+
+@check(
+    "GW-RES-04",
+    surface="gateway",
+    fix="Refuse what is outside of the limits of specification 3.8 with 422, and take the limits themselves.",
+)
+async def resources_keep_their_limits(case: Case) -> None:
+    """A resource outside of its limits is refused, and one at them is created (specification 3.8).
+
+    Creates resources with amount_microunits 0 and 1, access_ttl_secs 0, 1, 31536000 and one more, requirement_ttl_secs
+    0, 1, 86400 and one more, ids of 0, 1, 128 and 129 characters and with others than are allowed, an amount that is no
+    integer, and a network that nobody knows. Expects a client error of those outside and a resource of the others.
+    """
+    inside: list[Mapping[str, Any]] = [
+        {"amount_microunits": 1},
+        *({"access_ttl_secs": seconds} for seconds in (1, 31_536_000)),
+        *({"requirement_ttl_secs": seconds} for seconds in (1, 86_400)),
+        {"resource_id": fresh(case, "resource").ljust(_WIDEST_ID, "x")},
+        {"resource_id": f"{fresh(case, 'resource')}._:-"},
+    ]
+    outside: list[Mapping[str, Any]] = [
+        *({"amount_microunits": amount} for amount in (0, -1, 1.5, "1", True, None)),
+        *({"access_ttl_secs": seconds} for seconds in (0, -1, 31_536_001, "60")),
+        *({"requirement_ttl_secs": seconds} for seconds in (0, -1, 86_401, 60.5)),
+        *({"resource_id": text} for text in ("", "a b", "a/b", fresh(case, "resource").ljust(_WIDEST_ID + 1, "x"))),
+        {"payment_network": "atlantis_mainnet"},
+        {"networks": ["algorand_mainnet", "atlantis_mainnet"]},
+        {"note_binding_required": "yes"},
+    ]
+    tenant = case.session.tenant()
+
+    def body(changed: Mapping[str, Any]) -> dict[str, Any]:
+        return {**_LEAST, "resource_id": fresh(case, "resource"), **changed}
+
+    for one in inside:
+        await _tried(case, tenant, body(one), one, taken=True)
+    await run_concurrently(_tried(case, tenant, body(one), one, taken=False) for one in outside)
+
+
+async def _tried(
+    case: Case, tenant: Credentials, body: Mapping[str, Any], changed: Mapping[str, Any], *, taken: bool
+) -> None:
+    answer = await post(target_of(case), Creation(RESOURCES, body, tenant))
+    held = 200 <= answer.status < 300 if taken else is_refused(answer)
+    expected, found = "a resource" if taken else "a client error", f"{answer.status} {short(answer)}"
+    where = {name: repr(value)[:40] for name, value in changed.items()}
+    case.expect("GW-RES-04", held, expected, found, exchange=answer, where=where)
+
+
+@check(
+    "GW-RES-05",
+    surface="gateway",
+    fix="Look a resource up by tenant and resource_id, and answer the record as it was created.",
+)
+async def a_resource_is_its_tenants(case: Case) -> None:
+    """GET of a resource answers its record to its tenant; another tenant's is not found (specification 3.8).
+
+    Creates a resource and reads it, with the credentials of its tenant and those of another; creates one of the same id
+    again, and one of the same id for the other tenant. Expects the record with 200, 404 for the other tenant and for an
+    id that nobody has, a client error for the second one, and a resource of the other tenant's own.
+    """
+    mine, theirs = case.session.tenant(), case.session.tenant("second")
+    body = {**_LEAST, "resource_id": fresh(case, "resource")}
+    call = target_of(case)
+    created = await post(call, Creation(RESOURCES, body, mine))
+    if not 200 <= created.status < 300:
+        raise Inconclusive(f"no resource was created, which GW-RES-03 judges: {created.status}")
+    path, nobodys = f"{RESOURCES}/{body['resource_id']}", f"{RESOURCES}/{fresh(case, 'resource')}"
+    for who, where, status in ((mine, path, 200), (theirs, path, 404), (mine, nobodys, 404)):
+        answer = await call("GET", where, headers=who.headers)
+        held = answer.status == status and (status == 404 or answer.object() == created.object())
+        told = {"tenant": who.name, "resource": "its own" if where == path else "nobody's"}
+        expected = f"{status}{' with the record' if status == 200 else ''}"
+        case.expect("GW-RES-05", held, expected, f"{answer.status} {short(answer)}", exchange=answer, where=told)
+    twice = await post(call, Creation(RESOURCES, body, mine))
+    case.expect("GW-RES-05", is_refused(twice), "a client error", twice.status, exchange=twice, where={"id": "taken"})
+    other = await post(call, Creation(RESOURCES, body, theirs))
+    held = 200 <= other.status < 300
+    case.expect("GW-RES-05", held, "a resource of its own", other.status, exchange=other, where={"tenant": "second"})

@@ -1,0 +1,110 @@
+"""GW-TEN: what a tenant may do on trial and after it, where the target claims to follow specification 3.9 and 3.10.
+
+The interface states the terms and leaves open how they are enforced; who claims the option `gateway.tenants` enforces
+them at the creation of links, by the key's mode, the decision about the tenant and the sum of its paid links.
+"""
+
+from __future__ import annotations
+
+from conformance.engine.check import Case, check
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.lanes.payers import checkout_payer
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.administration import Administrator, administrator
+from conformance.surfaces.gateway.calls import LINKS, Creation, link_body, named, post, short, target_of
+from conformance.surfaces.gateway.orders import odd_amount, opened, paid_rightly
+
+_MILLIONTHS = 1_000_000
+_CENT = 0.01
+
+
+@check(
+    "GW-TEN-01",
+    "GW-TEN-02",
+    "GW-TEN-03",
+    surface="gateway",
+    lane="each",
+    fix="Check at the creation of a link, in this order: the decision about the tenant, the mode of the key, and for "
+    "tenants of the plan trial what their paid mainnet links and the new one come to.",
+)
+async def a_tenant_pays_its_way(case: Case) -> None:
+    """A tenant that is not approved has test networks alone; another one mainnet by a live key, up to the allowance.
+
+    Has a tenant made and asks for links on a test network and on mainnet, and for a live key. Has it approved with the
+    plan trial, and asks again with either key. Pays one mainnet link, and asks for one of the whole allowance before
+    and after. At last has the approval taken back. Expects client errors for mainnet and a live key while it is not
+    approved; while it is, the test network for the test key alone and mainnet for the live key alone; and a link of the
+    whole allowance only while nothing was paid.
+    """
+    admin, networks = administrator(case), _networks(case)
+    test, main = networks
+    payout = {name: case.session.tenant_on(name).payout[name] for name in networks}
+    tenant = await admin.tenant("Weldproof trial", payout)
+    await _expect(case, "GW-TEN-01", tenant, test, allowed=True, when="on trial")
+    await _expect(case, "GW-TEN-01", tenant, main, allowed=False, when="on trial")
+    early = await admin.call("POST", tenant.id, "api-keys", body={"mode": "live"})
+    case.expect("GW-TEN-01", _refused(early), "a client error for a live key", early.status, exchange=early)
+    live = await _approved(admin, tenant)
+    for key, network, allowed in ((tenant, test, True), (tenant, main, False), (live, test, False), (live, main, True)):
+        when = "approved, with the test key" if key is tenant else "approved, with the live key"
+        await _expect(case, "GW-TEN-02", key, network, allowed=allowed, when=when)
+    await _uses_up(case, live, main)
+    await admin.done("POST", tenant.id, "kyc", body={"status": "rejected"})
+    await _expect(case, "GW-TEN-01", live, main, allowed=False, when="not approved any more")
+
+
+def _networks(case: Case) -> tuple[str, str]:
+    """Return the lane's test network, on which links are paid, and its mainnet, which is the rail's.
+
+    Raises:
+        Inconclusive: The profile has no node for either, or both are one network.
+    """
+    profile = case.profile
+    found = (getattr(profile.gateway_chains, case.lane), getattr(profile.chains, case.lane))
+    names = [profile.own_network(one.network) for one in found if one is not None]
+    if len(set(names)) < len(found) or not profile.usual_network(names[1]).endswith("mainnet"):
+        raise Inconclusive(f"needs a node of a test network and one of mainnet: give [gateway.chains.{case.lane}] too")
+    return names[0], names[1]
+
+
+async def _approved(admin: Administrator, tenant: Credentials) -> Credentials:
+    await admin.done("POST", tenant.id, "kyc", body={"status": "approved", "plan": "trial"})
+    made = await admin.done("POST", tenant.id, "api-keys", body={"mode": "live"})
+    return Credentials(tenant.name, tenant.id, str(made.get("api_key")), tenant.networks, tenant.payout)
+
+
+async def _asked(case: Case, tenant: Credentials, network: str, amount: float = _CENT) -> Answer:
+    body = link_body(case, tenant, preferred_network=network, amount=amount)
+    return named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+
+
+async def _expect(case: Case, row: str, tenant: Credentials, network: str, *, allowed: bool, when: str) -> None:
+    answer = await _asked(case, tenant, network)
+    held = 200 <= answer.status < 300 if allowed else _refused(answer)
+    expected = "a link" if allowed else "a client error"
+    where = {"network": network, "tenant": when}
+    case.expect(row, held, expected, f"{answer.status} {short(answer)}", exchange=answer, where=where)
+
+
+def _refused(answer: Answer) -> bool:
+    return 400 <= answer.status < 500
+
+
+async def _uses_up(case: Case, tenant: Credentials, network: str) -> None:
+    allowance = (case.profile.gateway_bindings.trial or {}).get("allowance_microunits")
+    if allowance is None:
+        raise Inconclusive("unbound: the allowance is not known; bind [gateway] trial allowance_microunits")
+    whole = allowance / _MILLIONTHS
+    for amount, allowed, what in ((whole, True, "all of it"), (whole + _CENT, False, "more than it")):
+        answer = await _asked(case, tenant, network, amount)
+        held = 200 <= answer.status < 300 if allowed else _refused(answer)
+        found, where = f"{answer.status} {short(answer)}", {"asked for": what, "paid": "nothing"}
+        case.expect("GW-TEN-03", held, "a link" if allowed else "a client error", found, exchange=answer, where=where)
+    link = await opened(case, microunits=odd_amount(case), network=network, tenant=tenant)
+    await paid_rightly(case, checkout_payer(await case.session.payer(case.lane)), link)
+    for amount, allowed, what in ((whole, False, "all of it"), (_CENT, True, "a cent")):
+        answer = await _asked(case, tenant, network, amount)
+        held = 200 <= answer.status < 300 if allowed else _refused(answer)
+        found, where = f"{answer.status} {short(answer)}", {"asked for": what, "paid": "a link"}
+        case.expect("GW-TEN-03", held, "a link" if allowed else "a client error", found, exchange=answer, where=where)

@@ -1,0 +1,80 @@
+"""Tenants of a check's own, which an administrator has the target make (specification 3.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from conformance.engine.check import Case
+from conformance.engine.session import Credentials
+from conformance.http.client import Answer
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.calls import short
+
+_TENANTS = "/internal/tenants"
+_MADE = frozenset({200, 201})
+
+
+@dataclass(frozen=True, slots=True)
+class Administrator:
+    """Who may call what is below /internal.
+
+    Attributes:
+        case: The check that asks.
+        key: An administrator's key; the log has its name only.
+    """
+
+    case: Case
+    key: str = field(repr=False)
+
+    async def call(self, method: str, *path: str, body: Any = None) -> Answer:
+        """Send one call of `/internal/tenants` and return whatever is answered."""
+        url = "/".join([f"{self.case.session.gateway}{_TENANTS}", *(quote(part, safe="") for part in path)])
+        return await self.case.client.call(method, url, json_body=body, headers={"Authorization": f"Bearer {self.key}"})
+
+    async def done(self, method: str, *path: str, body: Any = None) -> Mapping[str, Any]:
+        """Send a call that must succeed for the check to go on, and return the members of its answer.
+
+        Raises:
+            Inconclusive: It did not.
+        """
+        answer = await self.call(method, *path, body=body)
+        if not 200 <= answer.status < 300:
+            raise Inconclusive(f"{method} {_TENANTS}/… was answered {answer.status}: {short(answer)}")
+        members = answer.object()
+        for name, value in members.items():
+            if name in {"api_key", "secret"} and isinstance(value, str):
+                self.case.client.names.secret(value, f"NEW_{name.upper()}")
+            elif name.endswith("_id") and isinstance(value, str):
+                self.case.client.names.name(value, f"NEW_{name.upper()}")
+        return members
+
+    async def tenant(self, name: str, payout: Mapping[str, str]) -> Credentials:
+        """Have a tenant made with a test key, paid at these addresses by network key.
+
+        Raises:
+            Inconclusive: It was not made.
+        """
+        made = await self.done("POST", body={"name": name})
+        tenant_id, key = made.get("tenant_id"), made.get("api_key")
+        if not isinstance(tenant_id, str) or not isinstance(key, str):
+            raise Inconclusive("a tenant was made without tenant_id or api_key")
+        addresses = {network: {"payout_address": address} for network, address in payout.items()}
+        await self.done("PUT", tenant_id, "networks", body=addresses)
+        return Credentials("own", tenant_id, key, tuple(payout), dict(payout))
+
+
+def administrator(case: Case) -> Administrator:
+    """Return the administrator that the profile gives.
+
+    Raises:
+        Inconclusive: It gives none.
+    """
+    key = case.profile.gateway.admin_key
+    if key is None:
+        raise Inconclusive("needs an administrator's key: give [gateway] admin_key")
+    text = key.read()
+    case.client.names.secret(text, "ADMIN_KEY")
+    return Administrator(case, text)

@@ -1,0 +1,97 @@
+"""A listener that speaks TLS with a certificate that nobody vouches for: whoever sends to it looked at none."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import ssl
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+_HOST = "127.0.0.1"
+_CHUNK = 65_536
+_ANSWER = b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
+
+
+@dataclass(slots=True)
+class Untrusted:
+    """What a listener saw.
+
+    Attributes:
+        port: Where it listens on loopback.
+        met: How many connections came.
+        sent: How many bytes came inside of TLS.
+    """
+
+    port: int = 0
+    met: int = 0
+    sent: int = 0
+
+    @property
+    def url(self) -> str:
+        """Its address, whose host the certificate names."""
+        return f"https://{_HOST}:{self.port}/hooks"
+
+
+@asynccontextmanager
+async def untrusted_listener() -> AsyncIterator[Untrusted]:
+    """Listen on loopback with a certificate of its own for a while."""
+    seen = Untrusted()
+    context = _context()
+    context.sni_callback = lambda *_: _count(seen)
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            seen.sent += len(await reader.read(_CHUNK))
+            if seen.sent:
+                writer.write(_ANSWER)
+                await writer.drain()
+        except (OSError, ssl.SSLError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(take, _HOST, 0, ssl=context)
+    seen.port = server.sockets[0].getsockname()[1]
+    try:
+        yield seen
+    finally:
+        server.close()
+
+
+def _count(seen: Untrusted) -> None:
+    seen.met += 1
+
+
+def _context() -> ssl.SSLContext:
+    """Return a server's context with a key and a certificate that it signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nobody vouches for this one")])
+    now = dt.datetime.now(dt.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(_HOST))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    with tempfile.TemporaryDirectory(prefix="weldproof-untrusted-") as folder:
+        path = Path(folder) / "both.pem"
+        path.write_bytes(key.private_bytes(pem, form, serialization.NoEncryption()) + certificate.public_bytes(pem))
+        context.load_cert_chain(path)
+    return context

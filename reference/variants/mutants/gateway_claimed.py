@@ -1,0 +1,183 @@
+"""Mutants of what a gateway claims beyond the interface: records, calls of a checkout, tenants (3.4 to 3.10)."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace as changed
+from typing import Any
+
+from sqlalchemy import select
+
+from reference.gateway import calls, links, tenancy
+from reference.gateway.checkout import page
+from reference.gateway.checkout.actions import Actions
+from reference.gateway.checkout.watcher import Watcher
+from reference.gateway.links import PaymentLinks
+from reference.gateway.resources import ResourceRecords, ResourceRequest
+from reference.gateway.webhooks import Webhooks
+from reference.protocol import checkout
+from reference.protocol.checkout import Asked, LinkState
+from reference.protocol.observed import Transfer
+from reference.store.links import Link
+from reference.store.resources import Resources
+from reference.store.tenant_tables import resources
+from reference.variants.mutants.mutant import Mutant
+from reference.variants.seams import replace
+from reference.web.errors import Refused
+from reference.webhooks import service
+
+Change = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _swap(owner: Any, name: str, made: Change) -> Callable[[], None]:
+    return lambda: replace(owner, name, made)
+
+
+def _without(member: str) -> Change:
+    """Return what leaves a member out of an answer."""
+
+    def leaving(answer: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        return lambda *given: {name: value for name, value in answer(*given).items() if name != member}
+
+    return leaving
+
+
+def _at_least_a_second(fitted: Callable[..., Any]) -> Callable[..., Any]:
+    def taking(model: Any, value: Any) -> Any:
+        if model is ResourceRequest and isinstance(value, dict) and value.get("requirement_ttl_secs") == 0:
+            value = {**value, "requirement_ttl_secs": 1}
+        return fitted(model, value)
+
+    return taking
+
+
+def _of_anybody(_: Any) -> Callable[..., Awaitable[str | None]]:
+    async def get(self: Resources, tenant_id: str, resource_id: str) -> str | None:
+        del tenant_id
+        wanted = select(resources.c.record).where(resources.c.resource_id == resource_id)
+        rows = await self._database.rows(wanted)
+        return str(rows[0][0]) if rows else None
+
+    return get
+
+
+def _unattested(status: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..., Awaitable[dict[str, Any]]]:
+    async def told(self: Actions, link: Link) -> dict[str, Any]:
+        members = await status(self, link)
+        return {name: value for name, value in members.items() if not name.startswith("settlement")}
+
+    return told
+
+
+def _words_swapped() -> None:
+    words = page._WORDS  # noqa: SLF001 - a table that the page reads
+    words[LinkState.PAID], words[LinkState.EXPIRED] = words[LinkState.EXPIRED], words[LinkState.PAID]
+
+
+async def _nothing(*_: object) -> None:
+    return None
+
+
+def _lowest(_: Any) -> Callable[..., Transfer | None]:
+    def chosen(found: tuple[Transfer, ...], used: Any, asked: Asked) -> Transfer | None:
+        del asked
+        return min((one for one in found if one.ordinal not in used), key=lambda one: one.ordinal, default=None)
+
+    return chosen
+
+
+def _as_if(**members: Any) -> Callable[[], None]:
+    """Return what has a tenant judged as if it stood otherwise."""
+
+    def admitting(admit: Callable[..., None]) -> Callable[..., None]:
+        def admit_link(standing: Any, network: Any, amount: int, *, now: int) -> None:
+            other = {name: value(standing, network) for name, value in members.items()}
+            admit(changed(standing, **other), network, amount, now=now)
+
+        return admit_link
+
+    def apply() -> None:
+        for owner in (links, tenancy):
+            replace(owner, "admit_link", admitting)
+
+    return apply
+
+
+async def _none_used(*_: object) -> int:
+    return 0
+
+
+def _retried_to_nobody(retry: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    async def retried(*given: Any) -> None:
+        with suppress(Refused):
+            await retry(*given)
+
+    return retried
+
+
+def _any_certificate(opened: Callable[..., Any]) -> Callable[..., Any]:
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return lambda word, check, *_: opened(word, check, context)
+
+
+MUTANTS: tuple[Mutant, ...] = tuple(
+    Mutant(id_, rule, apply, "gateway")
+    for id_, rule, apply in (
+        (
+            "claimed-link-label",
+            "a link is answered with its label (3.4)",
+            _swap(PaymentLinks, "_answer", _without("label")),
+        ),
+        (
+            "claimed-resource-asset",
+            "a resource is answered with its asset_id (3.8)",
+            _swap(ResourceRecords, "_record", _without("asset_id")),
+        ),
+        (
+            "claimed-resource-no-time",
+            "requirement_ttl_secs is 1 or more (3.8)",
+            _swap(calls, "fitted", _at_least_a_second),
+        ),
+        ("claimed-resource-of-anybody", "a resource is its tenant's (3.8)", _swap(Resources, "get", _of_anybody)),
+        (
+            "claimed-status-unattested",
+            "the status of a paid link has the attestation (P-CK-06)",
+            _swap(Actions, "status", _unattested),
+        ),
+        ("claimed-words-swapped", "the page says Paid where it is (P-CK-02)", _words_swapped),
+        ("claimed-no-end", "a link ends with its time (3.5)", _swap(Watcher, "_expire", lambda _: _nothing)),
+        (
+            "claimed-first-transfer",
+            "a link takes the transfer of exactly its amount (P-CK-08)",
+            _swap(checkout, "chosen", _lowest),
+        ),
+        (
+            "claimed-mainnet-unapproved",
+            "mainnet wants an approved tenant (P-TR-02)",
+            _as_if(kyc_status=lambda *_: "approved"),
+        ),
+        (
+            "claimed-key-any-mode",
+            "a key reaches the networks of its mode (P-TR-04)",
+            _as_if(key_mode=lambda _, network: "test" if network.is_test else "live"),
+        ),
+        (
+            "claimed-allowance-unused",
+            "paid links use the allowance (P-TR-06)",
+            _swap(PaymentLinks, "_used", lambda _: _none_used),
+        ),
+        (
+            "claimed-retry-to-nobody",
+            "a deleted destination gets nothing more (P-WH-08)",
+            _swap(Webhooks, "retry", _retried_to_nobody),
+        ),
+        (
+            "claimed-any-certificate",
+            "a destination's certificate is checked (P-WH-10)",
+            _swap(service, "open_session", _any_certificate),
+        ),
+    )
+)
