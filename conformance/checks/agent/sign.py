@@ -140,7 +140,7 @@ async def demo_requests_are_signed(case: Case) -> None:
 
     Has requests with and without query and body signed. Expects both signature fields, the base that the suite computes
     and that explain gives, a key under which both verifiers find the request valid, and a matching covered digest
-    where there is a body.
+    where there is a body. Then requests with an empty path: where they are signed, the path is a slash.
     """
     agent = await agent_of(case)
     for what, asked in requests().items():
@@ -152,6 +152,23 @@ async def demo_requests_are_signed(case: Case) -> None:
             told = "a covered Content-Digest of the body"
             case.expect("AGENT-SIGN-09", fault is None, told, fault, exchange=answer, where={"request": what})
         await _judge_elsewhere(case, agent, demo, {"request": what})
+    await _judge_empty_paths(case, agent)
+
+
+async def _judge_empty_paths(case: Case, agent: Agent) -> None:
+    """Judge requests whose path is empty, which is signed as a slash (RFC 9421, 2.2.6); who refuses them may."""
+    for what, target in (("no path", ""), ("a query and no path", "?page=2")):
+        asked = Message("GET", "api.example.org", "https", target, (("Accept", "application/json"),))
+        answer = await agent.sign(asked)
+        if answer.status != 200:
+            continue
+        demo = read(case, agent, asked, answer)
+        key = demo.key()
+        if key is not None and demo.message is not None:
+            faults = demo.faults(key)
+            where = {"request": what}
+            told = "valid under the returned key, the path a slash"
+            case.expect("AGENT-SIGN-05", not faults, told, "; ".join(faults), exchange=answer, where=where)
 
 
 def _judge_demo(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import secrets
 from collections.abc import Callable
+from dataclasses import replace as changed
 from typing import Any
 
 import http_sf
@@ -170,6 +171,16 @@ def _born_expired() -> None:
     )
 
 
+def _no_slash() -> None:
+    """An empty path is signed as it is."""
+    replace(
+        SignRequest,
+        "message",
+        lambda make: lambda self, fields: changed(make(self, fields), path=self.target.partition("?")[0]),
+    )
+    _any_goes_out()
+
+
 MUTANTS = (
     agent_mutant("sign-unsigned", "the request is signed (P-SG-04)", _signed(_without_signature)),
     agent_mutant(
@@ -189,5 +200,6 @@ MUTANTS = (
     agent_mutant("sign-extras-returned", "offered keys are never repeated (6.5)", _extras_returned),
     agent_mutant("sign-no-digest", "a body is covered by its digest (P-SG-02)", _without_digest),
     agent_mutant("sign-digest-of-nothing", "the digest is of the body (P-SG-02)", _digest_of_no_body),
+    agent_mutant("sign-no-slash", "an empty path is signed as a slash (P-SG-02)", _no_slash),
     agent_mutant("sign-expired", "a demo signature is not expired (P-SG-03)", _born_expired),
 )
