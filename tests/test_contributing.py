@@ -22,7 +22,7 @@ def paths(text: str) -> set[str]:
     """Return the paths of this repository that a document names: in links, in code, in commands and in diffs."""
     links = re.findall(r"\]\(([^)#:]+)\)", text)
     code = re.findall(r"`([^`\n]*/[^`\n]*)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
-    diffs = re.findall(r"^(?:---|\+\+\+) [ab]/(\S+)", text, re.MULTILINE)
+    diffs = re.findall(r"^--- a/(\S+)", text, re.MULTILINE)  # what a diff adds is not there yet
     commands = re.findall(r"(?<=\s)tests/\S+\.py", text)
     named = [*links, *(one for one in code if " " not in one), *diffs, *commands]
     return {one for one in named if not one.startswith(("bulletproofs", ".venv", "report/"))}
@@ -85,6 +85,15 @@ def test_what_the_recipes_add_is_known_to_the_commands(changed: Path) -> None:
     run(changed, "conformance.engine.catalogue")
     assert "key_ids_are_distinct" in run(changed, "conformance", "explain", "RAIL-KEY-06")
     assert "jwks-one-kid-twice" in run(changed, "conformance", "selftest", "--list")
+
+
+def test_the_recipes_lane_is_served(changed: Path) -> None:
+    """A lane of a family that is there is a folder and one line: its network is opened, and its payee has a setting."""
+    words = "descriptor_of(NETWORKS['arbitrum_sepolia']); print(lane.title, payee_setting(lane), lane.settles)"
+    imports = "from reference.lanes.registry import descriptor_of, payee_setting"
+    code = f"{imports}\nfrom reference.protocol.networks import NETWORKS\nlane = {words}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=changed, capture_output=True, text=True, check=True)
+    assert done.stdout == "Arbitrum WP_RAIL_PAYTO_ARBITRUM True\n"
 
 
 @pytest.mark.slow
