@@ -6,28 +6,14 @@ it opens itself finds no interface but a loopback that is down.
 
 from __future__ import annotations
 
-import asyncio
-import shutil
 from pathlib import Path
 
-_WORDS = ("--map-root-user", "--net", "--")
-_SECONDS = 60.0
+from programs import unshare
 
 
-async def words_before() -> tuple[str, ...]:
+async def command_prefix() -> tuple[str, ...]:
     """Return the words that go before a program to start it apart; none where this machine does not allow it."""
-    program = shutil.which("unshare")
-    if program is None:
-        return ()
-    words = (program, *_WORDS)
-    nothing = asyncio.subprocess.DEVNULL
-    try:
-        trial = await asyncio.create_subprocess_exec(*words, "true", stdin=nothing, stdout=nothing, stderr=nothing)
-        async with asyncio.timeout(_SECONDS):
-            allowed = await trial.wait() == 0
-    except (OSError, TimeoutError):
-        return ()
-    return words if allowed else ()
+    return await unshare.command_prefix("--net")
 
 
 def is_apart(pid: int) -> bool:

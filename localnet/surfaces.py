@@ -75,7 +75,7 @@ class Surfaces:
             starts.append(self._rail())
         if "agent" in self.plan.surfaces:
             starts.append(self._agent())
-            if self.plan.companions and (apart := await isolation.words_before()):
+            if self.plan.companions and (apart := await isolation.command_prefix()):
                 starts.append(self._offline(apart))
         if "gateway" in self.plan.surfaces:
             starts.append(self._gateway())

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class RenamedOption(click.Option):
@@ -20,6 +23,6 @@ class RenamedOption(click.Option):
             self.opts = names
 
 
-def renamed(new: str, old: str, **settings: Any) -> Any:
+def renamed(new: str, old: str, **settings: Any) -> Callable[[Command], Command]:
     """Return the decorator of an option that is called `new`, and was called `old`; its parameter keeps its name."""
     return click.option(new, old, old.removeprefix("--").replace("-", "_"), cls=RenamedOption, **settings)

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
@@ -26,10 +25,9 @@ from conformance.processes.children import ended
 from conformance.processes.launching import READY_SECONDS, Program, environment_of, speaks
 from conformance.processes.sandbox_init import relayed
 from conformance.processes.watch import temporary_folder
+from programs import unshare
 
-_WORDS = ("--map-root-user", "--net", "--mount", "--")
 _END_SECONDS = 15.0
-_TRIAL_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _TOLD_LETTERS = 400
 
@@ -97,20 +95,9 @@ class Enclosed:
         return False
 
 
-async def words_before() -> tuple[str, ...]:
+async def command_prefix() -> tuple[str, ...]:
     """Return the words that go before a program to enclose it; none where this machine does not allow it."""
-    program = shutil.which("unshare")
-    if program is None:
-        return ()
-    words = (program, *_WORDS)
-    nothing = asyncio.subprocess.DEVNULL
-    try:
-        trial = await asyncio.create_subprocess_exec(*words, "true", stdin=nothing, stdout=nothing, stderr=nothing)
-        async with asyncio.timeout(_TRIAL_SECONDS):
-            allowed = await trial.wait() == 0
-    except (OSError, TimeoutError):
-        return ()
-    return words if allowed else ()
+    return await unshare.command_prefix("--net", "--mount")
 
 
 @asynccontextmanager
@@ -128,7 +115,7 @@ async def enclosed(
     Raises:
         NodeCannotShow: This machine allows none.
     """
-    before = await words_before()
+    before = await command_prefix()
     if not before:
         raise NodeCannotShow("needs a network namespace of its own, which this machine does not allow (unshare)")
     async with contextlib.AsyncExitStack() as stack:

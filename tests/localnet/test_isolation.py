@@ -28,7 +28,7 @@ connection.close()
 
 async def test_a_process_apart_answers_and_reaches_nobody() -> None:
     """The inherited socket takes calls from outside; a call from inside finds no network."""
-    words = await isolation.words_before()
+    words = await isolation.command_prefix()
     if not words:
         pytest.skip("this machine allows no network namespaces")
     with socket.create_server(("127.0.0.1", 0)) as given, socket.create_server(("127.0.0.1", 0)) as outside:
@@ -52,4 +52,4 @@ def test_a_process_is_not_apart_from_itself() -> None:
 async def test_without_the_program_nothing_is_started_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     """No unshare on the path, no words."""
     monkeypatch.setenv("PATH", "/nowhere")
-    assert await isolation.words_before() == ()
+    assert await isolation.command_prefix() == ()

@@ -99,3 +99,13 @@ def judge_refusal(
 
 # A hundred claims each; a quick look makes them on one lane.
 QUICK = one_of_several("claims that lock a payer out")
+
+
+def assert_right_pair_is_served(answer: Answer) -> None:
+    """Hold the answer to a payment with its own token, after mixed pairs of two payments were refused.
+
+    Raises:
+        Inconclusive: It was not served, so that the refusals say nothing.
+    """
+    if answer.status != 200:
+        raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")

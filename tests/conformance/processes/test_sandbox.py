@@ -10,7 +10,7 @@ import pytest
 
 from conformance.http.client import Names
 from conformance.processes.launching import Program
-from conformance.processes.sandbox import Enclosed, enclosed, words_before
+from conformance.processes.sandbox import Enclosed, command_prefix, enclosed
 
 SERVER = """
 import http.server, os, pathlib, socket, threading, urllib.request
@@ -38,7 +38,7 @@ server.serve_forever()
 @pytest.fixture(autouse=True)
 async def allowed() -> None:
     """Skip where the machine allows no namespaces."""
-    if not await words_before():
+    if not await command_prefix():
         pytest.skip("this machine allows no network namespaces")
 
 

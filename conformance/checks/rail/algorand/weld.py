@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import base64
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.http.client import Answer
+from conformance.judging.rail.chain_away import nothing_is_served
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
-from conformance.judging.rail.refusals import honest_payment_is_served, judge_refusal, refused
+from conformance.judging.rail.refusals import (
+    assert_right_pair_is_served,
+    honest_payment_is_served,
+    refused,
+)
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
@@ -98,8 +105,7 @@ async def note_with_another_challenges_token(case: Case) -> None:
             pair = {"tx_id": tx["tx_id"], "payment_reference": token["payment_reference"]}
             await refused(case, "RAIL-WELD-15", mine, pair, "transaction and reference of two payments")
         answer = await present(case, operation, paid_mine)
-        if answer.status != 200:
-            raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
+        assert_right_pair_is_served(answer)
 
     await run_concurrently(map(one, case.sample(case.session.operations)))
 
@@ -222,23 +228,18 @@ async def chain_that_cannot_be_asked(case: Case) -> None:
     quotes = [await challenge(case, operation) for _ in names]
     proofs = await run_concurrently(welded(payer, quote) for quote in quotes)
     for name, quote, proof in zip(names, quotes, proofs, strict=True):
-        await _through_a_fault(case, payer, quote, proof, name)
+        await nothing_is_served(
+            case,
+            payer.control,
+            name,
+            proof["tx_id"],
+            lambda: invented_id(case.rng.randbytes(32)),
+            partial(_presented, case, quote),
+        )
 
 
-async def _through_a_fault(
-    case: Case, payer: AlgorandPayer, quote: Challenge, proof: dict[str, Any], name: str
-) -> None:
-    await payer.control("fault", name=name, seed=case.rng.randrange(2**16), count=10_000)
-    try:
-        fake = {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": proof["payment_reference"]}
-        answers = await run_concurrently(present(case, quote.operation, one) for one in (proof, fake))
-        for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
-            judge_refusal(case, "RAIL-WELD-13", answer, (), {"fault": name, "payment": what})
-    finally:
-        await payer.control("fault", name=name, seed=0, count=0)
-    answer = await present(case, quote.operation, proof)
-    if answer.status != 200:
-        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}: money was lost")
+async def _presented(case: Case, quote: Challenge, tx_id: str) -> Answer:
+    return await present(case, quote.operation, {"tx_id": tx_id, "payment_reference": quote.reference("algorand")})
 
 
 def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
-from conformance.judging.rail.refusals import honest_payment_is_served, judge_refusal
+from conformance.judging.rail.refusals import assert_right_pair_is_served, honest_payment_is_served, judge_refusal
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.lanes.base.payer import BasePayer
 from conformance.oracles.keccak import keccak256 as keccak
@@ -102,8 +102,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
             await stakes.buys_nothing(("RAIL-WELD-03", "RAIL-WELD-15"), mine, given, what)
         await stakes.audit()
         answer = await mine.redeem(case, mine_given)
-        if answer.status != 200:
-            raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
+        assert_right_pair_is_served(answer)
 
     await run_concurrently(map(one, case.sample(case.session.operations)))
 

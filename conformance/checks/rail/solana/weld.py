@@ -16,8 +16,9 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.judging.rail.chain_away import nothing_is_served
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
-from conformance.judging.rail.refusals import honest_payment_is_served, judge_refusal
+from conformance.judging.rail.refusals import assert_right_pair_is_served, honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused
@@ -162,8 +163,7 @@ async def reference_of_another_challenge(case: Case) -> None:
         for tx_id, quoted in ((paid_mine, other), (paid_other, mine)):
             await quoted.buys_nothing("RAIL-WELD-15", tx_id, "transaction and reference of two payments")
         answer = await mine.present(paid_mine)
-        if answer.status != 200:
-            raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
+        assert_right_pair_is_served(answer)
 
     await run_concurrently(map(one, case.sample(case.session.operations)))
 
@@ -277,22 +277,9 @@ async def solana_chain_that_cannot_be_asked(case: Case) -> None:
     quotes = [await Quoted.ask(case, operation) for _ in names]
     paid = await run_concurrently(quoted.send() for quoted in quotes)
     for name, quoted, tx_id in zip(names, quotes, paid, strict=True):
-        await _through_a_fault(case, quoted, tx_id, name)
-
-
-async def _through_a_fault(case: Case, quoted: Quoted, tx_id: str, name: str) -> None:
-    seed, fake = case.rng.randrange(2**16), invented_id(case.rng.randbytes(64))
-    await quoted.payer.control("fault", name=name, seed=seed, count=10_000)
-    try:
-        answers = await run_concurrently(quoted.present(one) for one in (tx_id, fake))
-        for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
-            where = {"fault": name, "payment": what}
-            judge_refusal(case, "RAIL-WELD-13", answer, (), where)
-    finally:
-        await quoted.payer.control("fault", name=name, seed=0, count=0)
-    answer = await quoted.present(tx_id)
-    if answer.status != 200:
-        case.note(f"after the fault {name} ended, the payment was answered {brief(answer)}: money was lost")
+        await nothing_is_served(
+            case, payer.control, name, tx_id, lambda: invented_id(case.rng.randbytes(64)), quoted.present
+        )
 
 
 @check(

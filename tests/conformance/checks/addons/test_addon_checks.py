@@ -18,7 +18,7 @@ from conformance.engine.registration import registered
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog
-from conformance.processes.sandbox import words_before
+from conformance.processes.sandbox import command_prefix
 from programs.node import node
 from tests import prepared
 from tests.conformance.checks.control_plane.scripted_hub import TOKEN, Hub, serving
@@ -121,7 +121,7 @@ def logs() -> Mapping[tuple[str, str], EventLog]:
 
 async def test_an_honest_addon_passes() -> None:
     """Every row of the contract passes, its keys and its default port, and so do the rows about issuers."""
-    names = [name for name in CHECKS if name != COMMANDS and (name != PORTS or await words_before())]
+    names = [name for name in CHECKS if name != COMMANDS and (name != PORTS or await command_prefix())]
     log = await judged(*names)
     assert set(verdicts(log).values()) == {"pass"}
     assert {f"CP-ADDON-0{number}" for number in range(1, 9)} <= set(verdicts(log))

@@ -16,7 +16,7 @@ from conformance.engine.registration import registered
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog
-from conformance.processes.sandbox import words_before
+from conformance.processes.sandbox import command_prefix
 from conformance.surfaces.control_plane import starting
 from tests.reference.postgres_cluster import private_cluster
 
@@ -70,7 +70,7 @@ FLAWS = [
 @pytest.fixture(scope="module")
 def enclosures() -> bool:
     """Whether this machine allows enclosures."""
-    return bool(asyncio.run(words_before()))
+    return bool(asyncio.run(command_prefix()))
 
 
 async def judged(*names: str, flaw: str = "", profile: str = PROFILE, budget: str = "60") -> EventLog:
