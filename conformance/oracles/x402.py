@@ -12,23 +12,19 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import jsonschema_rs
+from conformance.oracles.json_schema import Schema
 
 _ATOMIC = re.compile(r"0|[1-9][0-9]{0,38}")
 
 
 @cache
-def _validator() -> Any:
-    schema = json.loads(files(__package__).joinpath("challenge.schema.json").read_text("utf-8"))
-    return jsonschema_rs.validator_for(schema)
+def _schema() -> Schema:
+    return Schema(json.loads(files(__package__).joinpath("challenge.schema.json").read_text("utf-8")))
 
 
 def faults_of_challenge(document: Any) -> list[str]:
     """Return what is wrong with a 402 body, one line a fault; none when it keeps the schema."""
-    faults = [
-        f"{'/'.join(str(part) for part in fault.instance_path) or 'body'}: {fault.message}"
-        for fault in _validator().iter_errors(document)
-    ]
+    faults = [f"{'/'.join(map(str, place)) or 'body'}: {fault}" for place, fault in _schema().faults(document)]
     accepts = document.get("accepts") if isinstance(document, dict) else None
     return faults + [
         f"accepts/{number}/amount: differs from maxAmountRequired"

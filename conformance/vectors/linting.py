@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from importlib.resources.abc import Traversable
 from typing import Any, Final
 
-import jsonschema_rs
-
 from conformance import vectors
 from conformance.ledger import load
+from conformance.oracles.json_schema import Schema
 from conformance.vectors import OURS, FamilyInfo, Package, PackageFault, Vector
 
 MOST_OF_A_KIND: Final = 3
@@ -40,18 +39,17 @@ def faults_of_form(folder: Traversable) -> Iterator[str]:
             yield from _departures(one["id"], one["input"], of_input)
 
 
-def _schema(folder: Traversable, name: str) -> Any:
+def _schema(folder: Traversable, name: str) -> Schema:
     try:
         text = folder.joinpath(_SCHEMAS, *name.split("/")).read_text("utf-8")
-        return jsonschema_rs.validator_for(json.loads(text))
+        return Schema(json.loads(text))
     except (OSError, ValueError) as fault:
         raise PackageFault(f"{_SCHEMAS}/{name} is missing, or no schema") from fault
 
 
-def _departures(name: str, value: Any, schema: Any) -> Iterator[str]:
-    for fault in schema.iter_errors(value):
-        place = "/".join(str(part) for part in fault.instance_path)
-        yield f"{name}: {place}: {fault.message[:200]}"
+def _departures(name: str, value: Any, schema: Schema) -> Iterator[str]:
+    for place, fault in schema.faults(value):
+        yield f"{name}: {'/'.join(map(str, place))}: {fault[:200]}"
 
 
 def faults_of_sense(package: Package) -> Iterator[str]:

@@ -9,8 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-import jsonschema_rs
-
+from conformance.oracles.json_schema import Schema
 from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import cut
@@ -147,9 +146,9 @@ def read(raw: bytes) -> Document:
         value = strict_json(raw)
     except JsonTextFault as fault:
         raise DocumentFault(str(fault)) from fault
-    for one in _validator().iter_errors(value):
-        place = "/".join(str(step) for step in one.instance_path) or "the document"
-        raise DocumentFault(f"no result of `weldproof vectors run`: {place}: {one.message[:200]}")
+    for path, fault in _held().faults(value):
+        place = "/".join(map(str, path)) or "the document"
+        raise DocumentFault(f"no result of `weldproof vectors run`: {place}: {fault[:200]}")
     return Document(
         value["verifier"],
         value["vectors_version"],
@@ -160,8 +159,8 @@ def read(raw: bytes) -> Document:
 
 
 @cache
-def _validator() -> Any:
-    return jsonschema_rs.validator_for(dict(schema()))
+def _held() -> Schema:
+    return Schema(schema())
 
 
 def _line(one: Mapping[str, Any]) -> Told:
