@@ -11,6 +11,7 @@ from typing import Any
 import click
 import orjson
 
+from conformance import extras
 from conformance.cli.agreeing import Agreement, in_usdc, within_limits
 from conformance.cli.connection import connected
 from conformance.cli.paid_address import PaidAddress
@@ -64,6 +65,8 @@ def pay(
     checked_nodes(profile, main_network=main_network)
     address = PaidAddress.of(url)
     sent = _body(body)
+    if lane is not None:
+        extras.need(lane)
     kept = _places(url, receipt_file, folder)
     steps = _Steps(quiet=as_json)
     try:
@@ -171,6 +174,7 @@ async def _pay(
             chosen = lane or next((name for name in profile.claims.lanes if getattr(profile.chains, name, None)), None)
             if chosen is None:
                 raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
+            extras.need(chosen)
             one = Check("pay", ("RAIL-PAY-05",), "rail", chosen, exclusive=False, fix="", run=_no_check)
             case = Case(one, asked, client, log, random.SystemRandom(), session)
             return await interruptible(_buy(case, address, body, steps, kept, agree))

@@ -129,6 +129,13 @@ def test_own_stack_names_its_extra_and_ends_with_2(tmp_path: Path) -> None:
     assert not (tmp_path / "report" / "index.html").exists()
 
 
+def test_pay_names_the_lane_that_it_lacks(tmp_path: Path) -> None:
+    """Nothing is asked of the rail, and nothing paid, where what pays on the lane is not installed."""
+    (tmp_path / "weldproof.toml").write_text(_PROFILE)
+    done = weldproof_without(["base"], "pay", "--lane", "base", NOBODY, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, f"Error: {extras.sentence('base')}\n")
+
+
 def test_a_run_says_which_rows_a_missing_lane_leaves_unjudged(tmp_path: Path) -> None:
     """Before anything is sent the rows are named with what to type; they are inconclusive, and so is the run."""
     (tmp_path / "weldproof.toml").write_text(_PROFILE)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from conformance import extras
 from conformance.engine.session import Session
 from conformance.http.client import Client
 from conformance.lanes.checkout_request import USDC, Bill
@@ -63,12 +64,14 @@ async def pay_checkout(
         PaymentRefused: The page cannot be paid as it stands, the amount is not agreed to, or the page does not show
             Paid within the budget.
         Inconclusive: A node or a browser could not do its part.
+        MissingExtra: What reads a page, or pays on its lane, is not installed; nothing was paid.
         Unreachable: The page's host gave no answer.
     """
     before, answer = await session.pages.look_for(client, url, lambda view: bool(view.codes) and bool(_lanes(view)))
     if answer.status != 200:
         raise PaymentRefused(f"{url} answered {answer.status}: there is no page to pay. Nothing was paid")
     demand = _demand(session, url, before, lane)
+    extras.need(demand.lane)
     bill = demand.bill
     say("amount", f"{demand.microunits} micro-units of {bill.asset} on {demand.network}")
     say("address", bill.address)
