@@ -145,6 +145,7 @@ class Run:
         self._interrupted = False
         self._stop = asyncio.Event()
         self._without_lane = without_lane(plan.checks)
+        self._tried = tuple(one for one in plan.checks if one not in self._without_lane)
 
     async def execute(self, *, options: Mapping[str, Any] | None = None) -> Exit:
         """Run every check, judge every row, and return the exit code."""
@@ -195,8 +196,7 @@ class Run:
         if any("W" in row.needs and absent(row, self.profile, self.plan.lanes) is None for row in self.plan.rows):
             await session.receive()
         run = partial(self._one, transport=transport, session=session)
-        checks = [one for one in self.plan.checks if one not in self._without_lane]
-        await Schedule(checks, session, self.plan.workers, run).execute()
+        await Schedule(self._tried, session, self.plan.workers, run).execute()
         for name, step in self._afterwards.items():
             await step(session, self._client(transport, name), self.log, stopped=self._stop.is_set())
 
@@ -227,7 +227,7 @@ class Run:
             rows=[row.id for row in self.plan.rows],
             quick=self.plan.quick is not None,
             not_yours=self._not_yours,
-            checks=[(one.id, company(one, self.profile)) for one in self.plan.checks],
+            checks=[(one.id, company(one, self.profile)) for one in self._tried],
             workers=self.plan.workers,
             options=dict(options),
         )
@@ -259,11 +259,8 @@ class Run:
         except (Unreachable, Inconclusive, JsonFault) as reason:
             outcome, error = "unreachable", str(reason)
         except ModuleNotFoundError as fault:
-            reason_ = extras.reason(fault)
-            if reason_ is None:
-                outcome, error = self._fault(one, fault)
-            else:
-                outcome, error = "unreachable", reason_
+            wanted = extras.reason(fault)
+            outcome, error = self._fault(one, fault) if wanted is None else ("unreachable", wanted)
         except asyncio.CancelledError:
             outcome, error = "cancelled", _INTERRUPTED
             raise

@@ -43,4 +43,4 @@ def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[ValidationEr
         yield ValidationError(f"{value!r} does not match {pattern!r}")
 
 
-_Strict = extend(Draft202012Validator, {"pattern": _pattern})
+_Strict = extend(Draft202012Validator, {"pattern": _pattern})  # type: ignore[no-untyped-call]

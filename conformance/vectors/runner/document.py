@@ -146,9 +146,9 @@ def read(raw: bytes) -> Document:
         value = strict_json(raw)
     except JsonTextFault as fault:
         raise DocumentFault(str(fault)) from fault
-    for path, fault in _held().faults(value):
+    for path, words in _held().faults(value):
         place = "/".join(map(str, path)) or "the document"
-        raise DocumentFault(f"no result of `weldproof vectors run`: {place}: {fault[:200]}")
+        raise DocumentFault(f"no result of `weldproof vectors run`: {place}: {words[:200]}")
     return Document(
         value["verifier"],
         value["vectors_version"],

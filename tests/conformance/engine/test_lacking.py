@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from aiohttp import web
 
+from conformance import extras
 from conformance.engine.check import Case, Check
 from conformance.engine.runner import Plan, Run
 from conformance.lanes.node_control import NodeControl
 from conformance.ledger import load
 from conformance.log.events import Event, EventLog
-from conformance.outcome import Inconclusive, NodeCannotShow
+from conformance.outcome import Exit, Inconclusive, NodeCannotShow
 from conformance.target import Claims, Profile, Surface
 
 ROW = "RAIL-PAY-07"
@@ -127,3 +129,31 @@ async def test_a_check_that_its_node_does_not_allow_passes_nothing(bodies: Any, 
     assert row["verdict"] == expected
     if expected in {"documented", "pass"}:
         assert "lacks reorg" in row["reason"]
+
+
+async def passes_and_wants_an_extra(case: Case) -> None:
+    await passes(case)
+    raise ModuleNotFoundError("No module named 'selectolax'", name="selectolax")
+
+
+async def wants_what_nobody_brings(case: Case) -> None:
+    raise ModuleNotFoundError(f"No module named {case.check.id!r}", name=case.check.id)
+
+
+async def test_a_check_that_lacks_an_extra_passes_nothing() -> None:
+    """Its row is inconclusive and says what to type, whatever was judged before; a module of no extra is a fault."""
+    row = await verdict_of(passes_and_wants_an_extra, passes)
+    assert (row["verdict"], row["reason"]) == ("inconclusive", extras.sentence("checkout"))
+    assert (await verdict_of(wants_what_nobody_brings))["verdict"] == "error"
+
+
+async def test_a_check_of_a_lane_that_is_not_installed_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is sent: its row is inconclusive beside others that pass, and it is not among what was tried."""
+    monkeypatch.setattr(extras, "installed", lambda extra: extra != "solana")
+    checks = [Check("whole", (ROW,), "rail", None, exclusive=False, fix="", run=passes)]
+    checks += [replace(checks[0], id=f"paid[{lane}]", lane=lane) for lane in ("base", "solana")]
+    log = EventLog()
+    code = await Run(Plan((load()[ROW],), tuple(checks), seed=1, workers=1), PROFILE, log).execute()
+    (row,) = log.of("row")
+    assert (code, row["verdict"], row["reason"]) == (Exit.NO_VERDICT, "inconclusive", extras.sentence("solana"))
+    assert {one["check"] for one in log.of("check.started")} == {"whole", "paid[base]"}
