@@ -41,9 +41,9 @@ programs: $(READY_TEST)
 unit: programs
 	$(UNIT)
 
-# The wheel in a clean environment, without the source tree.
+# The wheel in clean environments, with each extra; WRITE=1 puts their sizes into docs/installing.md.
 wheel-test: $(READY_TEST)
-	$(BIN)/python tests/wheel/try_wheel.py
+	$(BIN)/python -m tests.wheel.try_wheel $(if $(WRITE),--write)
 
 # Every mutant against its kill list; SHARD=1/4 runs a part.
 selftest: $(READY)

@@ -1,6 +1,7 @@
-"""Builds the wheel, installs it into a clean environment, and tries every command from an empty folder.
+"""Builds the wheel, installs it into clean environments, with each extra, and tries every command from an empty folder.
 
-Run as a program: `python tests/wheel/try_wheel.py`. Prints one line a step and ends with 1 at the first that fails.
+Run as a program: `python -m tests.wheel.try_wheel`; `--write` puts the sizes of what is
+installed into docs/installing.md. Prints one line a step and ends with 1 at the first that fails.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 import email
 import gzip
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +16,8 @@ import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+
+from tests.wheel import installed
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -26,8 +28,9 @@ def main() -> int:
         place = Path(folder)
         wheel = _build(place)
         _read(wheel)
-        python = _install(place, wheel)
-        return _try(place, python.parent)
+        programs = installed.try_each(place, wheel)
+        installed.try_base(place, place / "with-nothing" / "bin", programs)
+        return _try(place, programs)
 
 
 def _build(place: Path) -> Path:
@@ -54,13 +57,6 @@ def _read(wheel: Path) -> None:
     if given != ("Apache-2.0", ["LICENSE"], True) or untyped or not packages:
         raise SystemExit(f"the wheel says of itself {given}, and without py.typed are {untyped}")
     print("wheel: metadata: ok", flush=True)  # noqa: T201
-
-
-def _install(place: Path, wheel: Path) -> Path:
-    _step("environment", [sys.executable, "-m", "venv", str(place / "clean")], place)
-    python = place / "clean" / "bin" / "python"
-    _step("install", [str(python), "-m", "pip", "install", "--quiet", str(wheel)], place)
-    return python
 
 
 def _try(place: Path, programs: Path) -> int:
@@ -121,7 +117,7 @@ def _first_exchange(path: Path) -> int:
 def _with_stack(empty: Path, weldproof: str) -> None:
     """Try `up`, `init`, `pay` and `run --config` together."""
     words = [weldproof, "up", "--json", "--port-base", "0", "--data-dir", "stack"]
-    with subprocess.Popen(words, cwd=empty, stdout=subprocess.PIPE, env=_environment()) as stack:
+    with subprocess.Popen(words, cwd=empty, stdout=subprocess.PIPE, env=installed.clean()) as stack:
         try:
             assert stack.stdout is not None
             ready = json.loads(stack.stdout.readline())
@@ -142,15 +138,11 @@ def _with_stack(empty: Path, weldproof: str) -> None:
 
 
 def _step(name: str, words: Sequence[str], folder: Path) -> None:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=_environment())
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=installed.clean())
     print(f"wheel: {name}: {'ok' if done.returncode == 0 else f'exit {done.returncode}'}", flush=True)  # noqa: T201
     if done.returncode != 0:
         print(done.stdout[-4000:], done.stderr[-4000:], sep="\n")  # noqa: T201
         raise SystemExit(1)
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
 
 
 def _output(words: Sequence[str], folder: Path) -> str:
