@@ -1,0 +1,161 @@
+"""`pytest --weldproof URL`: each requirement is a test, and says of it what `weldproof run` says."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from conformance.log.events import LOG, read
+from tests.reserved_port import reserved_port
+from tests.stack import running_stack
+
+# Its results have no list of errors: one row fails by it, one warns.
+MUTANT = "agent-errors-absent"
+CHOSEN = ("AGENT-HTTP-01", "AGENT-VERIFY-04", "AGENT-VERIFY-05", "GW-LINK-01", "GW-DOC-01")
+
+
+def outcome_of(folder: Path, *words: str, ini: str = "") -> subprocess.CompletedProcess[str]:
+    """Return what pytest says in a folder of its own, with no plugin but the suite's."""
+    (folder / "pytest.ini").write_text(f"[pytest]\n{ini}\n", "utf-8")
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "COLUMNS": "200"}
+    command = [sys.executable, "-m", "pytest", "-p", "conformance.pytest_plugin", "-v", "-rA", *words]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
+
+
+def outcomes(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
+    """Return the outcome of each requirement, from the lines of `pytest -v`."""
+    return dict(re.findall(r"^weldproof::(\S+) ([A-Z]+)", done.stdout, re.MULTILINE))
+
+
+def selecting(*ids: str) -> list[str]:
+    return [word for one in ids for word in ("--weldproof-select", one)]
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The reference's agent, with a rule broken."""
+    words = ("--surface", "agent", "--lane", "algorand", "--mutant", MUTANT)
+    with running_stack(tmp_path_factory.mktemp("broken"), *words) as ready:
+        yield ready
+
+
+def test_a_sound_server_is_green(tmp_path: Path) -> None:
+    """Nothing is given but the address; beside the requirements the folder's own tests run."""
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n", "utf-8")
+    with running_stack(tmp_path / "stack", "--surface", "agent", "--lane", "algorand") as ready:
+        done = outcome_of(
+            tmp_path, "--weldproof", ready["agent"], *selecting("AGENT-HTTP", "AGENT-CARD"), "test_own.py"
+        )
+    assert done.returncode == pytest.ExitCode.OK, done.stdout + done.stderr
+    assert Counter(outcomes(done).values()) == {"PASSED": 6}
+    assert "collected 7 items" in done.stdout
+    assert "Passed: 6 of 6 judged requirements pass." in done.stdout
+
+
+def test_breaches_fail_and_warn(tmp_path: Path, broken: dict[str, str]) -> None:
+    """A failure has the exchange, the lines that show it again, and its page; a warning is of pytest."""
+    words = ("--weldproof", broken["agent"], f"--weldproof-profile={broken['profile']}")
+    done = outcome_of(tmp_path, *words, *selecting(*CHOSEN))
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+    found = dict(zip(CHOSEN, ("PASSED", "FAILED", "PASSED", "SKIPPED", "SKIPPED"), strict=True))
+    assert outcomes(done) == found
+    assert "1 failed, 2 passed, 2 skipped, 1 warning" in done.stdout
+    for shown in (
+        "AGENT-VERIFY-04: The result always contains a list of errors",
+        "curl -sS",
+        "weldproof replay",
+        "docs/requirements/AGENT-VERIFY-04.md",
+        "WeldproofWarning: AGENT-VERIFY-05",
+        "GW-LINK-01: the profile does not claim the surface gateway",
+        "GW-DOC-01: A feature flag",
+    ):
+        assert shown in done.stdout, shown
+
+
+def test_the_expected_failures_are_strict(tmp_path: Path, broken: dict[str, str]) -> None:
+    """A listed breach is an expected failure, and a listed row that passes fails; -k leaves out the rest of the run."""
+    entry = '[[xfail]]\nid = "{}"\nreason = "known"\nowner = "us"\nexpires = 2999-01-01\n'
+    (tmp_path / "known.toml").write_text(entry.format("AGENT-VERIFY-04") + entry.format("AGENT-HTTP-01"), "utf-8")
+    words = (
+        f"--weldproof-profile={broken['profile']}",
+        "--weldproof-xfail",
+        "known.toml",
+        "-k",
+        "HTTP-01 or VERIFY-04",
+    )
+    done = outcome_of(tmp_path, *words, *selecting("AGENT"))
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
+    assert outcomes(done) == {"AGENT-HTTP-01": "FAILED", "AGENT-VERIFY-04": "XFAIL"}
+    assert "on the expected-failure list, and yet it passes" in done.stdout
+    judged = [one["id"] for one in read(tmp_path / ".pytest_cache/d/weldproof" / LOG) if one["event"] == "row"]
+    assert judged == ["AGENT-HTTP-01", "AGENT-VERIFY-04"]
+
+
+@pytest.mark.parametrize(
+    ("ini", "outcome", "code"),
+    [
+        ("", "FAILED", pytest.ExitCode.TESTS_FAILED),
+        ("weldproof_inconclusive = skip", "SKIPPED", pytest.ExitCode.OK),
+        ("weldproof_inconclusive = warn", "PASSED", pytest.ExitCode.OK),
+    ],
+)
+def test_what_cannot_be_decided_fails_unless_the_ini_file_says_otherwise(
+    tmp_path: Path, ini: str, outcome: str, code: pytest.ExitCode
+) -> None:
+    """A server that gives no answer: by default the test fails, with the reason."""
+    with reserved_port() as port:
+        (tmp_path / "weldproof.toml").write_text(
+            f'version = 1\n[surfaces.agent]\nurl = "http://127.0.0.1:{port}"\n[claims]\nsurfaces = ["agent"]\n', "utf-8"
+        )
+        words = ("--weldproof-profile", "weldproof.toml", *selecting("AGENT-HTTP-01"))
+        done = outcome_of(tmp_path, *words, ini=ini)
+    assert outcomes(done) == {"AGENT-HTTP-01": outcome}, done.stdout + done.stderr
+    assert done.returncode == code
+    assert "AGENT-HTTP-01 could not be decided: cannot connect to" in done.stdout
+
+
+def test_a_server_that_is_none_ends_the_session(tmp_path: Path) -> None:
+    """Where `weldproof init` finds no surface, its words are the session's, and it never looks green."""
+    with reserved_port() as port:
+        done = outcome_of(tmp_path, "--weldproof", f"http://127.0.0.1:{port}", *selecting("AGENT-HTTP-01"))
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "no known surface answered" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--weldproof", "localhost:8402"], "give an address such as http://localhost:8402"),
+        (
+            ["--weldproof", "http://localhost:1", "--weldproof-select", "AGENT-NO"],
+            "no requirement starts with AGENT-NO",
+        ),
+        (["--weldproof-profile", "gone.toml"], "cannot read gone.toml"),
+        (["--weldproof", "http://a.example", "--weldproof-profile", "p.toml"], "it describes http://b.example, not"),
+        (["--weldproof", "http://a.example", "-o", "weldproof_inconclusive=maybe"], "give one of fail, skip, warn"),
+    ],
+    ids=["address", "select", "profile", "other server", "ini"],
+)
+def test_wrong_options_are_named(tmp_path: Path, words: list[str], said: str) -> None:
+    """Each ends pytest with its usage error, before anything is asked of a server."""
+    (tmp_path / "p.toml").write_text('version = 1\n[surfaces.rail]\nurl = "http://b.example"\n', "utf-8")
+    done = outcome_of(tmp_path, *words)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout + done.stderr
+    assert said in done.stdout + done.stderr
+
+
+def test_without_its_options_it_does_nothing(tmp_path: Path) -> None:
+    """A project whose environment has the suite runs its own tests as before."""
+    (tmp_path / "test_own.py").write_text("def test_own():\n    pass\n", "utf-8")
+    done = outcome_of(tmp_path)
+    assert "collected 1 item" in done.stdout
+    assert "1 passed" in done.stdout
