@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any
 
 import click
 import orjson
@@ -17,8 +17,7 @@ from conformance.engine.catalogue import Described, catalogue
 from conformance.ledger import Requirement, load
 from conformance.ledger.examples import Example
 from conformance.ledger.rules import place
-
-_PAGES: Final = "docs/requirements"
+from conformance.ledger.specification import page_of
 
 
 @click.command("explain")
@@ -83,7 +82,7 @@ def _lines(one: Explanation) -> Iterator[str]:
     for rule in one.rules:
         file, _, name = rule.partition(":")
         yield f"  reference {place(file, name)} {name}"
-    yield f"  page      {_PAGES}/{row.id}.md"
+    yield f"  page      {page_of(row.id)}"
     if one.unshown is not None:
         yield f"\n  {one.unshown}"
     for check in one.checks:

@@ -17,6 +17,7 @@ from typing import Final
 import orjson
 
 FOLDER: Final = "docs/spec"
+PAGES: Final = "docs/requirements"
 FILE: Final = "ledger/clauses.json"
 PLACES: Final = "ledger/places.json"
 
@@ -101,6 +102,11 @@ def places(row: str) -> tuple[str, ...]:
     words = row.split("-")
     beginnings = ("-".join(words[:count]) for count in range(len(words), 0, -1))
     return next((_places()[one] for one in beginnings if one in _places()), ())
+
+
+def page_of(row: str) -> str:
+    """Return where the page of a row of the ledger stands, from the project's folder."""
+    return f"{PAGES}/{row}.md"
 
 
 def rests_on(row: str) -> tuple[Clause, ...]:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
 
 import click
 import orjson
@@ -16,9 +15,8 @@ import conformance
 from conformance.cli.explanation import explanation
 from conformance.ledger import load
 from conformance.ledger.examples import FILE, Example, examples
+from conformance.ledger.specification import PAGES
 from tools.requirement_pages.pages import pages
-
-FOLDER: Final = Path("docs/requirements")
 
 
 def encoded(found: Iterable[Example]) -> bytes:
@@ -41,7 +39,7 @@ def main(ids: tuple[str, ...], seconds: float | None, *, only_look: bool, again:
         # The pages are of what was recorded, which this process has read already.
         examples.cache_clear()
     made = pages([explanation(row) for row in load()])
-    root = Path(conformance.__file__).parents[1] / FOLDER
+    root = Path(conformance.__file__).parents[1] / PAGES
     if only_look:
         stale = stale_pages(root, made)
         sys.exit(f"stale: {', '.join(stale)}" if stale else 0)

@@ -12,9 +12,10 @@ from conformance.cli.explain import command
 from conformance.cli.explanation import Explanation, explanation
 from conformance.ledger import load
 from conformance.ledger.examples import Example, examples
+from conformance.ledger.specification import PAGES
 from conformance.ledger.why import beginning, reasons
 from conformance.selftest.kill_lists import load_kill_lists
-from tools.requirement_pages.__main__ import FOLDER, encoded, stale_pages, write
+from tools.requirement_pages.__main__ import encoded, stale_pages, write
 from tools.requirement_pages.pages import pages, prose
 
 ROOT = Path(__file__).parents[3]
@@ -27,7 +28,7 @@ def every() -> list[Explanation]:
 
 def test_the_committed_pages_are_those_that_are_made() -> None:
     """`python -m tools.requirement_pages` writes them."""
-    assert stale_pages(ROOT / FOLDER, pages(every())) == []
+    assert stale_pages(ROOT / PAGES, pages(every())) == []
 
 
 def test_stale_missing_and_superfluous_pages_are_noticed_and_repaired(tmp_path: Path) -> None:
