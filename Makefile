@@ -12,7 +12,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all lint types unit programs wheel-test selftest chameleon steady oracle thousand fuzz simulate faults clean
+.PHONY: run test test-all lint types docs unit programs wheel-test selftest chameleon steady oracle thousand fuzz simulate faults clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -33,6 +33,10 @@ lint: $(READY_TEST)
 
 types: $(READY_TEST)
 	$(BIN)/mypy
+
+# The documents as a site, in build/site; a dead link fails it. Nothing is fetched.
+docs: $(READY_TEST)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # What tests install at first use, telling what there is.
 programs: $(READY_TEST)

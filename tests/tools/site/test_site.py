@@ -1,0 +1,52 @@
+"""The site of the documents: which pages it has, and how links hold on it that lead out of `docs` in the source."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tools.site.moving import linked, moved, project_path, site_path
+
+ROOT = Path(__file__).parents[3]
+THERE = frozenset({"docs/a.md", "docs/deep/b.md", "CONTRIBUTING.md", "examples/ci/README.md", "examples/addon.mjs"})
+
+
+@pytest.mark.parametrize(
+    ("path", "link", "shown"),
+    [
+        ("docs/a.md", "[b](deep/b.md#x)", "[b](deep/b.md#x)"),
+        ("docs/a.md", "[c](../CONTRIBUTING.md#a-lane)", "[c](project/CONTRIBUTING.md#a-lane)"),
+        ("docs/deep/b.md", "[`c`](../../examples/addon.mjs)", "[`c`](../project/examples/addon.mjs)"),
+        ("examples/ci/README.md", "[a](../../docs/a.md)", "[a](../../../a.md)"),
+        ("CONTRIBUTING.md", "![e](examples/ci/README.md)", "![e](examples/ci/README.md)"),
+        ("docs/a.md", "[gone](../conformance) and [out](https://example.org/x) [here](#x)", None),
+        ("docs/a.md", "`[b](gone.md)`", "`[b](gone.md)`"),
+    ],
+)
+def test_links_hold_on_the_site(path: str, link: str, shown: str | None) -> None:
+    """A link to a page that is brought along leads there, and one to what is not on the site is its text."""
+    expected = "gone and [out](https://example.org/x) [here](#x)" if shown is None else shown
+    assert moved(link, path, THERE) == expected
+
+
+def test_code_is_left_alone() -> None:
+    """Neither searched for links nor changed, in fences of either kind."""
+    text = "```md\n[a](../x.md)\n```\n~~~~text\n```\n[b](../y.md)\n~~~~\n[c](../z.md)\n"
+    assert [*linked(text, "docs/a.md")] == ["z.md"]
+    assert moved(text, "docs/a.md", frozenset()) == text.replace("[c](../z.md)", "c")
+
+
+@pytest.mark.parametrize("path", sorted(THERE))
+def test_places_lead_back(path: str) -> None:
+    """Where a file stands on the site tells which file it is."""
+    assert project_path(site_path(path)) == path
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """But for decisions and requirements, which their indexes list."""
+    named = set(re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    listed = {page for page in pages if not re.match(r"(decisions|requirements)/(?!README|index)", page)}
+    assert named - {site_path(project_path(one)) for one in named if one.startswith("project/")} == listed

@@ -1,0 +1,1 @@
+"""The documents as a site: `python -m mkdocs build --strict` with the settings in mkdocs.yml."""

@@ -1,0 +1,96 @@
+"""Where files of the project stand on the site, and their links there. Pure.
+
+The pages below `docs` keep their places. What they link to beside that (how to contribute, examples, the vectors'
+README) is brought along below `project`, as no address of the source tree is known.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Final
+
+DOCS: Final = "docs"
+BESIDE: Final = "project"
+_LINK: Final = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)((?: \"[^\"]*\")?)\)")
+_FENCE: Final = re.compile(r"^ {0,3}(```+|~~~+)")
+_CODE: Final = re.compile(r"(`[^`\n]*`)")
+_OUTSIDE: Final = re.compile(r"[a-z][a-z+.-]*:|#|/", re.IGNORECASE)
+
+
+def site_path(path: str) -> str:
+    """Return where a file stands on the site, from its path in the project's folder."""
+    return path.removeprefix(f"{DOCS}/") if path.startswith(f"{DOCS}/") else f"{BESIDE}/{path}"
+
+
+def project_path(place: str) -> str:
+    """Return the path of a file in the project's folder, from where it stands on the site."""
+    beside = place.startswith(f"{BESIDE}/")
+    return place.removeprefix(f"{BESIDE}/") if beside else f"{DOCS}/{place}"
+
+
+def linked(markdown: str, path: str) -> Iterator[str]:
+    """Return the paths that a page links to, from the project's folder.
+
+    Args:
+        markdown: The page's text.
+        path: The page's own path.
+    """
+    for line in _prose(markdown):
+        for part in _CODE.split(line)[::2]:
+            for found in _LINK.finditer(part):
+                if not _OUTSIDE.match(found[3]):
+                    yield _target(found[3], path)[0]
+
+
+def moved(markdown: str, path: str, there: frozenset[str]) -> str:
+    """Return a page with links that hold on the site; one to what is not on it is its text.
+
+    Args:
+        markdown: The page's text.
+        path: The page's own path, from the project's folder.
+        there: Paths of what is on the site.
+    """
+    return "\n".join(_rewritten(line, path, there) if prose else line for line, prose in _lines(markdown))
+
+
+def _rewritten(line: str, path: str, there: frozenset[str]) -> str:
+    def link(found: re.Match[str]) -> str:
+        mark, text, target, title = found.groups()
+        if _OUTSIDE.match(target):
+            return found[0]
+        wanted, anchor = _target(target, path)
+        if wanted not in there:
+            return str(text)
+        place = posixpath.relpath(site_path(wanted), posixpath.dirname(site_path(path)) or ".")
+        return f"{mark}[{text}]({place}{anchor}{title})"
+
+    # A link's text may be code, so code is only passed over where no link is around it.
+    return re.sub(rf"{_LINK.pattern}|`[^`\n]*`", lambda one: link(one) if one[3] else one[0], line)
+
+
+def _target(target: str, path: str) -> tuple[str, str]:
+    """Return the path that a link leads to, from the project's folder, and its anchor with the mark."""
+    name, mark, anchor = target.partition("#")
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), name)), f"{mark}{anchor}"
+
+
+def _prose(markdown: str) -> list[str]:
+    return [line for line, prose in _lines(markdown) if prose]
+
+
+def _lines(markdown: str) -> Iterator[tuple[str, bool]]:
+    """Return each line, and whether it is prose rather than a block of code."""
+    fence: str | None = None
+    for line in markdown.split("\n"):
+        found = _FENCE.match(line)
+        if fence is None and found:
+            fence = found[1]
+            yield line, False
+        elif fence is not None:
+            if found and found[1].startswith(fence):
+                fence = None
+            yield line, False
+        else:
+            yield line, True
