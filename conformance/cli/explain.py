@@ -103,6 +103,8 @@ def _check(check: Described) -> Iterator[str]:
 def _example(example: Example) -> Iterator[str]:
     yield f"\n  a breach, recorded of the mutant {click.style(example.mutant, bold=True)}"
     yield _filled(f"The rule it drops: {rule_of(example.mutant)}.", "    ")
+    if example.case:
+        yield _filled(f"Tried: {example.case}", "    ")
     yield _filled(f"Expected: {example.expected}", "    ")
     if example.found is not None:
         yield _filled(f"Found: {example.found}", "    ")

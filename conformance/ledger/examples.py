@@ -7,7 +7,7 @@ their names, ports and moments in one form; a row that no recording shows has no
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -30,6 +30,7 @@ class Example:
         expected: What should be, in words.
         found: What was, or None.
         exchange: The request and the response, or a delivery and its answer, each with its heading.
+        where: Which case it is: lane, operation, axis and so on.
     """
 
     row: str
@@ -39,6 +40,12 @@ class Example:
     expected: str
     found: str | None
     exchange: tuple[tuple[str, str], ...]
+    where: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def case(self) -> str:
+        """The case in words: `lane algorand, operation /pay/v1/x`; the empty string where there is but one."""
+        return ", ".join(f"{name} {value}" for name, value in self.where.items())
 
 
 @cache

@@ -86,6 +86,8 @@ def _example(example: Example) -> Iterator[str]:
         f"Recorded of the mutant `{example.mutant}`, which drops one rule: {prose(rule_of(example.mutant))}. Secrets "
         "and live values stand by their names, and long values are cut."
     )
+    if example.case:
+        yield f"Tried: {prose(example.case)}"
     yield f"Expected: {prose(example.expected)}"
     if example.found is not None:
         yield f"Found: {prose(example.found)}"

@@ -181,4 +181,5 @@ def _example(job: Job, event: Event, exchange: Exchange, stable: Stable) -> Exam
         expected=stable.text(event["expected"]),
         found=None if event["found"] is None else stable.text(event["found"])[:_FOUND],
         exchange=((headings[0], sent), (headings[1], answered)),
+        where={name: stable.text(str(value)) for name, value in event["where"].items()},
     )

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from conformance.cli import explain
+from conformance.cli import explain, explanation
 from conformance.cli import list as list_command
 from conformance.cli.suggestion import nearest
 from conformance.engine.catalogue import Described, catalogue, described, encoded
@@ -33,7 +33,7 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
     added = Described(
         "sample_check_of_a_test", ("RAIL-402-09",), "rail", "each", False, sentence, fix, WHOLE, "nowhere.py"
     )
-    for module in (list_command, explain):
+    for module in (list_command, explain, explanation):
         monkeypatch.setattr(module, "catalogue", lambda: (*catalogue(), added))
     return added.id
 
@@ -147,4 +147,4 @@ def test_explain_as_json_spells_the_needs_out() -> None:
 
 def test_every_need_of_the_ledger_has_words() -> None:
     """No code is shown to a reader."""
-    assert {need for row in load() for need in row.needs} <= set(explain.NEEDS)
+    assert {need for row in load() for need in row.needs} <= set(explanation.NEEDS)

@@ -43,7 +43,7 @@ def test_stale_missing_and_superfluous_pages_are_noticed_and_repaired(tmp_path: 
 
 def plain(text: str) -> str:
     """Return the words of a Markdown text or of a command's output: no marks, no breaks of lines."""
-    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"\[([^\]\n]*)\]\([^)\s]*\)", r"\1", text)
     return "".join(re.sub(r"\\([_*<|\[\\])", r"\1", text).replace("`", "").split())
 
 
