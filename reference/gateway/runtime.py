@@ -137,7 +137,7 @@ async def opened(
         def faults() -> list[str]:
             return [one.fault for one in (keyring, trusted) if one.fault]
 
-        def platform_keys() -> list[dict[str, Any]]:
+        def platform_keys() -> list[Mapping[str, Any]]:
             return [*(key.jwk() for key in keyring().published), *trusted()]
 
         check = AddressCheck(allow_loopback=settings.loopback_webhooks)

@@ -99,7 +99,7 @@ def read_upload(request: Request) -> Form:
     return Form({name: fields.getlist(name) for name in fields}, held)
 
 
-def _options(request: Request, wanted: str) -> Mapping[str, str]:
+def _options(request: Request, wanted: str) -> dict[str, str]:
     """Return the parameters of a form's media type.
 
     Raises:

@@ -8,7 +8,7 @@ import pytest
 
 from reference.store.database import Database
 from reference.store.sessions import Session, Sessions
-from reference.store.tenants import Tenants
+from reference.store.tenants import ApiKey, Tenant, Tenants
 
 NOW = 1_800_000_000
 KEY, ONE, TWO = "a" * 64, "b" * 64, "c" * 64
@@ -63,3 +63,33 @@ async def test_what_is_over_is_forgotten_with_its_forms(sessions: Sessions) -> N
     assert await sessions.find(TWO, now=NOW + 15) is not None
     assert await sessions.send(ONE, "x"), "the form was not forgotten with its session"
     assert not await sessions.send(TWO, "x")
+
+
+async def test_a_tenants_session_is_good_while_its_key_is(sessions: Sessions, database: Database) -> None:
+    """It names the tenant and the key's mode, has no scope, and is over with its time, its key, or a word."""
+    tenants = Tenants(database)
+    tenant = Tenant("t-1", "Shop", "trial", "trial", NOW, NOW)
+    await tenants.add(tenant, ApiKey("k-1", "t-1", "live", "9" * 64, NOW))
+    for digest in ("1" * 64, "2" * 64):
+        await sessions.begin_tenant(digest, "k-1", expires_at=NOW + 10)
+    found = await sessions.find("1" * 64, now=NOW + 9)
+    assert found == Session("1" * 64, frozenset(), NOW + 10, "t-1", "live")
+    assert await sessions.find("1" * 64, now=NOW + 10) is None
+    await sessions.end("2" * 64)
+    assert await sessions.find("2" * 64, now=NOW) is None
+    assert await tenants.rotate_key("k-1", ApiKey("k-2", "t-1", "live", "8" * 64, NOW), until=NOW + 5)
+    assert await sessions.find("1" * 64, now=NOW + 4) is not None
+    assert await sessions.find("1" * 64, now=NOW + 5) is None
+    assert await tenants.revoke_key("t-1", "k-1", now=NOW)
+    assert await sessions.find("1" * 64, now=NOW) is None
+
+
+async def test_forms_of_a_tenant_that_is_signed_in_stay_sent(sessions: Sessions) -> None:
+    """What is over is forgotten, of tenants as of administrators; what goes on is not."""
+    await sessions.begin_tenant("1" * 64, "k-1", expires_at=NOW + 10)
+    await sessions.begin_tenant("2" * 64, "k-1", expires_at=NOW + 20)
+    for digest in ("1" * 64, "2" * 64):
+        assert await sessions.send(digest, "x")
+    await sessions.forget(now=NOW + 15)
+    assert await sessions.send("1" * 64, "x"), "the form was not forgotten with its session"
+    assert not await sessions.send("2" * 64, "x")
