@@ -8,10 +8,9 @@ from typing import Any
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import judge_refusal
+from conformance.judging.rail.refusals import judge_outage
 from conformance.surfaces.rail.paid_answers import brief
 
-_ROW = "RAIL-WELD-13"
 _CALLS = 10_000
 
 
@@ -38,7 +37,7 @@ async def nothing_is_served(
     try:
         answers = await run_concurrently(present(one) for one in (tx_id, fake))
         for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
-            judge_refusal(case, _ROW, answer, (), {"fault": fault, "payment": what})
+            judge_outage(case, answer, {"fault": fault, "payment": what})
     finally:
         await control("fault", name=fault, seed=0, count=0)
     answer = await present(tx_id)

@@ -73,11 +73,11 @@ async def refused(
     answer = await send(case, target, dict(proof), body=quote.body if operation is None else None)
     given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
     for one in (row,) if isinstance(row, str) else row:
-        judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
+        _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
     return answer
 
 
-def judge_refusal(
+def _judge_refusal(
     case: Case, row: str, answer: Answer, given: Sequence[str], where: Mapping[str, str], beyond: str | None = None
 ) -> None:
     """Judge that an answer hands nothing over, whatever its status; a server error decides nothing.
@@ -95,6 +95,26 @@ def judge_refusal(
     found = brief(answer) + (f" with {', '.join(given)}" if given else "")
     holds = answer.status >= 300 and not given
     case.expect(row, holds, "not served", found, exchange=answer, where=where, beyond=beyond)
+
+
+def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
+    """Judge that a call buys nothing while a node shows the fault of `where`; the row is RAIL-WELD-13.
+
+    Where the node is plainly away, a status that the target's profile does not name for it warns: who is told to pay
+    again by mistake pays twice. 409 is for a payment that is at work.
+    """
+    _judge_refusal(case, "RAIL-WELD-13", answer, (), where)
+    named = case.profile.rail_bindings.chain_down_status
+    if where["fault"] == "unavailable" and answer.status < 500:
+        case.expect(
+            "RAIL-WELD-13",
+            answer.status in {*named, 409},
+            f"{' or '.join(map(str, named))}, as [rail] chain_down_status says",
+            brief(answer),
+            exchange=answer,
+            where=where,
+            beyond="nothing was served, but the profile names another status while the chain cannot be asked",
+        )
 
 
 # A hundred claims each; a quick look makes them on one lane.

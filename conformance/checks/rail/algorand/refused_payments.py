@@ -58,8 +58,9 @@ async def unknown_transaction(case: Case) -> None:
 async def payment_of_something_else(case: Case) -> None:
     """A payment to another recipient, of less than the price, or in another asset is not redeemed.
 
-    Sends transfers with the right note that are otherwise wrong in one thing: receiver, amount (nothing, one unit
-    short, half), asset (one of the same unit name, one that is native coin). Expects that none is served.
+    Sends transfers with the right note that are otherwise wrong in one thing: receiver (also where what is left of the
+    account is closed out to payTo), amount (nothing, one unit short, half), asset (one of the same unit name, one that
+    is native coin). Expects that none is served.
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
@@ -71,6 +72,12 @@ async def payment_of_something_else(case: Case) -> None:
         quote = await challenge(case, operation)
         await refused(case, "RAIL-PAY-08", quote, await welded(payer, quote, receiver=receiver), what)
 
+    async def closed_out_to_the_payee() -> None:
+        quote = await challenge(case, operation)
+        payee = str(quote.entry("algorand")["payTo"])
+        proof = await welded(payer, quote, receiver=stranger.address, close_to=payee)
+        await refused(case, "RAIL-PAY-08", quote, proof, "to another account, and nothing closed out to payTo")
+
     async def too_little(part: int) -> None:
         quote = await challenge(case, operation)
         price = price_of(quote.entry("algorand"))
@@ -81,6 +88,7 @@ async def payment_of_something_else(case: Case) -> None:
         (
             elsewhere(stranger.address, "to another account"),
             elsewhere(payer.address, "to the payer itself"),
+            closed_out_to_the_payee(),
             *map(too_little, range(3)),
             _wrong_asset(case, payer, operation),
         )

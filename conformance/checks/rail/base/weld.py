@@ -12,7 +12,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
-from conformance.judging.rail.refusals import assert_right_pair_is_served, honest_payment_is_served, judge_refusal
+from conformance.judging.rail.refusals import assert_right_pair_is_served, honest_payment_is_served, judge_outage
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.lanes.base.payer import BasePayer
 from conformance.oracles.keccak import keccak256 as keccak
@@ -323,7 +323,7 @@ async def _through_a_fault(case: Case, payer: BasePayer, name: str, given: tuple
         await payer.control("fault", name=name, seed=0, count=0)
     for answer, what in zip(answers, kinds, strict=True):
         where = {"fault": name, "payment": what}
-        judge_refusal(case, "RAIL-WELD-13", answer, (), where)
+        judge_outage(case, answer, where)
 
 
 async def _after_a_fault(case: Case, name: str, stake: FundedChallenge, honest: Authorization) -> None:

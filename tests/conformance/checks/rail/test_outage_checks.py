@@ -53,10 +53,17 @@ async def _judged(away: Reply, profile: str = PROFILE) -> dict[str, Verdict]:
     return await tried(OUTAGE, rail, profile, ready=ready)
 
 
-@pytest.mark.parametrize("status", [402, 404, 409, 503])
+@pytest.mark.parametrize("status", [402, 409, 503])
 async def test_who_refuses_while_the_chain_is_away_passes(status: int) -> None:
-    """Nothing is served, by whatever word."""
+    """Nothing is served."""
     assert await _judged(Reply(status, {"error": "x"})) == {"RAIL-WELD-13": Verdict.PASS}
+
+
+@pytest.mark.parametrize(("status", "named"), [(404, "[503, 402]"), (402, "[503]")])
+async def test_another_word_than_the_profile_has_for_it_warns(status: int, named: str) -> None:
+    """Who is told to pay, although the operator says 503, pays twice."""
+    profile = f"{PROFILE}[rail]\nchain_down_status = {named}\n"
+    assert await _judged(Reply(status, {"error": "x"}), profile) == {"RAIL-WELD-13": Verdict.WARN}
 
 
 @pytest.mark.parametrize("status", [200, 201])
