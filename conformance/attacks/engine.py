@@ -35,6 +35,7 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
     unanswered: list[tuple[Replay, str]] = field(default_factory=list)
     breaches: list[tuple[Replay, Answer]] = field(default_factory=list)
+    disclosed: list[tuple[Replay, Answer]] = field(default_factory=list)
 
 
 def _tokens_of_other_lanes(quote: Challenge, lane: str) -> dict[str, str]:
@@ -129,10 +130,17 @@ class Engine:
                 outcome.breaches.append((replay, answer))
             else:
                 outcome.stored += 1
+                if self._asks_something_else(replay):
+                    outcome.disclosed.append((replay, answer))
         else:
             outcome.refused += 1
             if answer.status >= 500 and answer.status != 503:
                 outcome.faults.append(f"{', '.join(replay.changes)}: answered {answer.status}")
+
+    def _asks_something_else(self, replay: Replay) -> bool:
+        """Return whether its one change makes it another request, whatever a server makes of queries and methods."""
+        other = replay.url != self.captured.url or replay.body != self.captured.body
+        return other and len(replay.changes) == 1
 
     def is_breach(self, answer: Answer) -> bool:
         """Return whether an answer serves something that no payment bought."""
@@ -169,6 +177,7 @@ class Engine:
                     self._case.expect(
                         row, False, "no second execution", found, exchange=answer, where={**where, "axis": axis}
                     )
+        self._judge_disclosed(outcome, where, rows)
         for row in rows:
             if row not in broken:
                 found = f"{outcome.sent} replays: {outcome.refused} refused, {outcome.stored} got the stored answer"
@@ -180,3 +189,17 @@ class Engine:
                     self._case.inconclusive(row, f"{axis}: {reason}; no answer is no refusal")
         for fault in outcome.faults:
             self._case.note(f"{where}: a replay should be refused, not break the server: {fault}")
+
+    def _judge_disclosed(self, outcome: Outcome, where: Mapping[str, str], rows: Sequence[str]) -> None:
+        for replay, answer in outcome.disclosed:
+            for row in rows_of(replay, self.material):
+                if row in rows:
+                    self._case.expect(
+                        row,
+                        False,
+                        "a refusal: this is another request than the one that was paid",
+                        f"200 with the stored answer after: {replay.changes[0]}",
+                        exchange=answer,
+                        where={**where, "axis": replay.changes[0]},
+                        beyond="nothing is bought anew; but whoever sees the payment reads what its payer was answered",
+                    )

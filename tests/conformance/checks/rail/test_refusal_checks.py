@@ -136,3 +136,23 @@ async def test_a_rail_that_matches_text_instead_of_reading_json_is_seen() -> Non
 
     assert breached(await judged("proof_is_read_as_json", Rail(textual))) == {"RAIL-PAY-01"}
     assert breached(await judged("proof_is_read_as_json", Rail())) == set()
+
+
+@pytest.mark.parametrize(
+    ("bound", "expected"), [(True, set()), (False, {"RAIL-WELD-08", "RAIL-WELD-09"})], ids=["bound", "for anybody"]
+)
+async def test_the_stored_answer_is_for_the_request_that_was_paid(
+    bound: bool, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rail that hands it to whoever names the payment warns by the rows of other operations and other bodies."""
+    stored: dict[str, tuple[str, Reply]] = {}
+
+    def changed(call: Call, honest: Reply) -> Reply:
+        if honest.status != 200 or call.proof is None:
+            return honest
+        asked, reply = stored.setdefault(call.proof["tx_id"], (f"{call.path} {call.body!r}", honest))
+        return reply if asked == f"{call.path} {call.body!r}" or not bound else rail.challenge(call)
+
+    monkeypatch.setattr(Rail, "request_hash", staticmethod(lambda _: f"sha256:{'0' * 64}"))
+    rail = Rail(changed)
+    assert breached(await judged("captured_proof_buys_nothing_else", rail)) == expected
