@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
 
@@ -10,6 +13,10 @@ CARD_MEMBERS = (
     *("capabilities", "defaultInputModes", "defaultOutputModes", "description", "name", "protocolVersion", "skills"),
     *("url", "version"),
 )
+_TEXTS: Mapping[str, tuple[str, ...]] = {
+    "additionalInterfaces": ("url", "transport"),
+    "provider": ("organization", "url"),
+}
 
 
 def told(answer: Answer) -> str:
@@ -34,5 +41,16 @@ def card_fault(answer: Answer, *, whole: bool) -> str | None:
     card = answer.object()
     if not isinstance(card.get("name"), str) or not card["name"].strip():
         return "the card has no name"
-    missing = [name for name in CARD_MEMBERS if name not in card] if whole else []
+    missing = [*(name for name in CARD_MEMBERS if name not in card), *_lacking_inside(card)] if whole else []
     return f"the card lacks {', '.join(missing)}" if missing else None
+
+
+def _lacking_inside(card: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts that A2A 0.3.0 demands inside of members that a card may have, and that are none."""
+    further = card.get("additionalInterfaces")
+    named = [("additionalInterfaces", one) for one in (further if isinstance(further, list) else ())]
+    named += [("provider", card["provider"])] if "provider" in card else []
+    for name, one in named:
+        for text in _TEXTS[name]:
+            if not isinstance(one, dict) or not isinstance(one.get(text), str) or not one[text]:
+                yield f"{name}.{text}"

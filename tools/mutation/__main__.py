@@ -46,6 +46,7 @@ _CAUGHT = frozenset({"killed", "unreached", "no-start"})
 @click.option("--stack", type=click.Choice(sorted(SURFACES)), default="gateway", show_default=True, help="What to run.")
 @click.option("--whole", is_flag=True, help="Run every row that reaches a mutant, not until the first that fails.")
 @click.option("--record", is_flag=True, help="Record which checks reach which line, and try nothing.")
+@click.option("--check", "checks", multiple=True, help="With --record: only this check, beside what is recorded.")
 @click.option(
     "--folder", type=click.Path(path_type=Path, file_okay=False), default=Path("report-generated"), show_default=True
 )
@@ -59,12 +60,13 @@ def main(
     stack: str,
     whole: bool,
     record: bool,
+    checks: tuple[str, ...],
     folder: Path,
     as_json: bool,
 ) -> None:
     """Do what the help says."""
     if record:
-        sys.exit(_run(_record(stack, seed)))
+        sys.exit(_run(_record(stack, seed, checks)))
     found: Sequence[Mutant] = [one for one in mutants() if not only or _matches(one, only)]
     if not found:
         raise click.UsageError(f"no mutant matches {', '.join(only)}")
@@ -104,9 +106,9 @@ def _run(work: Any) -> int:
         return EXIT_INTERRUPTED
 
 
-async def _record(stack: str, seed: int) -> int:
-    found = await recorded(SURFACES[stack], LANES[stack], seed, click.echo)
-    reach.save(stack, found)
+async def _record(stack: str, seed: int, checks: Sequence[str]) -> int:
+    found = await recorded(SURFACES[stack], LANES[stack], seed, click.echo, checks)
+    reach.save(stack, reach.load(stack).with_more(found) if checks else found)
     return 0
 
 

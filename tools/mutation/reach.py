@@ -59,6 +59,17 @@ class Reach:
         lines = range(mutant.line - own.first, mutant.end_line - own.first + 1)
         return frozenset(check for line in lines for check in found.lines.get(line, ()))
 
+    def with_more(self, other: Reach) -> Reach:
+        """Return it with what another recording of the same stand found; where a function changed, the newer one's."""
+        found = dict(self.functions)
+        for key, one in other.functions.items():
+            old = found.get(key, Reached(one.digest, {}))
+            same = old.digest == one.digest
+            lines = {*one.lines, *(old.lines if same else ())}
+            before = {line: old.lines.get(line, frozenset()) if same else old.whole for line in lines}
+            found[key] = Reached(one.digest, {line: before[line] | one.lines.get(line, frozenset()) for line in lines})
+        return Reach(self.surfaces, self.lanes, found)
+
     def _outside(self, mutant: Mutant, root: Path) -> frozenset[str]:
         """Return what reaches a place outside of functions: what uses its name, in a module that is loaded here."""
         own = functions(root)[mutant.file]

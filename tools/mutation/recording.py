@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from tools.mutation.reach import STARTING, Reach, gathered
 from tools.mutation.stand import RUNNER, standing
 
 
-async def recorded(surfaces: Sequence[str], lanes: Sequence[str], seed: int, say: Callable[[str], None]) -> Reach:
+async def recorded(
+    surfaces: Sequence[str], lanes: Sequence[str], seed: int, say: Callable[[str], None], only: Collection[str] = ()
+) -> Reach:
     """Return what reaches what on a stand of some surfaces and lanes.
 
     Args:
@@ -18,13 +20,15 @@ async def recorded(surfaces: Sequence[str], lanes: Sequence[str], seed: int, say
         lanes: Lanes that are offered.
         seed: Seed of the runs.
         say: Takes a line for each check.
+        only: Names of checks, without their lanes, that alone are recorded; all where there are none.
     """
     with tempfile.TemporaryDirectory(prefix="weldproof-lines-") as name:
         folder = Path(name)
         async with standing(surfaces, lanes) as stand:
             await stand.renew([RUNNER, "trace", name])
             seen = {STARTING: await stand.lines(0, folder)}
-            for number, check in enumerate(stand.checks(), start=1):
+            chosen = [one for one in stand.checks() if not only or one.id.partition("[")[0] in only]
+            for number, check in enumerate(chosen, start=1):
                 judged = await stand.judge([check], seed)
                 seen[check.id] = await stand.lines(number, folder)
                 unsound = [f"{row}: {reason}" for row, reason in judged.reasons.items()]
