@@ -39,20 +39,6 @@ def forbidden_scope(scope: str) -> Refused:
     return Refused(403, "forbidden_scope", f"this key lacks the scope {scope}", context={"scope": scope})
 
 
-def operators_only() -> Refused:
-    """Return the refusal of a page that is the operator's, to a tenant."""
-    return Refused(
-        403, "operators_only", "this page is for whoever runs the gateway; your shop's pages are all in the menu"
-    )
-
-
-def tenants_only() -> Refused:
-    """Return the refusal of a page that is a tenant's own, to an administrator."""
-    return Refused(
-        403, "tenants_only", "this page is for a shop that signs in with its own key; open the tenant instead"
-    )
-
-
 def invalid_cancel_secret() -> Refused:
     """Return the refusal of a cancellation by somebody else."""
     return Refused(403, "invalid_cancel_secret", "the cancel secret is not this link's")

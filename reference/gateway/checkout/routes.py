@@ -19,6 +19,7 @@ from reference.gateway.checkout.settling import Settling
 from reference.gateway.limits import Limits
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
+from reference.protocol.checkout import LinkState
 from reference.store.links import Link
 from reference.web.envelope import Scope
 from reference.web.errors import Unprocessable
@@ -100,7 +101,8 @@ class Routes:
 
     async def _show(self, link: Link, body: Body) -> Response:
         del body
-        status, payment = await self._settling.status(link), await self._settling.paid_by(link)
+        status = await self._settling.status(link)
+        payment = await self._settling.paid_by(link) if status.state is LinkState.PAID else None
         html = self._page.html(link, status, await self._storefronts.of(link.tenant_id), payment)
         return Response(html, 200, {"Content-Type": "text/html; charset=utf-8", **SECURITY})
 

@@ -148,9 +148,9 @@ def _check_whose(screen: Route, visitor: Visitor) -> None:
         Refused: It is not.
     """
     if visitor.tenant_id is not None and not screen.for_tenants:
-        raise refusals.operators_only()
+        raise _operators_only()
     if visitor.tenant_id is None and screen.for_tenants:
-        raise refusals.tenants_only()
+        raise _tenants_only()
     if screen.scopes and not visitor.may(*screen.scopes):
         raise refusals.forbidden_scope(screen.scopes[0])
 
@@ -165,6 +165,18 @@ def _place(text: str, home: str) -> str:
     wanted = _wanted(text)
     is_shop = wanted == SHOP or wanted.startswith(f"{SHOP}/")
     return wanted if wanted and is_shop == (home == SHOP) else home
+
+
+def _operators_only() -> Refused:
+    return Refused(
+        403, "operators_only", "this page is for whoever runs the gateway; your shop's pages are all in the menu"
+    )
+
+
+def _tenants_only() -> Refused:
+    return Refused(
+        403, "tenants_only", "this page is for a shop that signs in with its own key; open the tenant instead"
+    )
 
 
 def _session_over() -> Refused:
