@@ -40,8 +40,10 @@ def _scope(change: Callable[[Any, calls.Call], Any]) -> Callable[[], None]:
 def _bodies_are_keys() -> None:
     def keyed(find: Callable[..., Any]) -> Callable[..., Any]:
         def scope_of(call: calls.Call) -> Any:
-            tenant, request = call.tenant.tenant.id, call.request
-            return find(call) or Scope(tenant, request.method, request.path, f"body-{call.body.hash}")
+            found, request = find(call), call.request
+            if found is not None or not request.path.startswith("/v1/"):  # an administrator has no tenant
+                return found
+            return Scope(call.tenant.tenant.id, request.method, request.path, f"body-{call.body.hash}")
 
         return scope_of
 
