@@ -133,8 +133,8 @@ def profile_text(facts: StackFacts) -> str:
         edge = {"edge_url": facts.edge} if facts.edge else {}
         # Limits of a million calls a minute are none: rows about limits need a service of their own.
         limits = {"limits": "raised"} if facts.limited is None else {}
-        key = {"admin_key": {"file": str(facts.sells.admin_key_file)}}
-        document["gateway"] = {**edge, **limits, **key, "chains": chains}
+        admin = {"admin_key": {"file": str(facts.sells.admin_key_file)}}
+        document["gateway"] = {**edge, **limits, **admin, "chains": chains}
         document["webhook"] = {"destinations": _destinations(facts.sells.destinations)}
     if facts.limited is not None:
         limited = {"url": facts.limited.url, "offset_file": str(facts.limited.clock_file)}

@@ -11,7 +11,7 @@ from reference.protocol.redemption import REDEMPTION, Happening, State
 from reference.store import redemption_moves
 from reference.store.redemption_moves import can_happen, dropping, moving, staying
 
-_MADE = {"dropping": dropping, "moving": moving, "staying": staying}
+_MADE: dict[str, Callable[[Happening], object]] = {"dropping": dropping, "moving": moving, "staying": staying}
 
 
 def _where(happening: Happening) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -23,11 +22,11 @@ class FalteringPayer(Payer, AlgorandPayer):
         super().__init__(rail)
         self.away = False
 
-    async def fault_names(self) -> Sequence[str]:
+    async def fault_names(self) -> tuple[str, ...]:
         """Return that fault."""
         return ("unavailable",)
 
-    async def control(self, verb: str, **members: Any) -> Mapping[str, Any]:
+    async def control(self, verb: str, **members: Any) -> dict[str, Any]:
         """Switch it."""
         self.away = verb == "fault" and members["count"] > 0
         return {"ok": True}
