@@ -113,7 +113,7 @@ def test_what_cannot_be_beside_is_a_fault_of_usage(words: list[str]) -> None:
     """A profile that is not there, several, addresses beside profiles, and addons exit 2 before anything is called."""
     result = CliRunner().invoke(command, ["RAIL-KEY-03", "--target", "rail=http://127.0.0.1:1", *words])
     assert result.exit_code == 2, result.output
-    assert "beside" in result.output
+    assert "--compare-with" in result.output
 
 
 def test_the_other_target_is_guarded_against_real_money(tmp_path: Path) -> None:
