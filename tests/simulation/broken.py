@@ -120,6 +120,16 @@ async def _expire_unseen(self: Watcher, address: str, look: Look, head: Any, now
         await self._settling.end(link, LinkEnding.TIME_OVER)
 
 
+def _over_by_any_time(self: Watcher, now: int) -> int:
+    del self
+    return now
+
+
+def _over_once_believed(self: Watcher, now: int) -> int:
+    """Believe what the time was when a look began, if there is no doubt any more when it ends."""
+    return now if self._clock.doubt is None else 0
+
+
 async def _final_at_once(self: BaseLane, tx_id: str) -> ObservedTransaction:
     return replace(await _observe(self, tx_id), final=True)
 
@@ -226,7 +236,13 @@ BROKEN: Mapping[str, Broken] = {
         ((Redemptions, "forget", _forget_after_an_hour),), Scenario(1, 40, kinds=("honest",)), "answer-lost"
     ),
     "paid-stays-unserved": Broken(
-        ((Redeemer, "_claimed", _claimed_while_unpaid),), Scenario(7, 60, kinds=("race", "kill")), "honest-lost"
+        ((Redeemer, "_claimed", _claimed_while_unpaid),), Scenario(2, 10, kinds=("struck",)), "honest-lost"
+    ),
+    "doubted-time-ends-links": Broken(
+        ((Watcher, "_over", _over_by_any_time),), Scenario(1, 40, kinds=("link", "cold_boot")), "link-refused"
+    ),
+    "doubt-that-ends-meanwhile": Broken(
+        ((Watcher, "_over", _over_once_believed),), Scenario(2, 60, kinds=("link", "cold_boot")), "link-refused"
     ),
     "links-expire-unseen": Broken(
         ((Watcher, "_expire", _expire_unseen),), Scenario(1, 40, kinds=("link",)), "link-refused"

@@ -192,6 +192,16 @@ async def jump(around: Around, chance: random.Random) -> None:
     worker.set_clock(0.0)
 
 
+async def cold_boot(around: Around, chance: random.Random) -> None:
+    """Start a worker anew with a clock that is far off, as after an empty battery, and set it right later."""
+    worker = _worker(around, chance)
+    await worker.stop()
+    worker.set_clock(chance.choice((1, 1, 1, -1)) * _long(chance, 1000, 400_000))
+    await worker.start()
+    await asyncio.sleep(_long(chance, 3, 10_000))
+    worker.set_clock(0.0)
+
+
 async def _without(path: Path, chance: random.Random, change: Callable[[], object]) -> None:
     kept = path.read_bytes() if path.exists() else b""
     if not kept or path.with_name(path.name + ".away").exists():  # it is away already

@@ -111,7 +111,7 @@ BESIDE = frozenset({"neighbours"})
 # Worlds in which one of these may happen have receivers of webhooks.
 TOLD = frozenset({"receiver"})
 # Happen only where they are named, so that the other worlds of a seed are what they were.
-NAMED: Mapping[str, int] = {"operator": 30}
+NAMED: Mapping[str, int] = {"operator": 30, "cold_boot": 10, "struck": 30}
 WEIGHTS: Mapping[str, int] = {**PAYERS, **SHOPPERS, **FAULTS, **NAMED}
 # What no rail can stand: a node that says for days that a payment is not there.
 BEYOND_ANY_RAIL = frozenset({"gone_for_good"})
@@ -127,6 +127,8 @@ ACTS: Mapping[str, Act] = {
     "neighbours": _of_shoppers(neighbours.neighbours),
     **{name: _of_faults(getattr(faults, name)) for name in FAULTS},
     "operator": _of_payers(operator_desk.operator),
+    "cold_boot": _of_faults(faults.cold_boot),
+    "struck": _of_payers(payers.struck),
 }
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -228,6 +229,28 @@ async def redeem(market: Market, payment: Payment, chance: random.Random, *, unt
             return
         wait = min(wait * 2, _LONGEST_WAIT)
         await asyncio.sleep(max(float(told or 0), min(wait, 120.0)))
+
+
+async def struck(market: Market, actor: str, chance: random.Random) -> None:
+    """Pay, present it to a worker that dies of one of its next commits, and come again until it is served."""
+    service = "compliance-receipt"
+    path, asked = PATHS[service]
+    body = json.dumps(asked).encode()
+    document = await quoted(market, actor, chance, path, body)
+    payment = document and await pay(market, actor, chance, document, service, body, within=0.5)
+    if not payment:
+        return
+    market.payments.append(payment)
+    await asyncio.sleep(chance.uniform(0, 60))
+    worker = chance.choice(sorted(market.rail.workers.values(), key=lambda one: one.name))
+    if worker.machine is not None:
+        worker.machine.kill_after(commits=chance.randrange(1, 5))
+        with suppress(NoAnswer):
+            await market.ask(actor, chance, path, body, payment.proof, worker=worker)
+        worker.machine.kill()
+    await asyncio.sleep(chance.uniform(1, 60))
+    await worker.start()
+    await redeem(market, payment, chance, until=market.now() + 600)
 
 
 async def again(market: Market, payment: Payment, chance: random.Random) -> None:

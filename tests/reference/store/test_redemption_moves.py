@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -11,7 +11,8 @@ from reference.protocol.redemption import REDEMPTION, Happening, State
 from reference.store import redemption_moves
 from reference.store.redemption_moves import can_happen, dropping, moving, staying
 
-_MADE: dict[str, Callable[[Happening], object]] = {"dropping": dropping, "moving": moving, "staying": staying}
+Make = Callable[[Happening], object]
+_MADE: Mapping[str, Make] = {"dropping": dropping, "moving": moving, "staying": staying}
 
 
 def _where(happening: Happening) -> str:
@@ -37,7 +38,7 @@ def test_each_statement_leads_where_the_table_says(made: str) -> None:
     assert possible == ends[made]
 
 
-def _is_made(make: Callable[[Happening], object], happening: Happening) -> bool:
+def _is_made(make: Make, happening: Happening) -> bool:
     try:
         make(happening)
     except (KeyError, ValueError):
