@@ -15,7 +15,18 @@ from conformance.oracles.strict_json import is_json_type
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
 from conformance.surfaces.control_plane.access import POSTURE, Hub, documented, hub_of, serving_hub, success
-from conformance.surfaces.control_plane.services import FAILING, HANGING, HEALTH, MISSING, OK, Played, played, trickling
+from conformance.surfaces.control_plane.services import (
+    EMPTY,
+    FAILING,
+    HANGING,
+    HEALTH,
+    MISSING,
+    MOVED,
+    OK,
+    Played,
+    played,
+    trickling,
+)
 from conformance.webhook_receiver.receiver import redirect
 
 # More than a control plane that asks one after the other has time for.
@@ -172,12 +183,14 @@ def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: Played, wan
 async def the_posture_shows_services_as_they_are(case: Case) -> None:
     """A service that answers 200 is healthy, one that fails or is away is not, until it is back.
 
-    Registers a service that is well, one that answers 500, one that answers 404 and one where nobody listens, and reads
-    the posture until it says so. Then the failing one gets well. Expects each as it is within the profile's budget.
+    Registers a service that is well, one each that answers 500, 404, 302 and 204, and one where nobody listens, and
+    reads the posture until it says so. Then the failing one gets well. Expects each as it is within the profile's
+    budget.
     """
-    async with _served(case, well=OK, failing=FAILING, missing=MISSING, away=OK) as (hub, services):
+    ill = {"failing": FAILING, "missing": MISSING, "moved": MOVED, "empty": EMPTY}
+    async with _served(case, well=OK, **ill, away=OK) as (hub, services):
         await services["away"].gone()
-        wanted = {"well": True, "failing": False, "missing": False, "away": False}
+        wanted = {"well": True, **dict.fromkeys(ill, False), "away": False}
 
         def fits(posture: Answer) -> bool:
             return all(hub.health(posture, services[label]) is each for label, each in wanted.items())

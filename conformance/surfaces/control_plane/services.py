@@ -16,6 +16,8 @@ HEALTH = "/health"
 OK = Reply(200, (("Content-Type", "application/json"),), b'{"status":"ok"}')
 FAILING = Reply(500, (("Content-Type", "application/json"),), b'{"status":"error"}')
 MISSING = Reply(404, (("Content-Type", "application/json"),), b'{"detail":"Not Found"}')
+EMPTY = Reply(204)
+MOVED = Reply(302, (("Location", "/gone"),))
 HANGING = SILENCE
 _TRICKLE_SECONDS = 0.5
 

@@ -355,9 +355,10 @@ class Hub:
         try:
             opener = urllib.request.build_opener() if self.flaw == "follows redirects" else _TO_THE_ADDRESS
             with opener.open(service["url"] + "/health", timeout=seconds) as answer:
-                well = bool(answer.status == 200)
+                well = bool(answer.status == 200) or self.flaw == "any success is health"
         except urllib.error.HTTPError as answer:
-            well = self.flaw == "any answer is health" or (self.flaw == "well below 500" and answer.code < 500)
+            below = {"well below 500": 500, "well below 400": 400}.get(self.flaw, 0)
+            well = self.flaw == "any answer is health" or answer.code < below
         except OSError:
             well = False
         if self.flaw == "always well":

@@ -117,6 +117,8 @@ FLAWS = [
     ("keeps the first address", "a_service_that_moved_is_called_where_it_is", {"CP-SVC-03"}),
     ("follows redirects", "a_redirect_of_health_is_not_followed", {"CP-CONF-06"}),
     ("well below 500", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),
+    ("well below 400", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),
+    ("any success is health", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),
     ("always well", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),
     ("any answer is health", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),
     ("never well", "the_posture_shows_services_as_they_are", {"CP-POST-03", "CP-POST-06"}),

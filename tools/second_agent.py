@@ -1,0 +1,188 @@
+"""Judge the second agent and control plane of `examples/second/agent`, as they are or with a breach of theirs put in.
+
+`python -m tools.second_agent` puts in each breach of `breaches.toml` in turn, asks the rows of the suite, writes what
+they say to `breaches.md`, and ends with 1 where a breach is not found by exactly the rows that `breaches.toml` names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from conformance import ledger
+from conformance.engine.runner import Plan, Run, select_checks
+from conformance.log.events import EventLog
+from conformance.target import Profile, load
+from programs import node
+
+TOP: Final = Path(__file__).parents[1]
+SOURCE: Final = TOP / "examples" / "second" / "agent"
+_CONTROL_PLANE: Final = frozenset({"control_plane.mjs", "trust_store.mjs", "audit_log.mjs", "posture.mjs"})
+_SHARED: Final = frozenset({"http.mjs", "json.mjs"})
+_SEED: Final = 20
+_GENERATED: Final = "generated_calls_"
+_NO_LIMIT: Final = "1000000"
+
+
+@dataclass(frozen=True)
+class Breach:
+    """One fault to put in: texts of a file and what stands there instead, and the rows that fail by it."""
+
+    name: str
+    file: str
+    changes: tuple[tuple[str, str], ...]
+    clause: str
+    rows: tuple[str, ...]
+    why: str
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups of rows that ask the server that is broken."""
+        if self.file in _SHARED:
+            return "AGENT", "CP"
+        return ("CP",) if self.file in _CONTROL_PLANE else ("AGENT",)
+
+    def put_into(self, folder: Path) -> None:
+        """Change a copy of the sources.
+
+        Raises:
+            ValueError: A text to change does not stand there exactly once.
+        """
+        path = folder / self.file
+        text = path.read_text("utf-8")
+        for old, new in self.changes:
+            if text.count(old) != 1:
+                raise ValueError(f"{self.name}: {self.file} has {text.count(old)} times {old!r}")
+            text = text.replace(old, new)
+        path.write_text(text, "utf-8")
+
+
+def breaches() -> list[Breach]:
+    """Return the breaches of `breaches.toml`."""
+    tables = tomllib.loads((SOURCE / "breaches.toml").read_text("utf-8"))["breach"]
+    return [_breach(table) for table in tables]
+
+
+def _breach(table: Mapping[str, Any]) -> Breach:
+    changes = [(table["search"], table["replace"]), *((old, new) for old, new in table.get("more", []))]
+    rows = tuple(table.get("rows", []))
+    return Breach(table["id"], table["file"], tuple(changes), table["clause"], rows, table.get("why", ""))
+
+
+@contextmanager
+def servers(source: Path, folder: Path) -> Iterator[Path]:
+    """Run both servers from a folder of sources, each at a free port, and give the profile that names them."""
+    command = str(node.node().path)
+    data = folder / "data"
+    with ExitStack() as stack:
+        agent = stack.enter_context(_server(command, source / "agent.mjs", WP_AGENT_PORT="0", WP_AGENT_RATE=_NO_LIMIT))
+        control_plane = stack.enter_context(
+            _server(command, source / "control_plane.mjs", S2CP_PORT="0", S2CP_RATE=_NO_LIMIT, S2CP_DATA_DIR=str(data))
+        )
+        text = (SOURCE / "weldproof.toml").read_text("utf-8")
+        for old, new in (
+            ("http://localhost:8403", agent),
+            ("http://localhost:8094", control_plane),
+            ("../../../data/second", str(data)),
+            ('["node", ', f'["{command}", '),
+            ("examples/second/agent/", f"{source}/"),
+            ("examples/addon.mjs", str(TOP / "examples" / "addon.mjs")),
+        ):
+            text = text.replace(old, new)
+        profile = folder / "weldproof.toml"
+        profile.write_text(text, "utf-8")
+        yield profile
+
+
+@contextmanager
+def _server(command: str, script: Path, **settings: str) -> Iterator[str]:
+    """Run one server and give its address, which it prints when it listens."""
+    with subprocess.Popen([command, str(script)], env=settings, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603 - our own script
+        assert process.stdout is not None  # noqa: S101 - always piped above
+        try:
+            yield process.stdout.readline().strip().removeprefix("listening on ")
+        finally:
+            process.kill()
+
+
+def verdicts(profile: Path, *ids: str, generated: bool = True) -> dict[str, str]:
+    """Return the verdict of each row by a profile; `xfail` of one that the profile says to fail.
+
+    Without `generated` no requests are drawn from the OpenAPI documents, which decides no requirement.
+    """
+    return asyncio.run(_verdicts(load(profile), ids, generated=generated))
+
+
+async def _verdicts(profile: Profile, ids: Sequence[str], *, generated: bool) -> dict[str, str]:
+    rows = ledger.load().select(list(ids))
+    checks = tuple(one for one in select_checks(rows, profile) if generated or not one.id.startswith(_GENERATED))
+    log = EventLog()
+    plan = Plan(rows, checks, seed=_SEED, workers=profile.pace.workers, expected=profile.xfail)
+    await Run(plan, profile, log).execute()
+    expected = {one.id for one in profile.xfail}
+    return {
+        event["id"]: "xfail" if event["verdict"] == "fail" and event["id"] in expected else event["verdict"]
+        for event in log.of("row")
+    }
+
+
+def found_by(breach: Breach) -> list[str]:
+    """Put a breach into a copy of the sources, and return the rows that fail by it, and with a `?` those that warn."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        source = folder / "source"
+        shutil.copytree(SOURCE, source)
+        breach.put_into(source)
+        with servers(source, folder) as profile:
+            judged = verdicts(profile, *breach.groups, generated=False)
+    return sorted(row if word == "fail" else f"{row}?" for row, word in judged.items() if word in ("fail", "warn"))
+
+
+def page(found: Sequence[tuple[Breach, Sequence[str]]]) -> str:
+    """Return `breaches.md`."""
+    caught = sum(bool(rows) for _, rows in found)
+    lines = [
+        "# Breaches of the second agent and control plane",
+        "",
+        "Made by `python -m tools.second_agent` from `breaches.toml`: each breach alone is put into the source, and",
+        f"the suite asked. {caught} of {len(found)} are caught. A row with a `?` warns, the others fail.",
+        "",
+        "| Breach | Clause | Caught by |",
+        "| --- | --- | --- |",
+    ]
+    for breach, rows in found:
+        said = ", ".join(rows) or f"nobody: {breach.why or 'a hole'}"
+        lines.append(f"| `{breach.name}` | {breach.clause} | {said} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Try the breaches that are named, or all of them; all of them write the page."""
+    parser = argparse.ArgumentParser(prog="python -m tools.second_agent", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="BREACH")
+    said = parser.parse_args(words)
+    chosen = [breach for breach in breaches() if not said.names or breach.name in said.names]
+    found: list[tuple[Breach, list[str]]] = []
+    for breach in chosen:
+        rows = found_by(breach)
+        found.append((breach, rows))
+        word = "as expected" if tuple(rows) == breach.rows else "otherwise"
+        sys.stdout.write(f"{' '.join((breach.name, word, *rows))}\n")
+        sys.stdout.flush()
+    if not said.names:
+        (SOURCE / "breaches.md").write_text(page(found), "utf-8")
+    return int(any(tuple(rows) != breach.rows for breach, rows in found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
