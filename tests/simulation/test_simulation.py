@@ -47,7 +47,7 @@ def test_an_operator_and_payers_who_come_again_do_not_both_win() -> None:
 
 
 def test_what_happens_only_where_it_is_named_costs_nobody_anything() -> None:
-    """A worker dies of the commit that takes a payment, a machine starts with a clock that is far off: all is served."""
+    """A worker dies of the commit that takes a payment, a machine starts with a clock far off: all is served."""
     [struck] = _worlds("--seed", "2", "--operations", "10", "--kinds", "struck")
     [booted] = _worlds("--seed", "1", "--operations", "15", "--kinds", "link,cold_boot")
     assert [struck["violations"], booted["violations"]] == [[], []]
