@@ -63,7 +63,7 @@ PLACES = {
     ): "a signature, of its payload and a seed",
     ("conformance/surfaces/control_plane/listening.py", "bound", "to_thread"): "sockets, of a host and a port",
     (
-        "conformance/engine/runner.py",
+        "conformance/engine/registration.py",
         "import_module",
         "to_thread",
     ): "checks come in, which register themselves before any is asked for",
