@@ -27,8 +27,23 @@ from programs import node
 
 TOP: Final = Path(__file__).parents[1]
 SOURCE: Final = TOP / "examples" / "second" / "agent"
-_CONTROL_PLANE: Final = frozenset({"control_plane.mjs", "trust_store.mjs", "audit_log.mjs", "posture.mjs"})
-_SHARED: Final = frozenset({"http.mjs", "json.mjs"})
+# The rows that are asked of a breach, by the file that it is put into.
+_JUDGING: Final = ("AGENT-VERIFY", "AGENT-EXPLAIN")
+_ASKED: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("verify.mjs", "digest.mjs", "components.mjs", "signature.mjs", "keys.mjs"), _JUDGING),
+    "structured_fields.mjs": _JUDGING,
+    "body.mjs": (*_JUDGING, "AGENT-SIGN", "AGENT-VALID"),
+    "explain.mjs": ("AGENT-EXPLAIN",),
+    "sign.mjs": ("AGENT-SIGN",),
+    "a2a.mjs": ("AGENT-A2A",),
+    "agent.mjs": ("AGENT-CARD", "AGENT-HTTP"),
+    "http.mjs": ("AGENT-HTTP", "AGENT-VALID", "AGENT-A2A", "CP-AUTH-01"),
+    "json.mjs": ("AGENT-VALID", "AGENT-A2A"),
+    "control_plane.mjs": ("CP-AUTH", "CP-HEALTH", "CP-TRUST", "CP-ISSUER", "CP-AUDIT", "CP-POST-02"),
+    "trust_store.mjs": ("CP-ISSUER", "CP-TRUST", "CP-SVC", "CP-AUDIT", "CP-AUTH-09", "CP-CONF-05"),
+    "audit_log.mjs": ("CP-AUDIT", "CP-AUTH-10", "CP-CONF-05"),
+    "posture.mjs": ("CP-POST", "CP-SVC", "CP-CONF-06"),
+}
 _SEED: Final = 20
 _GENERATED: Final = "generated_calls_"
 _NO_LIMIT: Final = "1000000"
@@ -46,11 +61,9 @@ class Breach:
     why: str
 
     @property
-    def groups(self) -> tuple[str, ...]:
-        """The groups of rows that ask the server that is broken."""
-        if self.file in _SHARED:
-            return "AGENT", "CP"
-        return ("CP",) if self.file in _CONTROL_PLANE else ("AGENT",)
+    def asked(self) -> tuple[str, ...]:
+        """The rows that are asked, by the beginning of their ids."""
+        return _ASKED[self.file]
 
     def put_into(self, folder: Path) -> None:
         """Change a copy of the sources.
@@ -144,7 +157,7 @@ def found_by(breach: Breach) -> list[str]:
         shutil.copytree(SOURCE, source)
         breach.put_into(source)
         with servers(source, folder) as profile:
-            judged = verdicts(profile, *breach.groups, generated=False)
+            judged = verdicts(profile, *breach.asked, generated=False)
     return sorted(row if word == "fail" else f"{row}?" for row, word in judged.items() if word in ("fail", "warn"))
 
 

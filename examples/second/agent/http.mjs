@@ -7,6 +7,7 @@ import { parseJson } from "./json.mjs";
 
 const LONGEST_REQUEST_LINE = 8192;
 const LARGEST_HEAD = 16_384;
+const IDLE_MS = 120_000; // Node's own 5 s cut off clients of a busy machine while they sent the next call
 const MOST_DISCARDED = 16 * 1024 * 1024; // of a body that is too large, so that its sender can read the answer
 
 /** An answer that is not the usual one of its path, such as 404. */
@@ -38,6 +39,7 @@ export function serve({ host, port, routes, bodyLimit, limit, headers = {} }) {
     const always = { ...headers, "X-Request-Id": requestId() };
     send(outgoing, always, await answer(incoming, { routes, bodyLimit, limit, always }));
   });
+  server.keepAliveTimeout = IDLE_MS;
   server.on("clientError", (error, socket) => refuseUnreadable(error, socket, headers));
   server.listen(port, host, () => console.log(`listening on http://${host}:${server.address().port}`));
   return server;
