@@ -7,7 +7,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from http.client import HTTPMessage
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def test_each_breach_changes_what_stands_there(tmp_path: Path) -> None:
 
 def _call(
     profile: Path, body: Mapping[str, Any], proof: Mapping[str, str] | None = None
-) -> tuple[int, Any, HTTPMessage]:
+) -> tuple[int, Any, Message[str, str]]:
     """Return status, body and headers of one call."""
     address = next(line for line in profile.read_text("utf-8").splitlines() if line.startswith("url = "))
     headers = {"Content-Type": "application/json"}
