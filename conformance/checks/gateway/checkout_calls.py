@@ -43,7 +43,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     and as a compact JWS that holds the same; and the same attestation with 200 for the transaction that is shown.
     """
     who, link = await payer(case), await opened(case)
-    url = link.order.url.rstrip("/")
+    url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
     before = await case.client.call("GET", f"{url}/status")
     members = before.object()
     held = before.status == 200 and members.get("status") == "active" and members.get("tx_id", "") is None
