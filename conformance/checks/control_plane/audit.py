@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.judging.control_plane.audit import Entries, form_by, judge_links, may_be_missed
+from conformance.judging.audit_log import Entries, form_by, judge_links, may_be_missed
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents

@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.judging.control_plane.audit import judge_links, may_be_missed
-from conformance.judging.control_plane.trust import told_keys
+from conformance.judging.audit_log import judge_links, may_be_missed
+from conformance.judging.trust_set import told_keys
 from conformance.oracles.audit_chain import Entry
 from conformance.oracles.strict_json import literal_faults
 from conformance.outcome import Inconclusive

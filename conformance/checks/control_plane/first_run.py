@@ -14,15 +14,14 @@ from urllib.parse import urlsplit
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick import OWN_PROCESSES
-from conformance.judging.control_plane.audit import form_of
-from conformance.judging.control_plane.folders import folder
+from conformance.judging.audit_log import form_of
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import AUDIT, Hub, Issuer, success, with_service_body
 from conformance.surfaces.control_plane.log_reading import log_of
 from conformance.surfaces.control_plane.played_database import PlayedDatabase, played_database
 from conformance.surfaces.control_plane.services import played
-from conformance.surfaces.control_plane.starting import TOKEN_FILE, StartedHub, started_hub, token_in
+from conformance.surfaces.control_plane.starting import TOKEN_FILE, StartedHub, data_folder, started_hub, token_in
 from conformance.target import ProfileError
 
 _SQLITE = b"SQLite format 3\x00"
@@ -52,7 +51,7 @@ async def the_token_is_made_on_the_first_run(case: Case) -> None:
     one in the other directory, and no read permission for anybody but its owner.
     """
     async with AsyncExitStack() as stack:
-        first, second = folder(stack), folder(stack)
+        first, second = stack.enter_context(data_folder()), stack.enter_context(data_folder())
         async with started_hub(case, first) as started:
             token = token_in(first)
             named = f"{TOKEN_FILE} in the data directory"
@@ -94,7 +93,7 @@ async def what_was_registered_survives_a_restart(case: Case) -> None:
     starts it again. Expects the issuer with its key, the service in the posture, and every log entry as it was.
     """
     async with AsyncExitStack() as stack:
-        place = folder(stack)
+        place = stack.enter_context(data_folder())
         service = await played(case, stack, "kept")
         async with started_hub(case, place) as started:
             issuer = await _with_issuer(started.hub)
@@ -169,7 +168,7 @@ async def a_tampered_entry_is_found_out(case: Case) -> None:
     if key_file is None:
         raise Inconclusive("needs the chain key of a control plane that is started: give [hub] audit_key_file")
     async with AsyncExitStack() as stack:
-        place = folder(stack)
+        place = stack.enter_context(data_folder())
         async with started_hub(case, place) as started:
             issuer = await _with_issuer(started.hub)
             await started.hub.revoke(issuer.did)
@@ -264,7 +263,7 @@ async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
         raise Inconclusive(f"[hub] postgres: {fault}") from fault
     case.client.names.secret(server, "POSTGRES")
     async with AsyncExitStack() as stack:
-        place = folder(stack)
+        place = stack.enter_context(data_folder())
         # A control plane that runs has a chain key of its own: another one's entries would break its log.
         dsn = await stack.enter_async_context(_database_of_its_own(server))
         case.client.names.secret(dsn, "S2CP_DB")

@@ -6,14 +6,13 @@ from contextlib import AsyncExitStack
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick import OWN_PROCESSES
-from conformance.judging.control_plane.audit import broken_link
-from conformance.judging.control_plane.folders import folder
+from conformance.judging.audit_log import broken_link
 from conformance.oracles import audit_chain
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import Hub, Issuer, success
 from conformance.surfaces.control_plane.log_reading import log_of
-from conformance.surfaces.control_plane.starting import started_hub
+from conformance.surfaces.control_plane.starting import data_folder, started_hub
 
 
 @check(
@@ -31,7 +30,7 @@ async def a_restart_brings_nothing_back(case: Case) -> None:
     it was, and the entries after the start linked to those before it, where entries name their predecessor.
     """
     async with AsyncExitStack() as stack:
-        place = folder(stack)
+        place = stack.enter_context(data_folder())
         async with started_hub(case, place) as started:
             hub = started.hub
             gone, changed = hub.new_issuer("gone"), hub.new_issuer("changed")

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
-from conformance.judging.control_plane.trust import is_gone, without_gone
+from conformance.judging.trust_set import is_gone, without_gone
 from conformance.oracles.falcon import PUBLIC_KEY_BYTES
 from conformance.oracles.strict_json import JsonTextFault, is_json_type, strict_json
 from conformance.surfaces.control_plane import documents

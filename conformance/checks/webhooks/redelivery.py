@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.engine import clock
 from conformance.engine.check import Case, check
-from conformance.judging.webhooks.times import judge_time
+from conformance.judging.webhook_times import judge_time
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import again
 from conformance.surfaces.webhooks.sales import Failed, Sale, failures

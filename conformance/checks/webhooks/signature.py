@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
-from conformance.judging.webhooks.times import judge_time
+from conformance.judging.webhook_times import judge_time
 from conformance.oracles.webhook_signature import HeaderFault, verify
 from conformance.outcome import Inconclusive
 from conformance.surfaces.webhooks.sales import deliveries, sales

@@ -1,1 +1,0 @@
-"""Judgements of log and trust set that several checks of the control plane share."""

@@ -1,1 +1,0 @@
-"""Judgements of deliveries that several checks of webhooks share."""
