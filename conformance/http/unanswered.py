@@ -37,6 +37,9 @@ def because(fault: Exception, url: str) -> str:
         return f"its answer was cut off: {_one(fault)}"
     if isinstance(fault, aiohttp.ServerDisconnectedError):
         return closed(url)
+    if isinstance(fault, aiohttp.ClientConnectionResetError):
+        # Somebody who speaks first is heard out before he is asked, where the machine is slow.
+        return f"the connection was closed before a request was sent, and so there is no HTTP answer{_other_scheme(url)}"
     if isinstance(fault, OSError) and fault.errno == errno.ECONNRESET:
         return f"the connection was reset before an answer came{_other_scheme(url)}"
     return f"{type(fault).__name__}: {_one(fault)}"

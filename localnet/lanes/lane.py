@@ -6,13 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-import aiohttp
+if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
+    import aiohttp
 
-from localnet.front import Front
-from localnet.node_processes import NodeProcesses
-from localnet.verbs import Verbs
+    from localnet.front import Front
+    from localnet.node_processes import NodeProcesses
+    from localnet.verbs import Verbs
 
 
 @dataclass(frozen=True, slots=True)

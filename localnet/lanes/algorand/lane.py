@@ -6,15 +6,17 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from localnet.accounts import write_secret
-from localnet.front import Front
 from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
-from localnet.node_processes import NodeProcesses
-from localnet.verbs import Verbs
+
+if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
+    import aiohttp
+
+    from localnet.front import Front
+    from localnet.node_processes import NodeProcesses
+    from localnet.verbs import Verbs
 
 
 class Algorand(Lane):

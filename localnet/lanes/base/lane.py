@@ -6,18 +6,18 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from localnet.accounts import write_secret
-from localnet.front import Front
 from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
 from localnet.lanes.packaged import from_npm
-from localnet.node_processes import NodeProcesses
-from localnet.processes import READY_SECONDS, Child, ChildFault, all_of
-from localnet.rpc import Rpc
-from localnet.verbs import Verbs
+
+if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
+    import aiohttp
+
+    from localnet.front import Front
+    from localnet.node_processes import NodeProcesses
+    from localnet.verbs import Verbs
 
 _CHAIN_IDS: Mapping[str, int] = {"base": 8453, "base_sepolia": 84532}
 _NETWORKS: Mapping[str, str] = {"base_mainnet": "base", "base_sepolia": "base_sepolia"}
@@ -92,11 +92,14 @@ class Base(Lane):
 
     async def start(self, processes: NodeProcesses, node: object) -> None:
         """Start an Anvil a chain id."""
+        from localnet.processes import all_of  # noqa: PLC0415 - as above
+
         del node
         await all_of(self._anvil(processes, name, chain_id) for name, chain_id in _CHAIN_IDS.items())
 
     async def _anvil(self, processes: NodeProcesses, name: str, chain_id: int) -> None:
         from localnet.lanes.base import anvil  # noqa: PLC0415 - as above
+        from localnet.processes import READY_SECONDS, Child, ChildFault  # noqa: PLC0415 - as above
 
         for left in reversed(range(1 if processes.port(name) else _TRIES)):
             port = processes.free(name)
@@ -119,9 +122,12 @@ class Base(Lane):
     def verbs(self, session: aiohttp.ClientSession, front: Front) -> Verbs:
         """Return Anvil's cheat calls."""
         from localnet.lanes.base.anvil import AnvilVerbs  # noqa: PLC0415 - as above
+        from localnet.rpc import Rpc  # noqa: PLC0415 - as above
 
         return AnvilVerbs(Rpc(session, front.url))
 
     async def head(self, session: aiohttp.ClientSession, url: str) -> int | None:
         """Return the number of the newest block."""
+        from localnet.rpc import Rpc  # noqa: PLC0415 - as above
+
         return int(await Rpc(session, url).ask("eth_blockNumber"), 16)

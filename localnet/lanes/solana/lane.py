@@ -6,21 +6,21 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from localnet import npm
 from localnet.accounts import write_secret
-from localnet.front import Front
 from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
 from localnet.lanes.packaged import from_npm
-from localnet.node_processes import NodeProcesses, free_port
-from localnet.processes import READY_SECONDS, Child
-from localnet.rpc import Rpc
-from localnet.verbs import Verbs
 from programs.missing import Missing
 from programs.node import node as node_js
+
+if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
+    import aiohttp
+
+    from localnet.front import Front
+    from localnet.node_processes import NodeProcesses
+    from localnet.verbs import Verbs
 
 # Thirty-one slots make a transaction final: 0.8 s, while a blockhash stays valid for 3.75 s.
 SLOT_MILLISECONDS = 25
@@ -99,6 +99,8 @@ class Solana(Lane):
 
     async def start(self, processes: NodeProcesses, node: object) -> None:
         """Start surfpool or a test validator."""
+        from localnet.processes import READY_SECONDS, Child  # noqa: PLC0415 - as above
+
         assert isinstance(node, list)  # noqa: S101 - the words that `look` returned
         bank_file = processes.data_dir / "solana_bank.json"
         bank = self.account(bank_file)
@@ -116,6 +118,8 @@ class Solana(Lane):
     async def _test_validator(self, processes: NodeProcesses, program: str, bank: str) -> tuple[str, str]:
         """Start solana-test-validator, which is written after its documentation and was not tried here."""
         from localnet.lanes.solana.bank import MINTS, mint_account  # noqa: PLC0415 - as above
+        from localnet.node_processes import free_port  # noqa: PLC0415 - as above
+        from localnet.processes import Child  # noqa: PLC0415 - as above
 
         port, faucet = processes.free("solana"), free_port()
         folder = processes.data_dir / "test-validator"
@@ -136,10 +140,13 @@ class Solana(Lane):
     def verbs(self, session: aiohttp.ClientSession, front: Front) -> Verbs:
         """Return transactions of a bank that the faucet filled."""
         from localnet.lanes.solana.bank import SolanaVerbs, read_bank  # noqa: PLC0415 - as above
+        from localnet.rpc import Rpc  # noqa: PLC0415 - as above
 
         assert front.secret is not None  # noqa: S101 - the sidecar looked
         return SolanaVerbs(Rpc(session, front.url), read_bank(front.secret))
 
     async def head(self, session: aiohttp.ClientSession, url: str) -> int | None:
         """Return the newest slot."""
+        from localnet.rpc import Rpc  # noqa: PLC0415 - as above
+
         return int(await Rpc(session, url).ask("getSlot"))
