@@ -39,7 +39,7 @@ def because(fault: Exception, url: str) -> str:
         return closed(url)
     if isinstance(fault, aiohttp.ClientConnectionResetError):
         # Somebody who speaks first is heard out before he is asked, where the machine is slow.
-        return f"the connection was closed before a request was sent, and so there is no HTTP answer{_other_scheme(url)}"
+        return f"the connection was closed before it was asked: there is no HTTP answer{_other_scheme(url)}"
     if isinstance(fault, OSError) and fault.errno == errno.ECONNRESET:
         return f"the connection was reset before an answer came{_other_scheme(url)}"
     return f"{type(fault).__name__}: {_one(fault)}"
