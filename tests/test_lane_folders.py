@@ -30,6 +30,7 @@ ALLOWED: dict[str, str] = {
     "conformance/target/*.py": "what docs/profile.md tells operators is taken from these docstrings",
     "conformance/cli/*.py": "help and faults that name a network as an example",
     "conformance/*/profile_draft.py": "a draft with a network as an example",
+    "conformance/extras.py": "the libraries that an extra brings, by its name; a lane's extra has the lane's",
     "conformance/lanes/payers.py": "opens payers; waits for a descriptor",
     "conformance/lanes/networks.py": "main networks whose ids development nodes bear",
     "conformance/oracles/*.py": "addresses, ids and tokens by family of chains, as specification 1.2 and 5.5 have them",

@@ -1,4 +1,4 @@
-"""GW-CHK-19 to -21: the calls and the end of a checkout, where the target claims to follow specification 3.5.
+"""GW-CHK-19 and -20: the calls and the end of a checkout, where the target claims to follow specification 3.5.
 
 The interface names the page alone; who claims the option `gateway.checkout` has clients that call what is beside it.
 """
@@ -10,15 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.lanes.solana.instructions import Order, memo, pubkey
-from conformance.lanes.solana.node import CONFIRMED
-from conformance.lanes.solana.payer import SolanaPayer
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, created, link_body, short
-from conformance.surfaces.gateway.orders import Opened, flip, odd_amount, opened, paid_rightly, payer, way
+from conformance.surfaces.gateway.orders import flip, opened, payer, way
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
 _ATTESTED = ("settlement_attestation", "settlement_attestation_jws")
@@ -160,48 +156,3 @@ async def _takes_nothing(case: Case, service: LimitedGateway, made: Answer) -> N
         answer = await service.call("POST", f"{CHECKOUT}{_token(made)}/{name}", json_body=body)
         held = 400 <= answer.status < 500
         case.expect("GW-CHK-20", held, "a client error", _brief(answer), exchange=answer, where={"call": name})
-
-
-@check(
-    "GW-CHK-21",
-    surface="gateway",
-    lane="solana",
-    fix="Of a transaction's unused fitting transfers let a link take the one of exactly its amount, else the first.",
-)
-async def each_link_takes_its_own_transfer(case: Case) -> None:
-    """A transaction with a transfer for each of two links pays both, whichever is looked at first (P-CK-08).
-
-    Creates pairs of links of different amounts, and pays each pair by one transaction with both memos and a transfer of
-    each amount, the greater one first; the greater link's memo is first in one half of them and was made first in the
-    other. Expects Paid on every page: who takes any transfer that is enough leaves too little for the other.
-    """
-    who, pairs = await case.session.gateway_payer("solana"), []
-    if not isinstance(who, SolanaPayer):
-        raise Inconclusive("the payer of this lane pays no several transfers at once")
-    for number in range(4):
-        less = odd_amount(case)
-        amounts = (less, less + 2) if number % 2 else (less + 2, less)
-        links = [await opened(case, microunits=amount) for amount in amounts]
-        links.sort(key=lambda one: one.order.microunits)
-        pairs.append(links)
-        await _pay_together(who, links if number < 2 else links[::-1], links[::-1])
-    control = await opened(case)
-    await paid_rightly(case, await payer(case), control)
-    flips = await run_concurrently(flip(case, link) for pair in pairs for link in pair)
-    for place, done in enumerate(flips):
-        link = pairs[place // 2][place % 2]
-        where = {"pair": str(place // 2 + 1), "amount": "the greater" if place % 2 else "the less"}
-        found = "not Paid" if done is None else "Paid"
-        case.expect("GW-CHK-21", done is not None, "Paid", found, exchange=link.page, where=where)
-
-
-async def _pay_together(who: SolanaPayer, memos: Sequence[Opened], transfers: Sequence[Opened]) -> None:
-    """Pay links by one transaction: their memos in one order, their transfers in another."""
-    parts = [memo(who.main.key, one.memo.encode()) for one in memos]
-    for one in transfers:
-        bill = one.bill
-        mint, payee = pubkey(bill.asset, "asset"), pubkey(bill.address, "address")
-        references = () if bill.reference is None else (pubkey(bill.reference, "reference"),)
-        order = Order(mint, payee, bill.amount, references[0] if references else payee, bill.memo)
-        parts.append((await who.transfer(order, references=references)).instruction())
-    await who.send(parts, wait=CONFIRMED)

@@ -53,7 +53,8 @@ async def a_link_is_answered_whole(case: Case) -> None:
         case.expect("GW-LINK-25", not faults, "each member of a link", found, exchange=answer)
     for name in ("id", "cancel_secret"):
         values = [answer.object().get(name) for answer in made]
-        case.expect("GW-LINK-25", values[0] != values[1], f"{name} of its own", "two alike", exchange=made[-1])
+        found = "two alike" if values[0] == values[1] else "two that differ"
+        case.expect("GW-LINK-25", values[0] != values[1], f"{name} of its own", found, exchange=made[-1])
 
 
 @check(
