@@ -44,7 +44,7 @@ class Example:
 
     @property
     def case(self) -> str:
-        """The case in words: `operation /pay/v1/x, payment of half the price`; the empty string where there is but one."""
+        """The case in words: `operation /pay/v1/x, payment of half the price`; empty where there is but one."""
         return ", ".join(f"{name} {value}" for name, value in self.where.items())
 
 
