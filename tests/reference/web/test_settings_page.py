@@ -12,6 +12,7 @@ from reference.addons.kit.settings import AddonSettings
 from reference.agent.settings import AgentSettings
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.gateway.settings import GatewaySettings
+from reference.lanes.registry import LANES, payee_setting
 from reference.rail.settings import RailSettings
 from reference.web.hub_link import HubSettings
 
@@ -33,8 +34,13 @@ def stated() -> dict[str, str]:
 def read(kind: type[BaseSettings]) -> dict[str, object]:
     """Return the defaults of the settings that a service reads, by their names in the environment."""
     prefix = str(kind.model_config.get("env_prefix", ""))
-    names = {name: str(field.validation_alias or prefix + name.upper()) for name, field in kind.model_fields.items()}
-    return {names[name]: field.default for name, field in kind.model_fields.items() if not LAUNCHED.search(names[name])}
+    found: dict[str, object] = {}
+    for name, field in kind.model_fields.items():
+        # A payee a lane, each by a name of its own.
+        own = [str(field.validation_alias or prefix + name.upper())]
+        names = [payee_setting(lane) for lane in LANES] if name == "rail_payto" else own
+        found.update(dict.fromkeys(names, field.default))
+    return {name: default for name, default in found.items() if not LAUNCHED.search(name)}
 
 
 @pytest.mark.parametrize(
