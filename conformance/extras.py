@@ -48,7 +48,7 @@ FOR: Final[Mapping[str, str]] = {
     "checkout": "reading a gateway's checkout pages and their QR codes",
     "fuzz": "calls generated from a published OpenAPI document (X-OAS-01)",
     "postgres": "judging a control plane over a PostgreSQL server of yours",
-    "reference": "the reference and the simulated chains (`up`, `--own-stack`, `demo`, `selftest`), and the above",
+    "reference": "the reference and the simulated chains (`up`, `--reference`, `demo`, `selftest`), and the above",
 }
 
 

@@ -122,7 +122,7 @@ def test_every_command_explains_itself_without_any_extra() -> None:
 
 def test_own_stack_names_its_extra_and_ends_with_2(tmp_path: Path) -> None:
     """What brings up the reference without it says what to type, is no fault of the suite, and reports nothing."""
-    for words in (("up",), ("run", "RAIL-KEY", "--own-stack"), ("demo",), ("selftest", "version-1")):
+    for words in (("up",), ("run", "RAIL-KEY", "--reference"), ("demo",), ("selftest", "version-1")):
         done = weldproof_without(["reference"], *words, cwd=tmp_path)
         said = 'Error: This needs the extra "reference": pip install "weldproof[reference]"\n'
         assert (done.returncode, done.stderr) == (2, said), words

@@ -185,7 +185,7 @@ def try_base(place: Path, base: Path, everything: Path) -> None:
     ):
         _step(" ".join(words[:2]), [weldproof, *words], empty)
     missing = 'Error: This needs the extra "reference": pip install "weldproof[reference]"\n'
-    for words in (["up"], ["run", "AGENT", "--own-stack"], ["demo"]):
+    for words in (["up"], ["run", "AGENT", "--reference"], ["demo"]):
         done = subprocess.run([weldproof, *words], cwd=empty, capture_output=True, text=True, check=False, env=clean())
         if (done.returncode, done.stderr) != (2, missing):
             raise SystemExit(f"{words} without the reference ended with {done.returncode}: {done.stderr}")
