@@ -1,50 +1,17 @@
-"""What the pages on exit codes and troubles show is what the command says."""
+"""What the pages on exit codes and reports say is what the commands say of themselves."""
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 import click
-import pytest
 
 from conformance.cli import main
 from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import WORDS
-from tests import prepared
 
 DOCS = Path(__file__).parent.parent / "docs"
-SHOWING = ("exit-codes.md", "troubleshooting.md")
-# The profiles that the pages speak of.
-PROFILES = {
-    "misspelt.toml": 'version = 1\n[surfaces.rail]\nurl = "http://localhost:1"\nur = 3\n',
-    "entry.toml": 'version = 1\n[surfaces.rail]\nurl = "http://localhost:1"\n[[xfail]]\nid = "RAIL-402-01"\n'
-    'reason = "x"\nowner = "y"\n',
-    "tenant.toml": 'version = 1\n[surfaces.gateway]\nurl = "http://localhost:1"\n[claims]\nsurfaces = ["gateway"]\n'
-    '[tenants.first]\nid = "a"\nkey = { env = "NO_SUCH_KEY" }\n',
-}
-
-
-def shown() -> list[tuple[str, str, str]]:
-    """Return each command that a page shows with what it says: page, words, output."""
-    return [
-        (page, command, said)
-        for page in SHOWING
-        for command, said in re.findall(
-            r"^```console\n\$ weldproof (.+)\n((?:.*\n)*?)```", (DOCS / page).read_text("utf-8"), re.MULTILINE
-        )
-    ]
-
-
-@pytest.mark.parametrize(("page", "command", "said"), shown(), ids=lambda text: text.splitlines()[0][:40])
-def test_what_a_page_shows_is_what_the_command_says(tmp_path: Path, page: str, command: str, said: str) -> None:
-    """Run in a folder that has the profiles and nothing else, letter by letter; how far it came is no part of it."""
-    for name, text in PROFILES.items():
-        (tmp_path / name).write_text(text, "utf-8")
-    done = prepared.run("conformance", *command.split(), env=os.environ, cwd=tmp_path, timeout=600)
-    lines = (done.stdout + done.stderr).splitlines()
-    assert [line for line in lines if not re.match(r"\d+ of \d+ checks done", line)] == said.splitlines(), page
 
 
 def commands(found: click.Command, words: tuple[str, ...] = ()) -> dict[str, str]:

@@ -13,6 +13,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted(path for path in (ROOT / "docs").glob("*.md") if "```console\n" in path.read_text("utf-8"))
 
+# The profiles that the pages speak of.
+PROFILES = {
+    "misspelt.toml": 'version = 1\n[surfaces.rail]\nurl = "http://localhost:1"\nur = 3\n',
+    "entry.toml": 'version = 1\n[surfaces.rail]\nurl = "http://localhost:1"\n[[xfail]]\nid = "RAIL-402-01"\n'
+    'reason = "x"\nowner = "y"\n',
+    "tenant.toml": 'version = 1\n[surfaces.gateway]\nurl = "http://localhost:1"\n[claims]\nsurfaces = ["gateway"]\n'
+    '[tenants.first]\nid = "a"\nkey = { env = "NO_SUCH_KEY" }\n',
+}
+# How far a run has come is told by whoever watches it, and is no part of what a page shows.
+PROGRESS = re.compile(r"\d+ of \d+ checks done.*\n")
+
 
 def steps(text: str) -> list[tuple[str, str]]:
     """Return each command of the console blocks with what stands below it, in order."""
@@ -25,13 +36,15 @@ def steps(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_a_worked_example_runs_as_printed(document: Path, tmp_path: Path) -> None:
-    """Every command of a document, one after the other in an empty folder, prints what stands below it."""
+    """Every command of a document, one after the other in a folder of the profiles alone prints what the page shows."""
     program = tmp_path / "bin" / "weldproof"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m conformance "$@"\n', "ascii")
     program.chmod(0o755)
     folder = tmp_path / "folder"
     folder.mkdir()
+    for name, text in PROFILES.items():
+        (folder / name).write_text(text, "utf-8")
     told = {name: value for name, value in os.environ.items() if not name.startswith("WELDPROOF_")}
     told |= {"PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
     commands = steps(document.read_text("utf-8"))
@@ -47,4 +60,4 @@ def test_a_worked_example_runs_as_printed(document: Path, tmp_path: Path) -> Non
             timeout=600,
             check=False,
         )
-        assert done.stdout == printed, command
+        assert PROGRESS.sub("", done.stdout) == printed, command
