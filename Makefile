@@ -34,7 +34,7 @@ lint: $(READY_TEST)
 types: $(READY_TEST)
 	$(BIN)/mypy
 
-# The documents as a site, in build/site; a dead link fails it. Nothing is fetched.
+# The documents as a site, in build/site; a dead link fails it. Building fetches nothing.
 docs: $(READY_TEST)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
