@@ -1,5 +1,6 @@
 // What this rail must never forget, as lines of JSON in a file that only grows. A line counts once it is on the disk,
 // and the rail acts on it only then: so a crash at any moment leaves either the state before or the state after.
+import { createHash } from "node:crypto";
 import { constants, fsyncSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, resolve } from "node:path";
@@ -67,11 +68,13 @@ const claimKey = ({ tx_id, token, request_hash }) => `${tx_id} ${token} ${reques
 
 /**
  * Two processes over one ledger would not see each other's rows. An abstract socket (Linux) belongs to one process at a
- * time and ends with it, however it ends.
+ * time and ends with it, however it ends. Its name holds 107 bytes at most, so the folder stands in it by its hash.
  */
 export function takeAlone(folder) {
+  const name = createHash("sha256").update(resolve(folder)).digest("hex");
   return new Promise((done, refused) => {
-    const lock = createServer().once("error", () => refused(new Error(`another rail has ${folder}`)));
-    lock.listen(`\0second-rail:${resolve(folder)}`, done).unref();
+    const taken = (fault) => refused(new Error(`another rail has ${folder}: ${fault.code}`));
+    const lock = createServer().once("error", taken);
+    lock.listen(`\0second-rail:${name}`, done).unref();
   });
 }
