@@ -24,7 +24,7 @@ LOSSES: Mapping[str, Scenario] = {
     "skewed-clocks": _found(6, "honest,skew", 2),
     # A worker's clock jumps forward and stays there: challenge_expired, and a link that was paid in time is expired.
     "clock-jump": _found(4, "honest,jump", 13, 14),
-    "clock-jump-and-link": _found(2, "link,jump", 30, 32),
+    "clock-jump-and-link": _found(6, "link,jump", 2, 9),
     # A node is away for longer than lifetime and settle window: who obeyed the 503 gets challenge_expired for good.
     "long-outage": _found(1, "honest,outage", 45, 46),
     # The same by a node whose answers are broken for so long.
