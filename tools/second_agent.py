@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,13 +71,26 @@ class Breach:
         Raises:
             ValueError: A text to change does not stand there exactly once.
         """
-        path = folder / self.file
-        text = path.read_text("utf-8")
-        for old, new in self.changes:
-            if text.count(old) != 1:
-                raise ValueError(f"{self.name}: {self.file} has {text.count(old)} times {old!r}")
-            text = text.replace(old, new)
-        path.write_text(text, "utf-8")
+        put_in(self.name, folder / self.file, self.changes)
+
+
+def put_in(name: str, path: Path, changes: Iterable[tuple[str, str]]) -> None:
+    """Change the texts of a file for the breach `name`.
+
+    Args:
+        name: What the fault calls the breach.
+        path: The file.
+        changes: Each text with what takes its place.
+
+    Raises:
+        ValueError: A text to change does not stand there exactly once.
+    """
+    text = path.read_text("utf-8")
+    for old, new in changes:
+        if text.count(old) != 1:
+            raise ValueError(f"{name}: {path.name} has {text.count(old)} times {old!r}")
+        text = text.replace(old, new)
+    path.write_text(text, "utf-8")
 
 
 def breaches() -> list[Breach]:

@@ -24,6 +24,7 @@ from typing import Any
 from programs.node import node
 from tests import prepared
 from tests.stack import running_stack
+from tools.second_agent import put_in
 
 SOURCE = Path(__file__).parents[2] / "examples" / "second" / "rail"
 # Rows of other surfaces that judge a rail as well, without the minutes of generated requests.
@@ -67,11 +68,7 @@ def broken(breach: Breach, folder: Path) -> Path:
     """
     shutil.copytree(SOURCE, folder)
     for edit in breach.edits:
-        file = folder / edit.file
-        text = file.read_text("utf-8")
-        if text.count(edit.find) != 1:
-            raise ValueError(f"{breach.id}: {edit.find!r} stands {text.count(edit.find)} times in {edit.file}")
-        file.write_text(text.replace(edit.find, edit.put), "utf-8")
+        put_in(breach.id, folder / edit.file, [(edit.find, edit.put)])
     return folder
 
 
