@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import secrets
-import sys
-import traceback
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,8 @@ from conformance.cli.addon_command import command_of
 from conformance.cli.connection import connected
 from conformance.cli.mutants import checked_mutant
 from conformance.cli.own_addon import ADDON_ROWS, with_addon
-from conformance.cli.shards import part_of
+from conformance.cli.row_selection import asked_for, shared_out, wanted
+from conformance.cli.run_reports import run_and_report
 from conformance.cli.targets import (
     beside_profile,
     chain_file,
@@ -28,30 +26,21 @@ from conformance.cli.targets import (
     opened,
     with_nodes,
 )
-from conformance.cli.unread import unread
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
-from conformance.engine.expected_failures import FILE, contradictory, faults, proposed
+from conformance.engine.expected_failures import contradictory
 from conformance.engine.quick import FUZZ_SECONDS
 from conformance.engine.quick_look import quick_look
 from conformance.engine.registration import brought_in, without_lane
 from conformance.engine.runner import Afterwards, Plan, Run, absent, select_checks
-from conformance.engine.sharding import part
 from conformance.http.client import Names
 from conformance.lanes.spending import Wallet
-from conformance.ledger import NEWEST, Requirement, load
-from conformance.log.events import LOG, EventLog
+from conformance.ledger import Requirement, load
+from conformance.log.events import EventLog
 from conformance.outcome import OUR_LISTENER, Exit
-from conformance.processes import interrupt
-from conformance.processes.own_stack import StackFault, surface_options
-from conformance.report import console, fault, formats
-from conformance.report.progress import Progress
-from conformance.report.summary import summarise
+from conformance.processes.own_stack import surface_options
 from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
 
-# Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
-PUBLISHING = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
-DOCUMENT_ROW = "X-OAS-01"
 # Options that change nothing of a run, only how it is shown.
 _SHOWING = frozenset({"report_dir", "as_json", "verbose"})
 NO_TARGET = (
@@ -60,68 +49,123 @@ NO_TARGET = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the options of one run come to.
+
+    Attributes:
+        profile: The target, None where our own stack is started.
+        other: The target whose receipts are compared, None where there is none.
+        rows: The rows to judge.
+        expected: Breaches that a file beside the profile expects.
+        seed: Seed of all that is drawn.
+        stack: Options of our own stack.
+        wallet: What may be spent.
+    """
+
+    profile: Profile | None
+    other: Profile | None
+    rows: tuple[Requirement, ...]
+    expected: tuple[ExpectedFailure, ...]
+    seed: int
+    stack: tuple[str, ...]
+    wallet: Wallet
+
+
 def run(ctx: click.Context, /, **options: Any) -> None:
     """Do what `weldproof run` says of itself; its options are declared beside its help."""
+    asked, names = _asked(command_of(ctx), options), Names()
+
+    async def body(log: EventLog) -> Exit:
+        async with brought_in(), opened(asked.profile, asked.stack) as profile:
+            return await _planned(asked, profile, log, names, options).execute(options=_plain(options))
+
+    known = (*(() if asked.profile is None else asked.profile.xfail), *asked.expected)
+    shown = {"as_json": options["as_json"], "verbose": options["verbose"]}
+    kinds = options["kinds"] or ("html", "json")
+    ctx.exit(run_and_report(body, options["report_dir"], kinds, names, known, **shown))
+
+
+def _asked(addon_command: Sequence[str], options: dict[str, Any]) -> Asked:
+    """Return what is asked for.
+
+    Raises:
+        UsageFault: Options contradict each other, or name what does not exist.
+        MissingExtra: Our own stack is asked for and not installed.
+    """
     nodes = chain_file(options["chains"])
-    kinds = bool(options["chains"]) and nodes is None
-    ours = options["own_stack"] or bool(options["mutant"] or options["settings"] or kinds)
-    if ours and (options["config"] or options["addresses"]):
-        raise UsageFault("--reference, --mutant, --setting and --chains KINDS go without --config and --target")
-    if options["mutant"]:
-        checked_mutant(options["mutant"])
-    words = command_of(ctx)
-    if options["addon"] and ours:
-        raise UsageFault("--addon goes without --reference, --mutant, --setting and --chains KINDS")
-    if options["addon_url"] and not options["addon"]:
-        raise UsageFault("--addon-url goes with --addon -- COMMAND")
-    if options["beside"] and options["addon"]:
-        raise UsageFault("--compare-with compares the receipts of rails and gateways: it goes without --addon")
-    alone = options["addon"] and not (options["config"] or options["addresses"] or _beyond_addons(options["ids"]))
-    profile = None if alone else named_profile(options["config"], options["addresses"], ours=ours)
+    ours = _own_stack(options, kinds=bool(options["chains"]) and nodes is None)
+    _check_together(options, ours=ours)
+    profile = _target(addon_command, options, ours=ours)
     if options["addon"]:
-        profile = with_addon(profile, words, options["addon_url"])
         options["ids"] = options["ids"] or (ADDON_ROWS,)
     if nodes is not None:
         profile = with_nodes(profile, nodes)
     profile = _connected(profile, options)
     checked_nodes(profile, main_network=options["main_network"])
     other = beside_profile(options["beside"], main_network=options["main_network"])
-    rows = _shared_out(_rows(options), options, profile)
+    rows = shared_out(asked_for(options), options, profile)
     if profile is None:
         _check_own_stack(rows, ours=ours)
-    expected = _expected(options["xfail"], profile)
-    seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
-    stack_options = [*_stack_options(options), *surface_options(rows, companions=not options["quick"])]
+    return Asked(
+        profile=profile,
+        other=other,
+        rows=rows,
+        expected=_expected(options["xfail"], profile),
+        seed=options["seed"] if options["seed"] is not None else secrets.randbelow(2**32),
+        stack=(*_stack_options(options), *surface_options(rows, companions=not options["quick"])),
+        wallet=Wallet(main_network=options["main_network"]),
+    )
 
-    async def body(log: EventLog) -> Exit:
-        async with brought_in(), opened(profile, stack_options) as opened_profile:
-            seconds = options["fuzz_seconds"] or (FUZZ_SECONDS if options["quick"] else None)
-            found = with_fuzz(opened_profile, seconds)
-            checks = wanted(select_checks(rows, found, options["lanes"]), options["ids"])
-            lacking = without_lane(checks)
-            _say_lacking(lacking, rows)
-            look = quick_look([one for one in checks if one not in lacking], seed) if options["quick"] else None
-            plan = Plan(
-                rows=rows,
-                checks=checks if look is None else (*look.tried, *lacking),
-                quick=look,
-                seed=seed,
-                workers=options["workers"] or found.pace.workers,
-                fail_fast=options["fail_fast"],
-                strict=options["strict"],
-                expected=(*found.xfail, *expected),
-                lanes=tuple(options["lanes"]),
-            )
-            shown = {name: value for name, value in options.items() if value and name not in _SHOWING}
-            not_yours = found.target.name if profile is None else only_our_own(rows, found)
-            whole = Run(plan, found, log, _afterwards(other, plan, found), names, wallet, not_yours)
-            return await whole.execute(options=_plain(shown))
 
-    names, wallet = Names(), Wallet(main_network=options["main_network"])
-    kinds_wanted = options["kinds"] or ("html", "json")
-    shown = {"as_json": options["as_json"], "verbose": options["verbose"]}
-    known = (*(() if profile is None else profile.xfail), *expected)
-    ctx.exit(run_and_report(body, options["report_dir"], kinds_wanted, names, known, **shown))
+def _own_stack(options: Mapping[str, Any], *, kinds: bool) -> bool:
+    """Return whether our own stack is asked for, and see that no target is named beside it."""
+    ours = options["own_stack"] or bool(options["mutant"] or options["settings"] or kinds)
+    if ours and (options["config"] or options["addresses"]):
+        raise UsageFault("--reference, --mutant, --setting and --chains KINDS go without --config and --target")
+    if options["mutant"]:
+        checked_mutant(options["mutant"])
+    return bool(ours)
+
+
+def _check_together(options: Mapping[str, Any], *, ours: bool) -> None:
+    """See that the options of an addon go with the others."""
+    if options["addon"] and ours:
+        raise UsageFault("--addon goes without --reference, --mutant, --setting and --chains KINDS")
+    if options["addon_url"] and not options["addon"]:
+        raise UsageFault("--addon-url goes with --addon -- COMMAND")
+    if options["beside"] and options["addon"]:
+        raise UsageFault("--compare-with compares the receipts of rails and gateways: it goes without --addon")
+
+
+def _target(addon_command: Sequence[str], options: Mapping[str, Any], *, ours: bool) -> Profile | None:
+    """Return the profile of the target, with the addon that is started, None where our own stack is meant."""
+    alone = options["addon"] and not (options["config"] or options["addresses"] or _beyond_addons(options["ids"]))
+    profile = None if alone else named_profile(options["config"], options["addresses"], ours=ours)
+    return with_addon(profile, addon_command, options["addon_url"]) if options["addon"] else profile
+
+
+def _planned(asked: Asked, opened_profile: Profile, log: EventLog, names: Names, options: Mapping[str, Any]) -> Run:
+    """Return the run of the checks that decide the rows on a target that is up."""
+    seconds = options["fuzz_seconds"] or (FUZZ_SECONDS if options["quick"] else None)
+    profile = with_fuzz(opened_profile, seconds)
+    checks = wanted(select_checks(asked.rows, profile, options["lanes"]), options["ids"])
+    lacking = without_lane(checks)
+    _say_lacking(lacking, asked.rows)
+    look = quick_look([check for check in checks if check not in lacking], asked.seed) if options["quick"] else None
+    plan = Plan(
+        rows=asked.rows,
+        checks=checks if look is None else (*look.tried, *lacking),
+        quick=look,
+        seed=asked.seed,
+        workers=options["workers"] or profile.pace.workers,
+        fail_fast=options["fail_fast"],
+        strict=options["strict"],
+        expected=(*profile.xfail, *asked.expected),
+        lanes=tuple(options["lanes"]),
+    )
+    not_yours = profile.target.name if asked.profile is None else only_our_own(asked.rows, profile)
+    return Run(plan, profile, log, _afterwards(asked.other, plan, profile), names, asked.wallet, not_yours)
 
 
 def _check_own_stack(rows: Sequence[Requirement], *, ours: bool) -> None:
@@ -175,101 +219,6 @@ def only_our_own(rows: Sequence[Requirement], profile: Profile) -> str | None:
     return OUR_LISTENER if receivers and profile.webhook_bindings.receiver is None else None
 
 
-def run_and_report(
-    body: Callable[[EventLog], Coroutine[Any, Any, Exit]],
-    directory: Path,
-    kinds: Sequence[str],
-    names: Names,
-    known: Sequence[ExpectedFailure] = (),
-    *,
-    as_json: bool = False,
-    verbose: bool = False,
-) -> int:
-    """Run `body` with a log in `directory`, progress on the console, Ctrl-C honoured, and write the reports.
-
-    Where the suite itself is at fault, what its maintainers need lies beside them, without what `names` hides.
-
-    Returns:
-        The exit code.
-
-    Raises:
-        UsageFault: Nothing can be written into `directory`.
-    """
-    try:
-        log = EventLog(directory / LOG)
-    except OSError as closed:
-        raise UsageFault(f"--report-dir: cannot write {directory / LOG}: {closed.strerror}") from closed
-    progress = None if as_json else Progress()
-    if progress is not None:
-        log.listen(progress)
-    try:
-        code = interrupt.run(body(log))
-    except (StackFault, ProfileError) as trouble:
-        click.echo(f"weldproof run: {trouble}", err=True)
-        return int(Exit.NO_VERDICT if isinstance(trouble, StackFault) else Exit.USAGE)
-    except asyncio.CancelledError:
-        click.echo("weldproof run: interrupted before the first check", err=True)
-        return int(Exit.INTERRUPTED)
-    except (click.ClickException, extras.MissingExtra):
-        raise
-    except Exception as escaped:  # noqa: BLE001 - whatever it is, it is no breach of the target's
-        return _broken(log, directory, kinds, names, escaped)
-    finally:
-        if progress is not None:
-            progress.close()
-        log.close()
-    try:
-        written = formats.write(log.events, directory, kinds)
-        if code == Exit.SUITE_FAULT:
-            written.append(_fault_file(log, directory, names))
-        _propose(log, directory, known)
-        _show(log, directory, written, code, as_json=as_json, verbose=verbose)
-    except Exception as escaped:  # noqa: BLE001 - as above
-        return _broken(log, directory, (), names, escaped)
-    return int(code)
-
-
-def _propose(log: EventLog, directory: Path, known: Sequence[ExpectedFailure]) -> None:
-    """Write the list of known breaches without the entries that do not hold, and say what is the matter with them."""
-    path, text = directory / FILE, proposed(known, log.events)
-    if text is None:
-        return
-    path.write_text(text, "utf-8")
-    for trouble in faults(known, log.events):
-        click.echo(f"weldproof run: xfail: {trouble}", err=True)
-    click.echo(f"weldproof run: the list without what does not hold: {path}", err=True)
-
-
-def _show(log: EventLog, directory: Path, written: Sequence[Path], code: Exit, *, as_json: bool, verbose: bool) -> None:
-    """Show the run, and where its files lie."""
-    try:
-        if as_json:
-            click.echo(formats.FORMATS["json"].render(log.events))
-        else:
-            console.show(summarise(log.events), written=[directory / LOG, *written], verbose=verbose)
-        if code == Exit.SUITE_FAULT:
-            click.echo(f"weldproof run: {fault.hint(str(directory))}", err=True)
-    except BrokenPipeError:
-        # The verdict is the same, whether or not it is read to its end.
-        unread()
-
-
-def _broken(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, escaped: Exception) -> int:
-    """Keep what there is of a run that tripped over itself, say where it lies, and return the exit code."""
-    _fault_file(log, directory, names, escaped)
-    with contextlib.suppress(Exception):  # what broke the run may break its reports
-        formats.write(log.events, directory, kinds)
-    words = names.redact("".join(traceback.format_exception_only(escaped)).strip())
-    click.echo(f"weldproof run: {words}\n{fault.hint(str(directory))}", err=True)
-    return int(Exit.SUITE_FAULT)
-
-
-def _fault_file(log: EventLog, directory: Path, names: Names, escaped: Exception | None = None) -> Path:
-    path = directory / fault.FILE
-    path.write_text(fault.text(log.events, sys.argv[1:], names, escaped), "utf-8")
-    return path
-
-
 def with_fuzz(profile: Profile, seconds: float | None) -> Profile:
     """Return the profile with another budget for generated requests, when one is given."""
     if seconds is None:
@@ -277,68 +226,9 @@ def with_fuzz(profile: Profile, seconds: float | None) -> Profile:
     return profile.model_copy(update={"budgets": profile.budgets.model_copy(update={"fuzz": seconds})})
 
 
-def chosen(ids: Sequence[str], version: int = NEWEST) -> tuple[Requirement, ...]:
-    """Return the rows of these ids in a version of the ledger; a whole surface brings along its OpenAPI document's.
-
-    Raises:
-        LookupError: An id matches no row; its text is the id.
-    """
-    whole = {one.strip().upper().rstrip("-") for one in ids} & PUBLISHING.keys()
-    return load().at(version).select([*ids, *([DOCUMENT_ROW] if whole else [])])
-
-
-def wanted(checks: Sequence[Check], ids: Sequence[str]) -> tuple[Check, ...]:
-    """Return the checks without what a whole surface's document row would bring along of the other surfaces.
-
-    Args:
-        checks: The checks that decide the selected rows.
-        ids: The ids that were named.
-    """
-    asked = [one.strip().upper().rstrip("-") for one in ids]
-    whole = {PUBLISHING[one] for one in asked if one in PUBLISHING}
-    if not whole or any(DOCUMENT_ROW.startswith(one) for one in asked):
-        return tuple(checks)
-    return tuple(one for one in checks if DOCUMENT_ROW not in one.rows or one.surface in whole)
-
-
 def _beyond_addons(ids: Sequence[str]) -> bool:
     """Return whether rows are asked for that are not of an addon alone, so that the target is wanted, too."""
     return any(not one.strip().upper().startswith(ADDON_ROWS) for one in ids)
-
-
-def _rows(options: Mapping[str, Any]) -> tuple[Requirement, ...]:
-    try:
-        rows = chosen(options["ids"], options["ledger"])
-    except LookupError as unknown:
-        which = "" if options["ledger"] == NEWEST else f" of ledger {options['ledger']}"
-        raise UsageFault(f"no requirement{which} starts with {unknown}; `weldproof list` shows them") from unknown
-    return tuple(
-        row
-        for row in rows
-        if (not options["surfaces"] or row.surface in options["surfaces"])
-        and (not options["levels"] or row.level in options["levels"])
-        and (not options["lanes"] or row.lane is None or row.lane in options["lanes"])
-    )
-
-
-def _shared_out(
-    rows: tuple[Requirement, ...], options: Mapping[str, Any], profile: Profile | None
-) -> tuple[Requirement, ...]:
-    """Return the rows of the part that is asked for, all where none is."""
-    if options["shard"] is None:
-        return rows
-    number, of = part_of(options["shard"])
-    if options["quick"] or options["beside"]:
-        raise UsageFault("--shard goes without --quick and --compare-with")
-    if options["seed"] is None:
-        raise UsageFault("--shard goes with --seed: the parts of a run share theirs")
-    lanes = tuple(options["lanes"])
-    try:
-        return part(
-            rows, number, of, applies=lambda row: profile is None or absent(row, profile, lanes) is None, lanes=lanes
-        )
-    except ValueError as few:
-        raise UsageFault(f"--shard {options['shard']}: {few}") from few
 
 
 def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailure, ...]:
@@ -371,5 +261,7 @@ def _stack_options(options: Mapping[str, Any]) -> list[str]:
 
 
 def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    plain: Mapping[str, Any] = orjson.loads(orjson.dumps(dict(options), default=str))
+    """Return the options that were given, without those that only say how the run is shown, as JSON has them."""
+    given = {name: value for name, value in options.items() if value and name not in _SHOWING}
+    plain: Mapping[str, Any] = orjson.loads(orjson.dumps(given, default=str))
     return plain

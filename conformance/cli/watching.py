@@ -15,7 +15,8 @@ from typing import Any, Final
 import click
 
 from conformance.cli.connection import connected
-from conformance.cli.running import NO_TARGET, chosen, wanted, with_fuzz
+from conformance.cli.row_selection import chosen, wanted
+from conformance.cli.running import NO_TARGET, with_fuzz
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check

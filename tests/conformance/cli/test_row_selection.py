@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.cli.running import chosen, wanted
+from conformance.cli.row_selection import chosen, wanted
 from conformance.engine.runner import absent, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import surface_options

@@ -1,0 +1,86 @@
+"""Which rows and checks a run is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from conformance.cli.shards import part_of
+from conformance.cli.usage import UsageFault
+from conformance.engine.check import Check
+from conformance.engine.runner import absent
+from conformance.engine.sharding import part
+from conformance.ledger import NEWEST, Requirement, load
+from conformance.target import Profile
+
+# Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
+PUBLISHING = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
+DOCUMENT_ROW = "X-OAS-01"
+
+
+def chosen(ids: Sequence[str], version: int = NEWEST) -> tuple[Requirement, ...]:
+    """Return the rows of these ids in a version of the ledger; a whole surface brings along its OpenAPI document's.
+
+    Raises:
+        LookupError: An id matches no row; its text is the id.
+    """
+    whole = {one.strip().upper().rstrip("-") for one in ids} & PUBLISHING.keys()
+    return load().at(version).select([*ids, *([DOCUMENT_ROW] if whole else [])])
+
+
+def wanted(checks: Sequence[Check], ids: Sequence[str]) -> tuple[Check, ...]:
+    """Return the checks without what a whole surface's document row would bring along of the other surfaces.
+
+    Args:
+        checks: The checks that decide the selected rows.
+        ids: The ids that were named.
+    """
+    asked = [one.strip().upper().rstrip("-") for one in ids]
+    whole = {PUBLISHING[one] for one in asked if one in PUBLISHING}
+    if not whole or any(DOCUMENT_ROW.startswith(one) for one in asked):
+        return tuple(checks)
+    return tuple(one for one in checks if DOCUMENT_ROW not in one.rows or one.surface in whole)
+
+
+def asked_for(options: Mapping[str, Any]) -> tuple[Requirement, ...]:
+    """Return the rows that the options of `weldproof run` ask for.
+
+    Raises:
+        UsageFault: An id matches no row.
+    """
+    try:
+        rows = chosen(options["ids"], options["ledger"])
+    except LookupError as unknown:
+        which = "" if options["ledger"] == NEWEST else f" of ledger {options['ledger']}"
+        raise UsageFault(f"no requirement{which} starts with {unknown}; `weldproof list` shows them") from unknown
+    return tuple(
+        row
+        for row in rows
+        if (not options["surfaces"] or row.surface in options["surfaces"])
+        and (not options["levels"] or row.level in options["levels"])
+        and (not options["lanes"] or row.lane is None or row.lane in options["lanes"])
+    )
+
+
+def shared_out(
+    rows: tuple[Requirement, ...], options: Mapping[str, Any], profile: Profile | None
+) -> tuple[Requirement, ...]:
+    """Return the rows of the part that is asked for, all where none is.
+
+    Raises:
+        UsageFault: The part is none, or goes not with the other options.
+    """
+    if options["shard"] is None:
+        return rows
+    number, of = part_of(options["shard"])
+    if options["quick"] or options["beside"]:
+        raise UsageFault("--shard goes without --quick and --compare-with")
+    if options["seed"] is None:
+        raise UsageFault("--shard goes with --seed: the parts of a run share theirs")
+    lanes = tuple(options["lanes"])
+    try:
+        return part(
+            rows, number, of, applies=lambda row: profile is None or absent(row, profile, lanes) is None, lanes=lanes
+        )
+    except ValueError as few:
+        raise UsageFault(f"--shard {options['shard']}: {few}") from few
