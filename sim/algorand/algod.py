@@ -30,6 +30,15 @@ _REMEMBERED_ROUNDS = 1000
 def build_algod(chain: Chain, token: str) -> Quart:
     """Return algod's app."""
     app = new_service(header="X-Algo-API-Token", token=token)
+    _add_node(app, chain)
+    _add_transactions(app, chain)
+    _add_accounts(app, chain)
+    _add_blocks(app, chain)
+    _add_control(app, chain)
+    return app
+
+
+def _add_node(app: Quart, chain: Chain) -> None:
     route = app.route
 
     @route("/health")
@@ -56,6 +65,10 @@ def build_algod(chain: Chain, token: str) -> Quart:
     async def wait(block: int) -> Response:
         await chain.wait_after(block, _WAIT_SECONDS)
         return reply(_status(chain))
+
+
+def _add_transactions(app: Quart, chain: Chain) -> None:
+    route = app.route
 
     @route("/v2/transactions/params")
     async def params() -> Response:
@@ -84,6 +97,10 @@ def build_algod(chain: Chain, token: str) -> Quart:
         top = [dict(signed.raw) for signed in chain.pooled()]
         return reply({"top-transactions": top, "total-transactions": len(top)})
 
+
+def _add_accounts(app: Quart, chain: Chain) -> None:
+    route = app.route
+
     @route("/v2/accounts/<address>/transactions/pending")
     async def account_pool(address: str) -> Response:
         key = _address(address)
@@ -106,6 +123,10 @@ def build_algod(chain: Chain, token: str) -> Quart:
             raise Refused(404, "asset does not exist")
         return reply({"index": asset, "params": asset_params(found)})
 
+
+def _add_blocks(app: Quart, chain: Chain) -> None:
+    route = app.route
+
     @route("/v2/blocks/<int:block>")
     async def block(block: int) -> Response:
         header_only = request.args.get("header-only", "").lower() == "true"
@@ -114,6 +135,10 @@ def build_algod(chain: Chain, token: str) -> Quart:
     @route("/v2/blocks/<int:block>/hash")
     async def block_hash(block: int) -> Response:
         return reply({"blockHash": encode_digest(_block(chain, block).hash)})
+
+
+def _add_control(app: Quart, chain: Chain) -> None:
+    route = app.route
 
     @route("/control", methods=["GET", "POST"])
     async def control() -> Response:
@@ -127,8 +152,6 @@ def build_algod(chain: Chain, token: str) -> Quart:
             wanted = None
         status, body = await carry_out(chain, wanted)
         return reply(body, status)
-
-    return app
 
 
 def _status(chain: Chain) -> dict[str, Any]:

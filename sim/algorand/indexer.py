@@ -20,12 +20,20 @@ _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 def build_indexer(chain: Chain, token: str) -> Quart:
     """Return the indexer's app."""
     app = new_service(header="X-Indexer-API-Token", token=token or "")
-    route = app.route
 
-    @route("/health")
+    @app.route("/health")
     async def health() -> Response:
         facts = {"db-available": True, "is-migrating": False, "message": str(chain.indexed_round)}
         return reply({**facts, "round": chain.indexed_round, "version": "sim", "data": None})
+
+    _add_transactions(app, chain)
+    _add_accounts(app, chain)
+    _add_assets(app, chain)
+    return app
+
+
+def _add_transactions(app: Quart, chain: Chain) -> None:
+    route = app.route
 
     @route("/v2/transactions")
     async def transactions() -> Response:
@@ -47,6 +55,10 @@ def build_indexer(chain: Chain, token: str) -> Quart:
     async def of_asset(asset: int) -> Response:
         return reply(_search(chain, {**request.args, "asset-id": str(asset)}))
 
+
+def _add_accounts(app: Quart, chain: Chain) -> None:
+    route = app.route
+
     @route("/v2/accounts/<address>")
     async def account(address: str) -> Response:
         key = _address(address)
@@ -61,6 +73,10 @@ def build_indexer(chain: Chain, token: str) -> Quart:
         key = _address(address)
         shown = account_json(chain, key, chain.state.account(key), chain.indexed_round)["assets"]
         return reply({"current-round": chain.indexed_round, "assets": shown})
+
+
+def _add_assets(app: Quart, chain: Chain) -> None:
+    route = app.route
 
     @route("/v2/assets/<int:asset>")
     async def asset(asset: int) -> Response:
@@ -82,8 +98,6 @@ def build_indexer(chain: Chain, token: str) -> Quart:
             if asset in held.assets
         ]
         return reply({"current-round": chain.indexed_round, "balances": shown})
-
-    return app
 
 
 def _search(chain: Chain, query: Mapping[str, str]) -> dict[str, Any]:
