@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import aiohttp
 
 from reference.gateway.app import build_app, operations
-from reference.gateway.calls import Calls
+from reference.gateway.calls import Calls, Operation
 from reference.gateway.checkout import Checkout
 from reference.gateway.checkout.attesting import Attesting
 from reference.gateway.credentials import SCOPES, Credentials, digest_of, fresh_secret
@@ -58,6 +59,7 @@ from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.first_start import open_secret, open_signing_key
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
+from reference.web.last_good import LastGood
 from reference.web.logs import get_logger
 from reference.web.metrics import with_metrics
 from reference.web.resolving import AddressCheck
@@ -110,74 +112,125 @@ async def opened(
     Lanes that are added later are served, too.
     """
     async with AsyncExitStack() as exits:
-        database = open_database(database_dsn(settings))
-        exits.push_async_callback(database.close)
-        clock = WpClock(settings.clock_offset_file)
-        tenants, links, destinations = Tenants(database), Links(database, settings.word), Destinations(database)
-        sessions, merchants = Sessions(database), Merchants(database)
-        chain_time = ChainTime(
-            clock, lambda: newest_blocks(lanes), Facts(database, facts), strict=settings.mode == "live"
-        )
-        known = KnownKeys(database)
-        await _prepare((tenants, links, destinations, sessions, merchants, known), chain_time)
-        keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
-        with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
-            await open_signing_key(known, "gateway", keyring)
-        with naming("WP_GATEWAY_DATA_DIR"):
-            seal = Seal(await open_secret(known, "gateway seal key", settings.seal_key_file, now=clock.now()))
-            await _admit_first(settings, tenants, known, clock)
-        limits = Limits(settings, clock)
-        idempotency = Idempotency(
-            database, seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
-        )
-        did = did_web(settings.public_url)
-        with naming("WP_GATEWAY_TRUSTED_JWKS"):
-            trusted = open_trusted_keys(settings.gateway_trusted_jwks)
-
-        def faults() -> list[str]:
-            return [one.fault for one in (keyring, trusted) if one.fault]
-
-        def platform_keys() -> list[Mapping[str, Any]]:
-            return [*(key.jwk() for key in keyring().published), *trusted()]
-
-        check = AddressCheck(allow_loopback=settings.loopback_webhooks)
-        webhooks = Webhooks(settings, clock, tenants, destinations, Deliveries(database), seal=seal, check=check)
-        tenancy = Tenancy(settings, clock, tenants, links, Payments(database), lanes, webhooks)
-        credentials = Credentials(tenants, clock)
-        storefronts = Storefronts(settings, merchants)
-        making = PaymentLinks(settings, clock, tenants, links, idempotency, lanes, storefronts)
-        offered = operations(
-            making,
-            ResourceRecords(clock, Resources(database), idempotency),
-            ReceiptVerification(platform_keys),
-            Screening(clock, keyring, did=did, jurisdiction_flags=settings.jurisdiction_flags),
-            Documents(did, keyring, tenants.alive, clock, faults=faults),
-            Internal(tenancy, webhooks, idempotency),
-        )
-        routed = {one.endpoint: one for one in offered}
-        app = build_app(Calls(credentials, limits), routed)
-
-        def sign(claims: Mapping[str, Any]) -> str:
-            return sign_compact(claims, keyring().active)
-
-        attesting = Attesting(settings, Attestations(database), sign=sign, did=did)
-        checkout = Checkout(settings, clock, database, lanes, limits, attesting, storefronts)
+        ground = await _ground(settings, lanes, exits)
+        parts = _parts(ground)
+        routed = {operation.endpoint: operation for operation in _operations(ground, parts)}
+        app = build_app(Calls(parts.credentials, parts.limits), routed)
+        attesting = Attesting(settings, Attestations(ground.database), sign=ground.sign, did=ground.did)
+        checkout = Checkout(settings, ground.clock, ground.database, lanes, parts.limits, attesting, parts.storefronts)
         checkout.add_routes(app)
-        receipts = Receipts(settings, clock, Takings(database), attesting, platform_keys)
-        desk = (limits, tenancy, webhooks, storefronts, making, receipts)
-        dashboard = Dashboard(settings, clock, credentials, sessions, *desk)
+        background: list[Coroutine[Any, Any, None]] = []
         is_edge, told = settings.gateway_role == "edge", None  # an edge host has no dashboard (P-GW-04)
         if not is_edge:
+            dashboard = _dashboard(ground, parts, attesting)
             dashboard.add_routes(app)
             told = dashboard.told
-            works = (work(settings, database, clock, seal) for work in beside)
-            for work in (_tend(idempotency.forget, dashboard.forget), checkout.watch(), *works):
-                exits.push_async_callback(_end, asyncio.create_task(work))
-        exits.push_async_callback(_end, asyncio.create_task(_tend(chain_time.tend, every=_CLOCK_SECONDS)))
-        gate = RequestGuard(app.url_map, routed, limits, edge=is_edge)
+            background += (_tend(parts.idempotency.forget, dashboard.forget), checkout.watch())
+            background += (work(settings, ground.database, ground.clock, ground.seal) for work in beside)
+        for work in (*background, _tend(ground.chain_time.tend, every=_CLOCK_SECONDS)):
+            exits.push_async_callback(_end, asyncio.create_task(work))
+        gate = RequestGuard(app.url_map, routed, parts.limits, edge=is_edge)
         served = Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
         tokens = None if is_edge else settings.metrics_token_file
-        yield with_metrics(served, tokens, GatewayMeasures(Payments(database), clock, lanes))
+        yield with_metrics(served, tokens, GatewayMeasures(Payments(ground.database), ground.clock, lanes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What the parts of one gateway stand on: its database, clock, keys and lanes."""
+
+    settings: GatewaySettings
+    database: Database
+    clock: WpClock
+    chain_time: ChainTime
+    lanes: Mapping[str, Lane]
+    tenants: Tenants
+    keyring: KeyFile
+    seal: Seal
+    trusted: LastGood[tuple[Mapping[str, Any], ...]]
+
+    @property
+    def did(self) -> str:
+        return did_web(self.settings.public_url)
+
+    def faults(self) -> list[str]:
+        return [keys.fault for keys in (self.keyring, self.trusted) if keys.fault]
+
+    def platform_keys(self) -> list[Mapping[str, Any]]:
+        return [*(key.jwk() for key in self.keyring().published), *self.trusted()]
+
+    def sign(self, claims: Mapping[str, Any]) -> str:
+        return sign_compact(claims, self.keyring().active)
+
+
+async def _ground(settings: GatewaySettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Ground:
+    """Open the database, and make the keys and the first administrator at a first start."""
+    database = open_database(database_dsn(settings))
+    exits.push_async_callback(database.close)
+    clock = WpClock(settings.clock_offset_file)
+    chain_time = ChainTime(clock, lambda: newest_blocks(lanes), Facts(database, facts), strict=settings.mode == "live")
+    tenants, known = Tenants(database), KnownKeys(database)
+    links = Links(database, settings.word)
+    tables = (tenants, links, Destinations(database), Sessions(database), Merchants(database), known)
+    await _prepare(tables, chain_time)
+    keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
+    with naming("WP_GATEWAY_SIGNING_KEY_FILE"):
+        await open_signing_key(known, "gateway", keyring)
+    with naming("WP_GATEWAY_DATA_DIR"):
+        seal = Seal(await open_secret(known, "gateway seal key", settings.seal_key_file, now=clock.now()))
+        await _admit_first(settings, tenants, known, clock)
+    with naming("WP_GATEWAY_TRUSTED_JWKS"):
+        trusted = open_trusted_keys(settings.gateway_trusted_jwks)
+    return _Ground(settings, database, clock, chain_time, lanes, tenants, keyring, seal, trusted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What both the interface and the dashboard work with."""
+
+    limits: Limits
+    idempotency: Idempotency
+    webhooks: Webhooks
+    tenancy: Tenancy
+    credentials: Credentials
+    storefronts: Storefronts
+    links: PaymentLinks
+
+
+def _parts(ground: _Ground) -> _Parts:
+    settings, database, clock, lanes = ground.settings, ground.database, ground.clock, ground.lanes
+    limits = Limits(settings, clock)
+    idempotency = Idempotency(
+        database, ground.seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
+    )
+    check = AddressCheck(allow_loopback=settings.loopback_webhooks)
+    webhooks = Webhooks(
+        settings, clock, ground.tenants, Destinations(database), Deliveries(database), seal=ground.seal, check=check
+    )
+    links = Links(database, settings.word)
+    tenancy = Tenancy(settings, clock, ground.tenants, links, Payments(database), lanes, webhooks)
+    storefronts = Storefronts(settings, Merchants(database))
+    making = PaymentLinks(settings, clock, ground.tenants, links, idempotency, lanes, storefronts)
+    return _Parts(limits, idempotency, webhooks, tenancy, Credentials(ground.tenants, clock), storefronts, making)
+
+
+def _operations(ground: _Ground, parts: _Parts) -> Sequence[Operation]:
+    settings, clock, keyring = ground.settings, ground.clock, ground.keyring
+    return operations(
+        parts.links,
+        ResourceRecords(clock, Resources(ground.database), parts.idempotency),
+        ReceiptVerification(ground.platform_keys),
+        Screening(clock, keyring, did=ground.did, jurisdiction_flags=settings.jurisdiction_flags),
+        Documents(ground.did, keyring, ground.tenants.alive, clock, faults=ground.faults),
+        Internal(parts.tenancy, parts.webhooks, parts.idempotency),
+    )
+
+
+def _dashboard(ground: _Ground, parts: _Parts, attesting: Attesting) -> Dashboard:
+    settings, clock, database = ground.settings, ground.clock, ground.database
+    receipts = Receipts(settings, clock, Takings(database), attesting, ground.platform_keys)
+    desk = (parts.limits, parts.tenancy, parts.webhooks, parts.storefronts, parts.links, receipts)
+    return Dashboard(settings, clock, parts.credentials, Sessions(database), *desk)
 
 
 class _Tables(Protocol):
