@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 CARD = "/.well-known/agent-card.json"
 LEGACY_CARD = "/.well-known/agent.json"
@@ -23,6 +23,9 @@ class Skill:
     description: str
     tags: tuple[str, ...]
     examples: tuple[str, ...] = ()
+
+
+_CAPABILITIES: Final = {"streaming": False, "pushNotifications": False, "stateTransitionHistory": False}
 
 
 def agent_card(
@@ -47,12 +50,6 @@ def agent_card(
         extensions: Extensions it knows, each with at least `uri`.
     """
     endpoint = url + ENDPOINT
-    capabilities: dict[str, Any] = {
-        "streaming": False,
-        "pushNotifications": False,
-        "stateTransitionHistory": False,
-        "extensions": [dict(one) for one in extensions],
-    }
     return {
         "protocolVersion": PROTOCOL_VERSION,
         "name": name,
@@ -62,23 +59,19 @@ def agent_card(
         "additionalInterfaces": [{"url": endpoint, "transport": TRANSPORT}],
         "version": version,
         "provider": {"organization": organization, "url": url},
-        "capabilities": capabilities,
+        "capabilities": {**_CAPABILITIES, "extensions": [dict(extension) for extension in extensions]},
         "defaultInputModes": list(MODES),
         "defaultOutputModes": list(MODES),
-        "skills": [
-            {
-                "id": skill.id,
-                "name": skill.name,
-                "description": skill.description,
-                "tags": list(skill.tags),
-                **({"examples": list(skill.examples)} if skill.examples else {}),
-            }
-            for skill in skills
-        ],
+        "skills": [_listed(skill) for skill in skills],
         "securitySchemes": {},
         "security": [],
         "supportsAuthenticatedExtendedCard": False,
     }
+
+
+def _listed(skill: Skill) -> dict[str, Any]:
+    listed = {"id": skill.id, "name": skill.name, "description": skill.description, "tags": list(skill.tags)}
+    return {**listed, "examples": list(skill.examples)} if skill.examples else listed
 
 
 def hint(url: str) -> dict[str, str]:

@@ -29,6 +29,7 @@ from tools.vectors_builder.falcon_envelopes.making import (
 def drafts() -> Iterator[Draft]:
     """Yield them."""
     yield from _payloads()
+    yield from _tokens()
     yield from _writers_freedom()
     yield from _written()
     yield from _questions()
@@ -64,6 +65,9 @@ def _payloads() -> Iterator[Draft]:
         "The largest integer that JCS takes is covered digit for digit.",
         trusted=registry,
     )
+
+
+def _tokens() -> Iterator[Draft]:
     yield holds("token", "plain", envelope(token()), "A federation token.", expect=TOKEN)
     yield holds(
         "token",

@@ -39,6 +39,8 @@ def drafts() -> Iterator[Draft]:
     yield from _keys()
     yield from _bytes()
     yield from _careless_signers()
+    yield from _careless_serialisers()
+    yield from _careless_hashers()
     yield from _responses()
 
 
@@ -189,12 +191,16 @@ def _bytes() -> Iterator[Draft]:
         yield _bad("signature-of-another", variant, changed, "the signature was made for another message", why)
 
 
-def _careless_signers() -> Iterator[Draft]:
-    """Yield what signers get wrong: each signs something that is nearly the signature base."""
+def _nearly() -> tuple[str, list[str], str]:
+    """Return what is covered, the lines of its values, and the right base of both."""
     inner = f'("@method" "@path"){PARAMETERS}'
     lines = ['"@method": GET', '"@path": /orders/7']
-    last = f'"@signature-params": {inner}'
-    base = "\n".join([*lines, last])
+    return inner, lines, "\n".join([*lines, f'"@signature-params": {inner}'])
+
+
+def _careless_signers() -> Iterator[Draft]:
+    """Yield what signers get wrong: each signs something that is nearly the signature base."""
+    inner, lines, base = _nearly()
     why = "the base is byte-exact (RFC 9421 2.5)"
     for kind, variant, text, fault in (
         ("base-line-ends", "final-line-feed", f"{base}\n", "the signer's base ends in a line feed"),
@@ -213,6 +219,11 @@ def _careless_signers() -> Iterator[Draft]:
     ):
         message = attached(get(), inner, text)
         yield _bad(kind, variant, message, fault, why)
+
+
+def _careless_serialisers() -> Iterator[Draft]:
+    """Yield bases with one line that the signer wrote in another way."""
+    inner, lines, _ = _nearly()
     spaced = f'( "@method"  "@path" ){PARAMETERS}'
     message = attached(get(), spaced, "\n".join([*lines, f'"@signature-params": {spaced}']))
     fault = "the signer signed Signature-Input as sent, not in its one serialisation"
@@ -220,7 +231,7 @@ def _careless_signers() -> Iterator[Draft]:
     padded = f'("@method" "@path");created=0{CREATED};keyid="alice"'
     message = attached(get(), padded, "\n".join([*lines, f'"@signature-params": {padded}']))
     yield _bad("base-not-serialised", "leading-zero", message, fault, "parameters are written anew (RFC 9421 2.3)")
-    queried = f'"@method": GET\n"@path": /orders/7?expand=items&page=2\n{last}'
+    queried = f'"@method": GET\n"@path": /orders/7?expand=items&page=2\n"@signature-params": {inner}'
     fault = "the signer put the query inside @path"
     yield _bad(
         "base-values", "query-in-path", attached(get(), inner, queried), fault, "@path ends before the ? (P-AG-08)"
@@ -234,6 +245,11 @@ def _careless_signers() -> Iterator[Draft]:
     fault = "the signer kept the default port"
     message = attached(get(authority="api.example.org:443"), cover, text)
     yield _bad("base-values", "default-port", message, fault, "the default port is left out (RFC 9421 2.2.3)")
+
+
+def _careless_hashers() -> Iterator[Draft]:
+    """Yield signatures of a digest of the base."""
+    inner, _, base = _nearly()
     for variant, digest in (("sha-256", hashlib.sha256), ("sha-512", hashlib.sha512)):
         hashed = digest(base.encode()).digest().decode("latin-1")
         fault = f"the signer signed the {variant} of the base"

@@ -35,6 +35,7 @@ def drafts() -> Iterator[Draft]:
     yield from _parameter_types()
     yield from _signature_syntax()
     yield from _labels()
+    yield from _several_labels()
 
 
 def _message() -> Members:
@@ -274,6 +275,10 @@ def _labels() -> Iterator[Draft]:
         row,
         pins=("profile 6.3 label_mismatch",),
     )
+
+
+def _several_labels() -> Iterator[Draft]:
+    message = _message()
     both = signed(message, '"@authority"', by=BOB, label="sig2")
     pins = ("profile 6.3 multiple_labels",)
     text = "there are two signatures and nothing says which is meant"

@@ -32,7 +32,11 @@ def drafts() -> Iterator[Draft]:
     yield from _fields()
     yield from _structured()
     yield from _parameters()
+    yield from _policies()
     yield from _signatures()
+    yield from _several_signatures()
+    yield from _compatibility()
+    yield from _statuses()
     yield from _digests()
     yield from _unsigned_changes()
 
@@ -209,6 +213,10 @@ def _parameters() -> Iterator[Draft]:
     )
     escaped = signed(get(), components, rf';created={CREATED};keyid="quote\" and \\ backslash"')
     yield holds("keyid", "with-escapes", escaped, "Strings have two escapes")
+
+
+def _policies() -> Iterator[Draft]:
+    components = '"@method" "@path"'
     tagged = signed(get(), components, PARAMETERS + ';tag="shop-api"')
     yield holds(
         "policy",
@@ -259,7 +267,10 @@ def _signatures() -> Iterator[Draft]:
         changed = with_headers(message, signature=f"sig1=:{text}:")
         why = "parsers should not fail on this (RFC 8941 4.2.7)"
         yield holds("base64", variant, changed, why, pins=("RFC 8941 4.2.7 is a SHOULD",))
-    both = signed(signed(get(), components), '"@authority"', by=BOB, label="sig2")
+
+
+def _several_signatures() -> Iterator[Draft]:
+    both = signed(signed(get(), '"@method" "@path"'), '"@authority"', by=BOB, label="sig2")
     for label, key in (("sig1", ALICE.hex), ("sig2", BOB.hex)):
         yield holds(
             "several",
@@ -279,6 +290,9 @@ def _signatures() -> Iterator[Draft]:
         policy={"label": "sig1"},
         pins=("profile 6.2 label",),
     )
+
+
+def _compatibility() -> Iterator[Draft]:
     compatible = signed(get(), '"@method" "created"')
     yield holds(
         "compatibility",
@@ -291,6 +305,9 @@ def _signatures() -> Iterator[Draft]:
     yield holds("compatibility", "expires-as-a-component", both_times, "as above", pins=("P-AG-07",))
     field = signed(with_headers(get(), created="yesterday"), '"@method" "created"')
     yield holds("compatibility", "a-field-named-created", field, "a field of that name is what is covered")
+
+
+def _statuses() -> Iterator[Draft]:
     response = with_headers({**get(), "status": 200}, content_type="text/plain")
     yield holds("status", "200", signed(response, '"@status" "content-type"'), "a response's status")
     yield holds("status", "503", signed({**response, "status": 503}, '"@status"'), "three digits, no phrase")
