@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from conformance.outcome import Exit, Verdict, worst
 from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault, surface_options
 from conformance.report.exchange import Exchange
+from conformance.target import Profile
 from conformance.text.untrusted import one_line
 
 _BESIDE = "beside"
@@ -44,37 +46,21 @@ def replay(
     **connection: Any,
 ) -> None:
     """Do what `weldproof replay` says of itself; its options are declared beside its help."""
-    events, number = _recorded(what)
-    exchange = next((event for event in events if event["event"] in _RECORDED and event["n"] == number), None)
-    if exchange is None:
-        raise UsageFault(f"{what}: the run has no exchange {number}")
-    judgement = _judgement_of(exchange, events)
-    check_id = exchange["check"] if judgement is None else judgement["check"]
-    started = next((event for event in events if event["event"] == "run.started"), None)
-    if started is None:
-        raise UsageFault(f"{what}: the log does not tell how the run began")
-    mutant = mutant or started["options"].get("mutant")
-    chains = started["options"].get("chains")
+    recorded = _record(what)
+    mutant = mutant or recorded.started["options"].get("mutant")
+    chains = recorded.started["options"].get("chains")
     nodes = chain_file(chains)
     profile = named_profile(config, (), ours=own_stack or bool(mutant or (chains and nodes is None)))
     profile = profile if nodes is None else with_nodes(profile, nodes)
     profile = profile and connected(profile, connection)
     checked_nodes(profile, main_network=main_network)
-
     stack_options = ["--chains", chains or "sim", *(["--mutant", mutant] if mutant else [])]
-    stack_options += surface_options(load()[row] for row in started["rows"])
+    stack_options += surface_options(load()[row] for row in recorded.started["rows"])
     log = EventLog()
 
     async def again() -> None:
         async with opened(profile, stack_options) as found:
-            one = _check(check_id, tuple(found.claims.lanes))
-            rows = tuple(load()[row] for row in one.rows)
-            if one.id not in {candidate.id for candidate in select_checks(rows, found)}:
-                raise UsageFault(f"the target does not claim what the check {one.id} needs")
-            # A quick look tries samples: the exchange is found again only where the same ones are drawn.
-            quick = QuickLook((one,)) if started.get("quick") else None
-            plan = Plan(rows, (one,), seed=int(started["seed"]), quick=quick)
-            await Run(plan, found, log, wallet=Wallet(main_network=main_network)).whole()
+            await _again(recorded, found, log, Wallet(main_network=main_network))
 
     try:
         asyncio.run(interruptible(again()))
@@ -83,12 +69,48 @@ def replay(
         ctx.exit(Exit.NO_VERDICT)
     except asyncio.CancelledError:
         ctx.exit(Exit.INTERRUPTED)
-    if judgement is None:
-        ctx.exit(_compare(exchange, log, as_json=as_json))
-    ctx.exit(_compare_deliveries(exchange, judgement, log, as_json=as_json))
+    if recorded.judgement is None:
+        ctx.exit(_compare(recorded.exchange, log, as_json=as_json))
+    ctx.exit(_compare_deliveries(recorded.exchange, recorded.judgement, log, as_json=as_json))
 
 
-def _recorded(what: str) -> tuple[tuple[Event, ...], int]:
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What is replayed: an exchange, the judgement of a delivery where it is one, and how its run began."""
+
+    exchange: Event
+    judgement: Event | None
+    started: Event
+
+    @property
+    def check(self) -> str:
+        return str(self.exchange["check"] if self.judgement is None else self.judgement["check"])
+
+
+def _record(what: str) -> _Record:
+    events, number = _events(what)
+    exchange = next((event for event in events if event["event"] in _RECORDED and event["n"] == number), None)
+    if exchange is None:
+        raise UsageFault(f"{what}: the run has no exchange {number}")
+    started = next((event for event in events if event["event"] == "run.started"), None)
+    if started is None:
+        raise UsageFault(f"{what}: the log does not tell how the run began")
+    return _Record(exchange, _judgement_of(exchange, events), started)
+
+
+async def _again(recorded: _Record, profile: Profile, log: EventLog, wallet: Wallet) -> None:
+    """Run the check of a record once more, with the seed of its run."""
+    check = _check(recorded.check, tuple(profile.claims.lanes))
+    rows = tuple(load()[row] for row in check.rows)
+    if check.id not in {candidate.id for candidate in select_checks(rows, profile)}:
+        raise UsageFault(f"the target does not claim what the check {check.id} needs")
+    # A quick look tries samples: the exchange is found again only where the same ones are drawn.
+    quick = QuickLook((check,)) if recorded.started.get("quick") else None
+    plan = Plan(rows, (check,), seed=int(recorded.started["seed"]), quick=quick)
+    await Run(plan, profile, log, wallet=wallet).whole()
+
+
+def _events(what: str) -> tuple[tuple[Event, ...], int]:
     name, mark, number = what.rpartition("#")
     if not mark or not number.isdecimal():
         raise UsageFault(f"{what}: give REPORT#N, for example report#17; N stands beside each failure")

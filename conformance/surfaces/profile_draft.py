@@ -85,15 +85,20 @@ def render(
         document["tls"] = {"cacert": str(tls.cacert.resolve())}
     if tls is not None and tls.insecure:
         document["tls"] = {"insecure": True}
+    text = _HEAD + tomlkit.dumps(document) + _missing_chains(found, tables)
+    text += "" if gateway is None else checkout_nodes_help(gateway, tables)
+    return text + (gateway_help(gateway, tenants) if gateway is not None else "")
+
+
+def _missing_chains(found: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return drafts of the chain tables that are still to be filled in."""
     offered = offered_by(found)
     missing = [
         FACTS[lane].draft.replace(f"{lane}_mainnet", offered.get(lane, f"{lane}_mainnet"))
         for lane in claimed_lanes(found)
         if lane not in tables
     ]
-    text = _HEAD + tomlkit.dumps(document) + (_CHAIN_HEAD + "".join(missing) if missing else "")
-    text += "" if gateway is None else checkout_nodes_help(gateway, tables)
-    return text + (gateway_help(gateway, tenants) if gateway is not None else "")
+    return _CHAIN_HEAD + "".join(missing) if missing else ""
 
 
 def _bindings(rail: Mapping[str, Any]) -> dict[str, Any]:
