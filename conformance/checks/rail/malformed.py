@@ -133,6 +133,13 @@ def _wrong_values(right: Mapping[str, str], base: Mapping[str, Any]) -> Mapping[
             **base,
             "authorization": {"from": 1, "to": [], "value": {}, "validAfter": None, "validBefore": "x", "nonce": True},
         },
+        **_ordinary_payloads(tx_id, token),
+    }
+
+
+def _ordinary_payloads(tx_id: str, token: str) -> Mapping[str, Any]:
+    """Return what stock x402 clients send."""
+    return {
         "an ordinary x402 payload, version 1": {
             "x402Version": 1,
             "scheme": "exact",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
@@ -63,12 +64,6 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
         await payer.batch(order(real, lie, pretended(given)))
         await stakes.buys_nothing("RAIL-PAY-10", stake, given, what)
 
-    async def of_its_own_domain() -> None:
-        stake = await stakes.stake(operation)
-        given = await payer.authorize({**stake.entry, "asset": fake}, stake.account)
-        await payer.use(given)
-        await stakes.buys_nothing("RAIL-PAY-10", stake, given, "signed for the look-alike and used there")
-
     await run_concurrently(
         (
             told_by_the_fake("used at a look-alike by a payer that holds nothing", prices=0),
@@ -76,10 +71,18 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
             beside_a_real_use("a look-alike's Transfer directly after a real use", lambda real, lie, _: (real, lie)),
             beside_a_real_use("a look-alike's Transfer directly before a real use", lambda real, lie, _: (lie, real)),
             beside_a_real_use("a look-alike's use after a real one to the payer", lambda real, _, use: (real, use)),
-            of_its_own_domain(),
+            _signed_for(fake, payer, stakes, operation),
         )
     )
     await stakes.audit()
+
+
+async def _signed_for(fake: str, payer: BasePayer, stakes: FundedChallenges, operation: Operation) -> None:
+    """Present an authorization in the look-alike's own domain, which was used there."""
+    stake = await stakes.stake(operation)
+    given = await payer.authorize({**stake.entry, "asset": fake}, stake.account)
+    await payer.use(given)
+    await stakes.buys_nothing("RAIL-PAY-10", stake, given, "signed for the look-alike and used there")
 
 
 @check(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.base.authorization import Authorization
+from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import own_call
 
 Change = Callable[[Authorization], Authorization]
@@ -35,62 +37,80 @@ async def signature_of_somebody_else(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
-    noise, stranger = case.rng.randbytes(64), (await payer.new_account()).address
-
-    async def altered(what: str, change: Change) -> None:
-        stake = await stakes.stake(operation)
-        await stakes.buys_nothing("RAIL-PAY-12", stake, change(await stake.sign()), what)
-
-    async def wrong_domain(member: str, value: Any) -> None:
-        stake = await stakes.stake(operation)
-        domain = replace(payer.domain(stake.entry), **{member: value})
-        await stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=domain), f"domain: {member} {value}")
-
-    async def other_network() -> None:
-        stake = await stakes.stake(operation)
-        domain = replace(payer.domain(stake.entry), **OTHER_NETWORK[payer.caip2 == "eip155:8453"])
-        what = "domain: the same asset's on the other network, whole"
-        await stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=domain), what)
-
-    async def over(member: str, shift: Any) -> None:
-        stake = await stakes.stake(operation)
-        right = await stake.sign()
-        was = getattr(right, member)
-        other = stranger if member == "to" else was + shift
-        given = right.changed(**{member: other}).signed(stake.account.key).changed(**{member: was})
-        await stakes.buys_nothing("RAIL-PAY-12", stake, given, f"signed over another {member}")
-
-    async def by_another(what: str, *, signs_for_payer: bool) -> None:
-        stake, thief = await stakes.stake(operation), payer.node.account()
-        sender = stake.account.address if signs_for_payer else thief.address
-        given = await stake.sign(sender=sender, key=thief.key)
-        await stakes.buys_nothing("RAIL-PAY-12", stake, given.changed(sender=stake.account.address), what)
-
-    async def of_another_kind() -> None:
-        stake = await stakes.stake(operation)
-        given = (await stake.sign()).signed(stake.account.key, kind="ReceiveWithAuthorization")
-        await stakes.buys_nothing("RAIL-PAY-12", stake, given, "signed as ReceiveWithAuthorization")
-
+    noise = case.rng.randbytes(64)
+    forged = _Forgeries(payer, stakes, operation, (await payer.new_account()).address)
     other_chain = 84532 if payer.caip2 == "eip155:8453" else 8453
     domains = (
         ("name", "USDC Coin"),
         ("version", "1"),
         ("chain_id", 1),
         ("chain_id", other_chain),
-        ("contract", stranger),
+        ("contract", forged.stranger),
     )
+    members = (("value", -1), ("to", 0), ("valid_after", 1), ("valid_before", 60))
     await run_concurrently(
         (
-            *(altered(what, change) for what, change in broken_signatures(noise).items()),
-            *(wrong_domain(member, value) for member, value in domains),
-            *(over(*one) for one in (("value", -1), ("to", 0), ("valid_after", 1), ("valid_before", 60))),
-            by_another("another key signs for the payer", signs_for_payer=True),
-            by_another("another payer's authorization, the payer put in", signs_for_payer=False),
-            of_another_kind(),
-            other_network(),
+            *(forged.altered(what, change) for what, change in broken_signatures(noise).items()),
+            *(forged.domain(member, value) for member, value in domains),
+            *(forged.member(*other) for other in members),
+            forged.key("another key signs for the payer", signs_for_payer=True),
+            forged.key("another payer's authorization, the payer put in", signs_for_payer=False),
+            forged.kind(),
+            forged.network(),
         )
     )
     await stakes.audit()
+
+
+@dataclass(frozen=True, slots=True)
+class _Forgeries:
+    """Welded authorizations that are presented with a signature over something else, or by somebody else.
+
+    Attributes:
+        payer: Makes them.
+        stakes: Keeps what each would buy.
+        operation: What they are presented for.
+        stranger: An address that has nothing to do with it.
+    """
+
+    payer: BasePayer
+    stakes: FundedChallenges
+    operation: Operation
+    stranger: str
+
+    async def altered(self, what: str, change: Change) -> None:
+        stake = await self.stakes.stake(self.operation)
+        await self.stakes.buys_nothing("RAIL-PAY-12", stake, change(await stake.sign()), what)
+
+    async def domain(self, member: str, value: Any) -> None:
+        stake = await self.stakes.stake(self.operation)
+        given = await stake.sign(domain=replace(self.payer.domain(stake.entry), **{member: value}))
+        await self.stakes.buys_nothing("RAIL-PAY-12", stake, given, f"domain: {member} {value}")
+
+    async def network(self) -> None:
+        stake = await self.stakes.stake(self.operation)
+        other = replace(self.payer.domain(stake.entry), **OTHER_NETWORK[self.payer.caip2 == "eip155:8453"])
+        what = "domain: the same asset's on the other network, whole"
+        await self.stakes.buys_nothing("RAIL-PAY-12", stake, await stake.sign(domain=other), what)
+
+    async def member(self, member: str, shift: Any) -> None:
+        stake = await self.stakes.stake(self.operation)
+        right = await stake.sign()
+        was = getattr(right, member)
+        other = self.stranger if member == "to" else was + shift
+        given = right.changed(**{member: other}).signed(stake.account.key).changed(**{member: was})
+        await self.stakes.buys_nothing("RAIL-PAY-12", stake, given, f"signed over another {member}")
+
+    async def key(self, what: str, *, signs_for_payer: bool) -> None:
+        stake, thief = await self.stakes.stake(self.operation), self.payer.node.account()
+        sender = stake.account.address if signs_for_payer else thief.address
+        given = await stake.sign(sender=sender, key=thief.key)
+        await self.stakes.buys_nothing("RAIL-PAY-12", stake, given.changed(sender=stake.account.address), what)
+
+    async def kind(self) -> None:
+        stake = await self.stakes.stake(self.operation)
+        given = (await stake.sign()).signed(stake.account.key, kind="ReceiveWithAuthorization")
+        await self.stakes.buys_nothing("RAIL-PAY-12", stake, given, "signed as ReceiveWithAuthorization")
 
 
 # USDC's whole EIP-712 domain on Base and on its test network, by whether the payer is on Base: the other one is used.
