@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from importlib.resources.abc import Traversable
 from typing import Any, Final
 
@@ -25,16 +26,16 @@ def faults_of_form(folder: Traversable) -> Iterator[str]:
     Raises:
         PackageFault: A schema is missing.
     """
-    schemas = {name: _schema(folder, name) for name in (_OF_MANIFEST, _OF_FILES)}
+    schema = cache(partial(_schema, folder))
     manifest = json.loads((folder / vectors.MANIFEST).read_text("utf-8"))
-    yield from _departures(vectors.MANIFEST, manifest, schemas[_OF_MANIFEST])
+    yield from _departures(vectors.MANIFEST, manifest, schema(_OF_MANIFEST))
     for name in manifest["files"]:
         data = folder.joinpath(*name.split("/")).read_bytes()
         if not data.isascii():
             yield f"{name}: not ASCII, so that readers may take it otherwise"
         document = json.loads(data)
-        yield from _departures(name, document, schemas[_OF_FILES])
-        of_input = _schema(folder, f"inputs/{document['family']}.schema.json")
+        yield from _departures(name, document, schema(_OF_FILES))
+        of_input = schema(f"inputs/{document['family']}.schema.json")
         for one in document["vectors"]:
             yield from _departures(one["id"], one["input"], of_input)
 

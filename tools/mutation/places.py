@@ -69,10 +69,10 @@ class Mutant:
 
 
 @cache
-def mutants(root: Path = ROOT) -> tuple[Mutant, ...]:
-    """Return every mutant of a checkout, in the order of packages, modules and lines."""
+def mutants(root: Path = ROOT, packages: tuple[str, ...] = PACKAGES) -> tuple[Mutant, ...]:
+    """Return every mutant of a checkout, or of some of its packages, in the order of packages, modules and lines."""
     found: list[Mutant] = []
-    for package in PACKAGES:
+    for package in packages:
         taken: Counter[str] = Counter()
         files = sorted((root / "reference" / package).rglob("*.py"), key=lambda one: (one.stem, str(one)))
         for path in files:

@@ -120,14 +120,21 @@ def test_the_linter_counts() -> None:
     ],
 )
 def test_the_schema_says_no(change: dict[str, Any], tmp_path: Path) -> None:
-    """One thing wrong in one vector of an otherwise right package."""
+    """One thing wrong in one vector of a file that is right without it, and it is named."""
     folder = copied(tmp_path)
     path = next((folder / "receipts").glob("*.json"))
+    name = f"receipts/{path.name}"
+    manifest = json.loads((folder / vectors.MANIFEST).read_text("ascii"))
+    only = {**manifest, "files": {name: manifest["files"][name]}}
+    (folder / vectors.MANIFEST).write_text(json.dumps(only), "ascii")
+    assert list(linting.faults_of_form(folder)) == []
     document = json.loads(path.read_text("ascii"))
     at = next(n for n, one in enumerate(document["vectors"]) if not one["expected"]["valid"])
     document["vectors"][at] = {**document["vectors"][at], **change}
     path.write_text(json.dumps(document), "ascii")
-    assert list(linting.faults_of_form(folder)) != []
+    found = list(linting.faults_of_form(folder))
+    assert found
+    assert {one.partition(":")[0] for one in found} <= {name, document["vectors"][at]["id"]}
 
 
 def copied(place: Path) -> Path:

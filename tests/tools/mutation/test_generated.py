@@ -14,8 +14,9 @@ import pytest
 
 from conformance.cli.generated import against_generated
 from conformance.cli.usage import UsageFault
+from tools.mutation import __main__ as command
 from tools.mutation import judged
-from tools.mutation.places import Mutant, mutants
+from tools.mutation.places import PACKAGES, Mutant, mutants
 
 ROOT = Path(__file__).parents[3]
 RULES = """
@@ -87,6 +88,7 @@ def test_every_id_of_the_reference_is_its_own() -> None:
     """No two mutants of the whole reference have one id, and there are thousands."""
     found = mutants()
     assert len({one.id for one in found}) == len(found) > 10_000
+    assert mutants(packages=("store",)) == tuple(one for one in found if one.id.startswith("store/"))
 
 
 def test_each_judged_survivor_is_a_mutant_of_today() -> None:
@@ -101,6 +103,23 @@ def test_a_judgement_that_is_none_is_refused(text: str, tmp_path: Path) -> None:
     path.write_text(text, "utf-8")
     with pytest.raises(ValueError, match="judgement"):
         judged.load(path)
+
+
+@pytest.mark.parametrize(
+    ("globs", "packages"),
+    [
+        ((), PACKAGES),
+        (("protocol/trial:admit_link/*",), ("protocol",)),
+        (("*:admit_link/*",), PACKAGES),
+        (("reference/*",), PACKAGES),
+        (("reference/rail/app.py:12", "web*"), ("rail", "webhooks", "web")),
+        (("s[a-z]ore/*",), ("store",)),
+        (("nowhere/*",), ()),
+    ],
+)
+def test_packages_in_which_nothing_can_match_are_not_read(globs: tuple[str, ...], packages: tuple[str, ...]) -> None:
+    """A glob of ids or places is held against the beginning of both, as far as it is fixed."""
+    assert command._packages(globs) == packages
 
 
 def test_the_listing_names_ids_and_places() -> None:
