@@ -1,7 +1,8 @@
 """What a prepared launcher starts is a fork of it: a stack's services, whose imports the launcher's parent has done.
 
 A stack is ten services, and a command that brings up its own starts the launcher too; each would import for a second.
-A command imports what it works with once it is named, and a run every check; a prepared one has imported all of that.
+A command imports what it works with once it is named, and a run every check; a prepared one has imported all of that,
+and so has a prepared pytest, whose plugin of ours runs the command.
 Here each is still a process of its own, with its own session, environment, folder and descriptors, and a child of the
 process that started it. What is started in another way, mutants and looks of the reference among them, starts anew.
 
@@ -37,7 +38,7 @@ _SERVICES = (
 )
 # What each prepared program may fork, beside itself.
 _STACK = ("localnet.prepared", *_SERVICES)
-PROGRAMS = {"localnet": _STACK, "conformance": ("localnet", *_STACK)}
+PROGRAMS = {"localnet": _STACK, "conformance": ("localnet", *_STACK), "pytest": ("conformance",)}
 # What the reference imports once it is told of a PostgreSQL server, and the programs that may be.
 _OF_POSTGRES = ("sqlalchemy.ext.asyncio", "sqlalchemy.dialects.postgresql.psycopg", "psycopg")
 _STORING = ("reference", "tests")
@@ -57,11 +58,12 @@ def prepare(program: str) -> None:
             importlib.import_module(module)
     known = PROGRAMS.get(program, ())
     for module in known:
-        importlib.import_module(f"{module}.__main__")
-        del sys.modules[f"{module}.__main__"]
+        if module != "conformance":  # its __main__ is the command
+            importlib.import_module(f"{module}.__main__")
+            del sys.modules[f"{module}.__main__"]
     if not known:
         return
-    if program == "conformance":
+    if "conformance" in {program, *known}:
         _import_commands()
         own_loop = SimpleNamespace(new_event_loop=asyncio.new_event_loop)
         vars(importlib.import_module("conformance.processes.interrupt"))["uvloop"] = own_loop
@@ -93,6 +95,7 @@ def _import_commands() -> None:
 def _leave(given: Sequence[Any]) -> None:
     """Drop what belongs to the process that forked, and take the descriptors and the environment that it gave."""
     gc.freeze()  # what the other process has open is closed below, by its number, and never by an object's end
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__  # pytest had others
     _forget_the_loop()
     for number in signal.valid_signals():
         if callable(signal.getsignal(number)):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.log.events import LOG, read
+from tests import prepared
 from tests.reserved_port import reserved_port
 from tests.stack import running_stack
 
@@ -25,10 +25,8 @@ def outcome_of(folder: Path, *words: str, ini: str = "") -> subprocess.Completed
     """Return what pytest says in a folder of its own, with no plugin but the suite's."""
     (folder / "pytest.ini").write_text(f"[pytest]\n{ini}\n", "utf-8")
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "COLUMNS": "200"}
-    command = [sys.executable, "-m", "pytest", "-p", "conformance.pytest_plugin", "-v", "-rA", *words]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
-    )
+    options = ("-p", "conformance.pytest_plugin", "-v", "-rA")
+    return prepared.run("pytest", *options, *words, env=environment, cwd=folder, timeout=600)
 
 
 def outcomes(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
