@@ -22,6 +22,7 @@ import os
 import runpy
 import secrets
 import select
+import shlex
 import signal
 import socket
 import struct
@@ -130,14 +131,20 @@ def _parent(module: str, of_python: Mapping[str, str]) -> _Parent:
     key = (module, *sorted(of_python.items()))
     with _MAKING:
         if key not in _PARENTS:
-            _PARENTS[key] = _Parent(_connected(module, of_python, hashlib.sha256(repr(key).encode()).hexdigest()[:16]))
+            _PARENTS[key] = _Parent(_connected(module, of_python))
         return _PARENTS[key]
 
 
-def _connected(module: str, of_python: Mapping[str, str], key: str) -> socket.socket:
+def _address(module: str, of_python: Mapping[str, str]) -> str:
+    """Return a parent's name among abstract sockets."""
+    key = repr((module, *sorted(of_python.items())))
+    return f"weldproof-tests-{shared()[0]}-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def _connected(module: str, of_python: Mapping[str, str]) -> socket.socket:
     """Connect to a parent, which the first who asks for it starts."""
-    run, ending = shared()
-    address = f"\0weldproof-tests-{run}-{key}"
+    ending = shared()[1]
+    address = f"\0{_address(module, of_python)}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
         if _is_first(listening, address):
             listening.listen()
@@ -240,6 +247,19 @@ def run(
             status = process.wait()
         texts = [os.pread(written.fileno(), os.fstat(written.fileno()).st_size, 0).decode() for written in (out, err)]
     return subprocess.CompletedProcess([module, *words], status, *texts)
+
+
+def script(path: Path, module: str) -> None:
+    """Write a program that does what `python -m MODULE` does, for shells and others that start programs by name.
+
+    What it starts is told of a signal by nobody: it is no program to interrupt.
+    """
+    of_python = _of_python(os.environ)
+    _parent(module, of_python)
+    door = Path(__file__).with_name("prepared_door.py")
+    words = [sys.executable, "-I", "-S", str(door), _address(module, of_python), module]
+    path.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n', "utf-8")
+    path.chmod(0o755)
 
 
 def _of_python(env: Mapping[str, str]) -> dict[str, str]:

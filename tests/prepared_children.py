@@ -61,12 +61,13 @@ def prepare(program: str) -> None:
         if module != "conformance":  # its __main__ is the command
             importlib.import_module(f"{module}.__main__")
             del sys.modules[f"{module}.__main__"]
-    if not known:
-        return
     if "conformance" in {program, *known}:
         _import_commands()
-        own_loop = SimpleNamespace(new_event_loop=asyncio.new_event_loop)
-        vars(importlib.import_module("conformance.processes.interrupt"))["uvloop"] = own_loop
+    if known:
+        _fork_instead(known)
+
+
+def _fork_instead(known: Sequence[str]) -> None:
     original: Callable[..., int] = vars(subprocess)["_fork_exec"]
 
     def fork_exec(*given: Any) -> int:
@@ -85,11 +86,13 @@ def prepare(program: str) -> None:
 
 
 def _import_commands() -> None:
-    """Import what every command needs at work, which `--help` does not wait for, and every check."""
+    """Import what every command needs at work, which `--help` does not wait for, and every check; spare it uvloop."""
     commands = importlib.import_module("conformance.cli")
     for module in pkgutil.iter_modules(commands.__path__, "conformance.cli."):
         importlib.import_module(module.name)
     importlib.import_module("conformance.engine.registration").registered()
+    own_loop = SimpleNamespace(new_event_loop=asyncio.new_event_loop)
+    vars(importlib.import_module("conformance.processes.interrupt"))["uvloop"] = own_loop
 
 
 def _leave(given: Sequence[Any]) -> None:

@@ -19,6 +19,7 @@ import yaml  # type: ignore[import-untyped]  # its stubs are no dependency of ou
 from check_jsonschema import main as check_jsonschema
 from click.testing import CliRunner
 
+from tests import prepared
 from tests.conformance.served import served
 from tests.stack import running_stack
 
@@ -124,9 +125,10 @@ def programs(tmp_path: Path) -> Path:
     """Return a folder in which `weldproof` is this tree's, `run` with a few rows, and where pip installs nothing."""
     folder = tmp_path / "programs"
     folder.mkdir()
+    prepared.script(folder / "prepared", "conformance")
     source = f'export PYTHONPATH="{ROOT}" LC_ALL=C.UTF-8\n'
     for name, text in {
-        "weldproof": f'{source}exec "{sys.executable}" -m conformance "$@" $ROWS\n',
+        "weldproof": f'exec "{folder}/prepared" "$@" $ROWS\n',
         "pip": "exit 0\n",
         "python": f'{source}exec "{sys.executable}" "$@"\n',
     }.items():

@@ -45,6 +45,25 @@ def test_it_is_as_the_program_started_anew(tmp_path: Path) -> None:
     assert "WP_AGENT_PORT" in refused.stderr
 
 
+def test_a_script_does_what_the_program_does(tmp_path: Path) -> None:
+    """A shell starts it by name: words, input, outputs, folder, environment and exit status are its own."""
+    prepared.script(tmp_path / "weldproof", "conformance")
+    words = ["receipt", "inspect", "-"]
+    anew = [sys.executable, "-m", "conformance", *words]
+    for given in ('{"a": 1}', "nothing"):
+        found, wanted = (
+            subprocess.run(command, input=given, capture_output=True, text=True, cwd=tmp_path, check=False)
+            for command in (["sh", "-c", './weldproof "$@"', "sh", *words], anew)
+        )
+        assert (found.returncode, found.stdout, found.stderr) == (wanted.returncode, wanted.stdout, wanted.stderr)
+    script = "cd / && WELDPROOF_CONFIG=/none.toml exec $0 run GW-LINK-01 --config none.toml"
+    done = subprocess.run(
+        ["sh", "-c", script, str(tmp_path / "weldproof")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "none.toml" in done.stderr
+
+
 def test_a_signal_that_ends_it_is_told() -> None:
     """Its status is the signal's negative number, however often it is asked for; before, it runs."""
     with tempfile.TemporaryFile() as log:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests import prepared
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted(path for path in (ROOT / "docs").glob("*.md") if "```console\n" in path.read_text("utf-8"))
@@ -39,14 +40,13 @@ def test_a_worked_example_runs_as_printed(document: Path, tmp_path: Path) -> Non
     """Every command of a document, one after the other in a folder of the profiles alone prints what the page shows."""
     program = tmp_path / "bin" / "weldproof"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m conformance "$@"\n', "ascii")
-    program.chmod(0o755)
+    prepared.script(program, "conformance")
     folder = tmp_path / "folder"
     folder.mkdir()
     for name, text in PROFILES.items():
         (folder / name).write_text(text, "utf-8")
     told = {name: value for name, value in os.environ.items() if not name.startswith("WELDPROOF_")}
-    told |= {"PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT), "LC_ALL": "C.UTF-8"}
+    told |= {"PATH": f"{program.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
     commands = steps(document.read_text("utf-8"))
     assert commands
     for command, printed in commands:
