@@ -27,12 +27,13 @@ from reference.rail.crowding import make_room
 from reference.rail.leases import Lease, LeaseWatch
 from reference.rail.presence import Presence, refuse_behind
 from reference.rail.refused import already_spent, answer_unavailable, chain_unavailable, payment_refunded
+from reference.rail.rehearsal import Rehearsed
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.absences import Absences
 from reference.store.generations import Generations
 from reference.store.orders import MOST_UNPAID_BYTES
-from reference.store.redemptions import NewClaim, Redemption, Redemptions
+from reference.store.redemptions import Answer, NewClaim, Redemption, Redemptions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 
@@ -239,11 +240,12 @@ class Redeemer:
             if row.is_over:
                 return await self._answered(row)
             async with self._lease(row) as lease:
-                if row.state is State.UNPAID:
-                    await self._rehearse(row, call, request)
-                paid = row if row.state is State.PAID else await self._mark_paid(row, presented, call)
-                if paid is not None:
-                    return await self._serve(paid, call, request, lease)
+                if row.state is State.PAID:
+                    return await self._serve(row, call, request, lease)
+                made = await self._rehearse(row, call, request)
+                served = await self._pay_and_serve(row, presented, call, request, made, lease)
+                if served is not None:
+                    return served
             mine, crowded = None, True  # the claim was evicted or taken over meanwhile: look again
 
     async def _claimed(
@@ -303,17 +305,22 @@ class Redeemer:
             if not lease.given_back:
                 await self._ledger.release(row.id, worker=self._worker)
 
-    async def _rehearse(self, row: Redemption, call: Call, request: Any) -> None:
+    async def _rehearse(self, row: Redemption, call: Call, request: Any) -> Rehearsed | None:
         """Try all that comes after the payment before it is taken: run the service and sign, with what is known.
+
+        Returns:
+            What was made. None where the rail sends the payment itself: what receipts name is not known yet.
 
         Raises:
             Refused: 503; the claim stays for as long as it takes.
         """
+        now = self._clock.now()
         try:
-            self.signer.answer(row, call.service, request)
+            answer = self.signer.answer(row, call.service, request)
         except Exception as fault:
             await self._keep(row, call)
             raise answer_unavailable(fault) from fault
+        return Rehearsed(answer, row.tx_id, now) if row.tx_id else None
 
     async def _keep(self, row: Redemption, call: Call) -> None:
         """Let a claim not lapse, and keep its request: it may be found paid while its payer is not there."""
@@ -349,20 +356,47 @@ class Redeemer:
     def _collector(self, presented: Presented) -> Collector:
         return self._collectors[presented.terms.network]
 
-    async def _mark_paid(self, row: Redemption, presented: Presented, call: Call) -> Redemption | None:
-        """Step 14b: one statement decides among all who claim this token or this payment.
+    async def _pay_and_serve(
+        self,
+        row: Redemption,
+        presented: Presented,
+        call: Call,
+        request: Any,
+        made: Rehearsed | None,
+        lease: Lease,
+    ) -> Served | None:
+        """Steps 14 to 15; one statement decides among all who claim this token or this payment (14b).
+
+        A payment that is found before the second of the rehearsal is over is marked as paid together with the answer
+        that was made then. Otherwise it is marked first, and answered anew.
 
         Returns:
-            The paid row, or None when the claim is not this worker's any more and nobody was faster.
+            The answer, or None when the claim is not this worker's any more and nobody was faster.
 
         Raises:
+            PaymentRefused: It is no payment, or none yet.
             Refused: 409, the token, the payment or the very transfer bought something else.
         """
         payment = await self._paid_on_chain(presented, row, call)
         now = self._clock.now()
-        paid = await self._ledger.mark_paid(row, payment, worker=self._worker, now=now, request=call.kept())
-        if paid is not None:
-            return paid
+        if made is not None and made.holds(payment, now):
+            answer = made.paid_by(payment.payer)
+            ending = {"worker": self._worker, "now": now, "recheck_at": now + self._settings.rail_recheck_seconds}
+            if await self._ledger.mark_paid_and_spend(row, payment, answer, **ending):
+                return self._sent(answer, lease)
+        else:
+            paid = await self._ledger.mark_paid(row, payment, worker=self._worker, now=now, request=call.kept())
+            if paid is not None:
+                return await self._serve(paid, call, request, lease)
+        await self._refuse_bought(row, presented, call)
+        return None
+
+    async def _refuse_bought(self, row: Redemption, presented: Presented, call: Call) -> None:
+        """Refuse a claim that could not be marked paid because its token or its payment bought something else.
+
+        Raises:
+            Refused: 409.
+        """
         try:
             self.refuse_foreign(
                 await self._ledger.involved(presented.token.text, presented.payment_key), presented, call
@@ -372,7 +406,6 @@ class Redeemer:
         except Refused:
             await self._ledger.drop_unpaid(row.id)
             raise
-        return None
 
     async def _is_still_held(self, claim: Redemption) -> bool:
         now = await self._ledger.get(claim.id)
@@ -393,6 +426,10 @@ class Redeemer:
             if spent is None or not spent.is_over:
                 raise in_progress()
             return await self._answered(spent)
+        return self._sent(answer, lease)
+
+    @staticmethod
+    def _sent(answer: Answer, lease: Lease) -> Served:
         lease.given_back = True  # by the very statement that stored the answer
         return Served(answer.body, answer.payment_response, replayed=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 from sqlalchemy import Delete, Update, and_, bindparam, delete, or_, update
 from sqlalchemy.sql.elements import ColumnElement
@@ -41,14 +42,18 @@ def staying(happening: Happening) -> Update:
     return update(redemptions).where(IS_IT, can_happen(happening))
 
 
-def moving(happening: Happening) -> Update:
-    """Return the update that something makes to the row `row_id`, at `now`.
+def moving(*happenings: Happening) -> Update:
+    """Return the update that happenings make to the row `row_id` at `now`, one right after the other.
 
     Raises:
-        KeyError: By the table it leads to a state that has no row.
+        KeyError: By the table one of them leads to a state that has no row.
+        ValueError: By the table one of them cannot follow the one before it.
     """
-    entered = _SINCE[REDEMPTION.end(happening)]
-    return update(redemptions).where(IS_IT, can_happen(happening)).values({entered: bindparam("now")})
+    for before, after in pairwise(happenings):
+        if REDEMPTION.end(before) not in REDEMPTION.starts(after):
+            raise ValueError(f"{after} does not follow {before}")
+    entered = {_SINCE[REDEMPTION.end(happening)]: bindparam("now") for happening in happenings}
+    return update(redemptions).where(IS_IT, can_happen(happenings[0])).values(entered)
 
 
 def dropping(*happenings: Happening) -> Delete:

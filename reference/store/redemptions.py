@@ -143,25 +143,22 @@ _RENEW_LEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease_counter=_
 _RELEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease=None, lease_counter=_ROW.lease_counter + 1)
 _DROP_UNPAID = dropping(Happening.BAD_PAYMENT, Happening.EVICTED, Happening.WINDOW_OVER).where(IS_IT)
 _HOLD = staying(Happening.UNDECIDED).values(held_until=bindparam("until"))
-_MARK_PAID = (
-    moving(Happening.PAYMENT_FINAL)
-    .where(_IS_HELD)
-    .values(
-        payer=bindparam("by"),
-        tx_id=bindparam("in_transaction"),
-        transfer_key=bindparam("in_transfer"),
-    )
-)
-_SPEND = (
-    moving(Happening.ANSWER_STORED)
-    .where(_IS_HELD)
-    .values(
-        answer=bindparam("body"),
-        payment_response=bindparam("told"),
-        attestation=bindparam("attested"),
-        recheck_at=bindparam("look_again_at"),
-        lease=None,
-    )
+_PAID_BY = {
+    "payer": bindparam("by"),
+    "tx_id": bindparam("in_transaction"),
+    "transfer_key": bindparam("in_transfer"),
+}
+_STORED = {
+    "answer": bindparam("body"),
+    "payment_response": bindparam("told"),
+    "attestation": bindparam("attested"),
+    "recheck_at": bindparam("look_again_at"),
+    "lease": None,
+}
+_MARK_PAID = moving(Happening.PAYMENT_FINAL).where(_IS_HELD).values(_PAID_BY)
+_SPEND = moving(Happening.ANSWER_STORED).where(_IS_HELD).values(_STORED)
+_MARK_PAID_AND_SPEND = (
+    moving(Happening.PAYMENT_FINAL, Happening.ANSWER_STORED).where(_IS_HELD).values({**_PAID_BY, **_STORED})
 )
 # Asked each second: that what is not paid was not served either leads to the index of those few.
 _FORGET_UNPAID = dropping(Happening.WINDOW_OVER).where(
@@ -308,8 +305,7 @@ class Redemptions:
 
         One that was not fetched by its payer is kept until it is.
         """
-        stored = {"body": answer.body, "told": answer.payment_response, "attested": answer.attestation}
-        values = {"row_id": row_id, "worker": worker, "now": now, **stored, "look_again_at": recheck_at}
+        values = {"row_id": row_id, "worker": worker, "now": now, **_stored(answer), "look_again_at": recheck_at}
         if fetched:
             return await self._database.change(_SPEND, **values) == 1
         try:
@@ -317,6 +313,24 @@ class Redemptions:
                 Change(_SPEND, values, needed=True), Change(_UNFETCHED, {"answered": row_id, "made": now})
             )
         except Missed:
+            return False
+        return True
+
+    async def mark_paid_and_spend(
+        self, row: Redemption, payment: Payment, answer: Answer, *, worker: str, now: int, recheck_at: int
+    ) -> bool:
+        """Mark a claim paid, its transfer used and its answer stored, all in one transaction (steps 14b and 15).
+
+        Returns:
+            Whether it was done; not where `mark_paid` would return None.
+        """
+        values = {"row_id": row.id, "worker": worker, "now": now, **_stored(answer), "look_again_at": recheck_at}
+        try:
+            await self._database.change_all(
+                Change(_MARK_PAID_AND_SPEND, {**values, **_marks(payment)}, needed=True),
+                used_transfers.use(row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now),
+            )
+        except (Taken, Missed):
             return False
         return True
 
@@ -392,3 +406,7 @@ def _first_id(unix: float) -> int:
 
 def _marks(payment: Payment) -> dict[str, object]:
     return {"by": payment.payer, "in_transaction": payment.tx_id, "in_transfer": payment.transfer_key}
+
+
+def _stored(answer: Answer) -> dict[str, object]:
+    return {"body": answer.body, "told": answer.payment_response, "attested": answer.attestation}

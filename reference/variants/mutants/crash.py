@@ -15,6 +15,7 @@ from typing import Any
 
 from reference.lanes.base.lane import BaseLane
 from reference.protocol import eip3009, weld
+from reference.rail.rehearsal import Rehearsed
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
 from reference.store.tasks import Tasks
@@ -67,6 +68,17 @@ def _after(owner: type, step: str, *, without_effect: object = False) -> Callabl
     return lambda: replace(owner, step, dying)
 
 
+def _after_paid() -> None:
+    """Let no payment be marked together with its answer, and the process die once it is marked."""
+    replace(Rehearsed, "holds", lambda _: lambda *_: False)
+    _after(Redemptions, "mark_paid", without_effect=None)()
+
+
+def _after_stored() -> None:
+    for step in ("spend", "mark_paid_and_spend"):
+        _after(Redemptions, step)()
+
+
 def _before(owner: type, step: str) -> Callable[[], None]:
     """Return what makes the process die when a step is due."""
 
@@ -89,9 +101,9 @@ MUTANTS = (
     Mutant(
         "crash-after-paid",
         "dies when the payment is marked paid, before the service runs",
-        _after(Redemptions, "mark_paid", without_effect=None),
+        _after_paid,
     ),
-    Mutant("crash-after-stored", "dies when the answer is stored, before it is sent", _after(Redemptions, "spend")),
+    Mutant("crash-after-stored", "dies when the answer is stored, before it is sent", _after_stored),
     Mutant(
         "crash-after-reserved",
         "dies when a settlement has its nonce and is written down, before it is sent",

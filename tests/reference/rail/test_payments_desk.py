@@ -21,7 +21,7 @@ from reference.store.redemptions import Redemption, Redemptions
 from reference.store.unserved import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.operating import NotDone
-from tests.reference.rail.scripted_workers import BODY, NETWORK, SERVICE, Bench, opened_bench, tx_id
+from tests.reference.rail.scripted_workers import BODY, NETWORK, SERVICE, Bench, opened_bench, seen_later, tx_id
 
 GIVEN_BACK = tx_id(25)
 
@@ -54,6 +54,7 @@ async def left_paid(bench: Bench, monkeypatch: pytest.MonkeyPatch, number: int =
         raise OSError("as a disk would")
 
     with monkeypatch.context() as patched:
+        seen_later(patched)
         patched.setattr(Redemptions, "spend", fails)
         with pytest.raises(OSError, match="as a disk"):
             await bench.redeem(number, token)

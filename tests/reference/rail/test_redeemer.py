@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from reference.lanes.lane import ChainUnavailable
+from reference.protocol.keys import from_base64url
 from reference.protocol.observed import ABSENT, TxStatus
+from reference.protocol.proof import MinedProof
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
+from reference.rail.challenges import Call
 from reference.rail.collecting import MinedPaymentSource, Presented
 from reference.rail.leases import LeaseWatch
 from reference.rail.redemption import Served
 from reference.store.opening import sqlite_dsn
 from reference.store.redemptions import Redemption, Redemptions
+from reference.web.clock import WpClock
 from tests.reference.rail.scripted_workers import (
+    BODY,
     LEASE_SECONDS,
     SERVICE,
     Bench,
     opened_bench,
+    seen_later,
     tx_id,
 )
 
@@ -86,6 +94,7 @@ async def test_a_worker_that_lost_its_lease_after_paying_keeps_no_answer_of_its_
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two workers ran the service; one answer is stored, and both send that one."""
+    seen_later(monkeypatch)
     token = bench.token()
     bench.lane.pay(0, token)
     spend = Redemptions.spend
@@ -93,13 +102,38 @@ async def test_a_worker_that_lost_its_lease_after_paying_keeps_no_answer_of_its_
 
     async def late(ledger: Redemptions, row_id: int, *args: Any, **kwargs: Any) -> bool:
         monkeypatch.setattr(Redemptions, "spend", spend)
-        row = await ledger.get(row_id)
-        assert row is not None
-        await ledger.release(row_id, worker=str(row.lease))
-        others.append(await bench.redeem(0, token, worker=1))
+        others.append(await served_by_another(bench, row_id, token))
         return await spend(ledger, row_id, *args, **kwargs)
 
     monkeypatch.setattr(Redemptions, "spend", late)
+    mine = await bench.redeem(0, token)
+    assert [mine] == [replace(other, replayed=True) for other in others]
+
+
+async def served_by_another(bench: Bench, row_id: int, token: str) -> Served:
+    """Take a row from its worker and have the other one serve it."""
+    row = await bench.ledger.get(row_id)
+    assert row is not None
+    await bench.ledger.release(row_id, worker=str(row.lease))
+    return await bench.redeem(0, token, worker=1)
+
+
+async def test_a_worker_that_lost_its_lease_with_its_answer_made_keeps_none_of_its_own(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same where payment and answer are stored at once: nothing of the loser's is, and both send the winner's."""
+    monkeypatch.setattr(WpClock, "seconds", lambda _: 1_800_000_000.0)
+    token = bench.token()
+    bench.lane.pay(0, token)
+    store = Redemptions.mark_paid_and_spend
+    others: list[Served] = []
+
+    async def late(ledger: Redemptions, row: Redemption, *args: Any, **kwargs: Any) -> bool:
+        monkeypatch.setattr(Redemptions, "mark_paid_and_spend", store)
+        others.append(await served_by_another(bench, row.id, token))
+        return await store(ledger, row, *args, **kwargs)
+
+    monkeypatch.setattr(Redemptions, "mark_paid_and_spend", late)
     mine = await bench.redeem(0, token)
     assert [mine] == [replace(other, replayed=True) for other in others]
 
@@ -136,8 +170,44 @@ async def test_a_service_that_fails_takes_no_payment(bench: Bench) -> None:
     assert not (await bench.redeem(0, token)).replayed
 
 
-async def test_a_service_that_fails_after_all_leaves_the_payment_usable(bench: Bench) -> None:
+@pytest.mark.parametrize("seconds", [0, 1])
+async def test_a_service_runs_again_only_for_a_payment_found_in_another_second(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    """What was made before the chain was asked is the answer; a second later it is made anew, for its times."""
+    now = [1_800_000_000.0]
+    monkeypatch.setattr(WpClock, "seconds", lambda _: now[0])
+    token = bench.token()
+    bench.lane.pay(0, token)
+    runs = []
+
+    def counted(request: Any, given: Any) -> dict[str, Any]:
+        runs.append(request)
+        return SERVICE.run(request, given)
+
+    async def pass_by() -> None:
+        now[0] += seconds
+
+    bench.lane.before = pass_by
+    presented = await bench.workers[0].present(MinedProof(tx_id(0), token, None))
+    call = replace(Call.of(SERVICE, BODY, ""), service=replace(SERVICE, run=counted))
+    served = await bench.workers[0].redeem(presented, call, SERVICE.accepts(dict(BODY)))
+    row = await bench.row(0, token)
+    assert row is not None
+    assert len(runs) == 1 + seconds
+    assert (row.state, row.paid_at, row.spent_at, row.payer) == (State.SPENT, int(now[0]), int(now[0]), "PAYER")
+    assert (row.lease, row.answer, row.payment_response) == (None, served.body, served.payment_response)
+    assert orjson.loads(base64.b64decode(served.payment_response))["payer"] == "PAYER"
+    for receipt in ("payable_receipt", "settlement_attestation"):
+        told = orjson.loads(from_base64url(orjson.loads(served.body)[receipt].split(".")[1]))
+        assert told.get("issued_at_ms", told.get("settlement_timestamp_ms")) == now[0] * 1000
+
+
+async def test_a_service_that_fails_after_all_leaves_the_payment_usable(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Step 15: 503, never 500; the row stays paid, and the same proof is served when the fault is gone."""
+    seen_later(monkeypatch)
     token = bench.token()
     bench.lane.pay(0, token)
     runs = []

@@ -51,3 +51,12 @@ def test_another_table_makes_other_statements(monkeypatch: pytest.MonkeyPatch) -
     moves = {**REDEMPTION.moves, (State.PAID, Happening.WINDOW_OVER): State.EXPIRED}
     monkeypatch.setattr(redemption_moves, "REDEMPTION", replace(REDEMPTION, moves=moves))
     assert " OR " in str(dropping(Happening.WINDOW_OVER))
+
+
+def test_two_moves_are_one_statement_where_the_second_follows_the_first() -> None:
+    """Paid and answered at once, of what is unpaid; an answer does not come before its payment."""
+    at_once = str(moving(Happening.PAYMENT_FINAL, Happening.ANSWER_STORED))
+    assert at_once.count("=:now") == 2
+    assert at_once.endswith("paid_at IS NULL")
+    with pytest.raises(ValueError, match="does not follow"):
+        moving(Happening.ANSWER_STORED, Happening.PAYMENT_FINAL)
