@@ -28,6 +28,7 @@ from reference.rail.challenges import Challenges, Offer
 from reference.rail.collecting import Collector, MinedPaymentSource
 from reference.rail.conversation import Conversation
 from reference.rail.documents import Documents
+from reference.rail.front import Front
 from reference.rail.kept import KeptClaims
 from reference.rail.measures import RailMeasures
 from reference.rail.paid_endpoint import PaidEndpoint
@@ -38,7 +39,6 @@ from reference.rail.settings import RailSettings
 from reference.rail.settlement import SettlingPaymentSource
 from reference.rail.signing import Signer
 from reference.rail.standing import Standing
-from reference.rail.unpaid_fast_path import Front
 from reference.store.absences import Absences
 from reference.store.database import DatabaseUnavailable
 from reference.store.facts import Facts

@@ -1,7 +1,8 @@
-"""The front: an unpaid call of a paid path is answered without Quart around it.
+"""The front: a plain call of a paid path, unpaid or with its proof, is answered without Quart around it.
 
-It takes the exact plain case and nothing else: GET or POST of a paid path, by its own spelling, without a proof. The
-same `PaidEndpoint` answers, so whichever way a call goes, its answer is the same byte for byte; a test holds that.
+It takes the exact plain case and nothing else: GET or POST of a paid path, by its own spelling, with no payment header
+but `X-PAYMENT`. The same `PaidEndpoint` answers, so whichever way a call goes, its answer is the same byte for byte; a
+test holds that.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from reference.web.exchange import Reply, asked
 from reference.web.single_task_connection import preceded, send_whole
 
 _METHODS = frozenset({"GET", "POST"})
-_PROOFS = frozenset({b"x-payment", b"payment-signature"})
+_NOT_PLAIN = b"payment-signature"
 
 
 class Front:
@@ -44,7 +45,7 @@ class Front:
             and scope["path"] in self._paths
             and scope["method"] in _METHODS
             and not scope.get("root_path")
-            and _PROOFS.isdisjoint([name for name, _ in scope["headers"]])
+            and _NOT_PLAIN not in [name for name, _ in scope["headers"]]
         )
 
     async def _answer(self, scope: Scope, body: bytes) -> Reply:
