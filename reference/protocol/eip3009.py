@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from coincurve import PublicKey
 from Crypto.Hash import keccak as keccak_hash
@@ -124,9 +125,14 @@ class Domain:
 
     @property
     def separator(self) -> bytes:
-        """Its hash."""
-        members = (keccak(self.name.encode()), keccak(self.version.encode()), _word(self.chain_id))
-        return bytes(keccak(_DOMAIN_TYPE + b"".join(members) + _address_word(self.contract)))
+        """Its hash, which is worked out once."""
+        return _separator(self)
+
+
+@lru_cache(maxsize=64)
+def _separator(domain: Domain) -> bytes:
+    members = (keccak(domain.name.encode()), keccak(domain.version.encode()), _word(domain.chain_id))
+    return bytes(keccak(_DOMAIN_TYPE + b"".join(members) + _address_word(domain.contract)))
 
 
 def _word(number: int) -> bytes:

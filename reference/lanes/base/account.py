@@ -1,27 +1,32 @@
-"""The account from which the rail settles: its key never leaves this object."""
+"""The account from which the rail settles: its key never leaves this object.
+
+A transaction is laid out and signed here, with the library that checks what payers sign: by way of a wallet's SDK each
+one took several milliseconds.
+"""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from eth_account import Account
-from eth_utils.crypto import keccak
+import rlp
+from coincurve import PrivateKey
+from eth_utils.address import to_checksum_address
 
 from reference.lanes.lane import Fees
+from reference.protocol.eip3009 import keccak
 
 GAS_LIMIT = 200_000
-
-# py_ecc, which eth_account imports, lets the interpreter recurse a hundred times deeper than its stack is made for:
-# deeply nested JSON would then end the process instead of raising RecursionError.
-sys.setrecursionlimit(min(sys.getrecursionlimit(), 1000))
+# EIP-1559's transactions, as EIP-2718 marks them.
+_TYPE = b"\x02"
 
 
 class EvmAccount:
     """One key, and the transactions it signs."""
 
     def __init__(self, key: bytes) -> None:
-        self._account = Account.from_key(key)
+        self._key = PrivateKey(key)
+        public = self._key.public_key.format(compressed=False)[1:]
+        self._address = to_checksum_address(keccak(public)[12:])
 
     @classmethod
     def read(cls, path: Path) -> EvmAccount:
@@ -42,7 +47,7 @@ class EvmAccount:
     @property
     def address(self) -> str:
         """Its address, checksummed."""
-        return str(self._account.address)
+        return str(self._address)
 
     @property
     def gas_limit(self) -> int:
@@ -51,18 +56,16 @@ class EvmAccount:
 
     def sign(self, *, chain_id: int, nonce: int, to: str, data: bytes, fees: Fees) -> tuple[bytes, str]:
         """Return a signed call of a contract and its transaction hash, `0x` and lower-case hex."""
-        signed = self._account.sign_transaction(
-            {
-                "type": 2,
-                "chainId": chain_id,
-                "nonce": nonce,
-                "to": to,
-                "data": data,
-                "value": 0,
-                "gas": GAS_LIMIT,
-                "maxFeePerGas": fees.most,
-                "maxPriorityFeePerGas": fees.tip,
-            }
-        )
-        raw = bytes(signed.raw_transaction)
+        numbers = [_number(one) for one in (chain_id, nonce, fees.tip, fees.most, GAS_LIMIT)]
+        no_value, no_access_list = b"", ()
+        fields = (*numbers, bytes.fromhex(to.removeprefix("0x")), no_value, data, no_access_list)
+        signature = self._key.sign_recoverable(keccak(_TYPE + rlp.encode(fields)), hasher=None)
+        r, s, parity = signature[:32], signature[32:64], signature[64:]
+        signed = (*fields, parity.lstrip(b"\0"), r.lstrip(b"\0"), s.lstrip(b"\0"))
+        raw = _TYPE + rlp.encode(signed)
         return raw, "0x" + keccak(raw).hex()
+
+
+def _number(value: int) -> bytes:
+    """Return a number as transactions have it: big-endian, without zeros before it, nothing for zero."""
+    return value.to_bytes((value.bit_length() + 7) // 8, "big")

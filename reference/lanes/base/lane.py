@@ -6,23 +6,20 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from eth_abi.abi import encode
 from eth_utils.address import is_checksum_formatted_address, to_checksum_address
-from eth_utils.crypto import keccak
 
 from reference.lanes.base.finder import BaseFinder
 from reference.lanes.finding import Finder
 from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
 from reference.lanes.lane import ChainUnavailable, Fees, LaneFacts, Use
-from reference.protocol.eip3009 import Authorization, Domain, nonce_of
+from reference.protocol.eip3009 import Authorization, Domain, keccak, nonce_of
 from reference.protocol.networks import Network
 from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 
-_SETTLE = (
-    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)",
-    ("address", "address", "uint256", "uint256", "uint256", "bytes32", "uint8", "bytes32", "bytes32"),
-)
-_STATE = ("authorizationState(address,bytes32)", ("address", "bytes32"))
+_SETTLE = keccak(b"transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)")[
+    :4
+]
+_STATE = keccak(b"authorizationState(address,bytes32)")[:4]
 _TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
 _USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
 _CANCELED = "0x" + keccak(b"AuthorizationCanceled(address,bytes32)").hex()
@@ -107,8 +104,8 @@ class BaseLane:
 
     async def use_of(self, authorization: Authorization, since: int) -> Use:
         """Ask the asset whether the authorization was used, and the logs where."""
-        arguments = (authorization.payer, bytes.fromhex(authorization.nonce[2:]))
-        state = await self._rpc.ask("eth_call", self._to_asset(_call(_STATE, arguments)), "latest")
+        asked = self._to_asset(_call(_STATE, authorization.payer, authorization.nonce))
+        state = await self._rpc.ask("eth_call", asked, "latest")
         if _quantity(state) == 0:
             return Use(used=False)
         found = await self._find_use(authorization, since)
@@ -162,8 +159,7 @@ class BaseLane:
         if parts is None:
             raise ValueError("the signature cannot be settled")
         numbers = (authorization.value, authorization.valid_after, authorization.valid_before)
-        nonce = bytes.fromhex(authorization.nonce[2:])
-        return _call(_SETTLE, (authorization.payer, authorization.to, *numbers, nonce, *parts))
+        return _call(_SETTLE, authorization.payer, authorization.to, *numbers, authorization.nonce, *parts)
 
     async def nonce(self, settler: str, *, pending: bool) -> int:
         """Return the account's transaction count."""
@@ -191,9 +187,14 @@ class BaseLane:
         return {"to": self.facts.network.asset_id, "data": "0x" + data.hex()}
 
 
-def _call(function: tuple[str, tuple[str, ...]], arguments: tuple[Any, ...]) -> bytes:
-    signature, types = function
-    return bytes(keccak(signature.encode())[:4] + encode(types, arguments))
+def _call(selector: bytes, *arguments: int | str | bytes) -> bytes:
+    """Return the call of a function whose arguments are a word each: numbers, texts in hex, and bytes."""
+    return selector + b"".join(map(_argument, arguments))
+
+
+def _argument(value: int | str | bytes) -> bytes:
+    raw = bytes.fromhex(value[2:]) if isinstance(value, str) else value
+    return raw.to_bytes(32, "big") if isinstance(raw, int) else raw.rjust(32, b"\0")
 
 
 def _events(logs: list[Any]) -> tuple[tuple[Transfer, ...], tuple[AuthorizationUsed, ...]]:
