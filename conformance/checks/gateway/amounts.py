@@ -9,7 +9,6 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
-from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
     envelope_fault,
@@ -52,13 +51,14 @@ async def post_literal(case: Case, tenant: Credentials, literal: str) -> Answer:
     return named(case, await target_of(case)("POST", LINKS, body=text.encode(), headers=headers))
 
 
-@check("GW-LINK-13", surface="gateway", fix=_FIX)
+@check("GW-LINK-05", "GW-LINK-13", surface="gateway", fix=_FIX)
 async def amounts_are_exact(case: Case) -> None:
     """`amount_microunits` equals amount times 1,000,000 exactly for USDC-priced links.
 
     Creates links whose amounts are decimals that binary floats get wrong (8.41, 1.005, and others in other spellings),
     and numbers between two micro-units, such as the sum of 0.1 and 0.2 in floats. Expects the exact product, from the
-    latter one of the two neighbours or a refusal. Amounts that a target refuses by bounds of its own judge nothing.
+    latter one of the two neighbours or a refusal; and a JSON integer, however large. Amounts that a target refuses by
+    bounds of its own judge nothing.
     """
     tenant = case.session.tenant()
     literals = (*EXACT, *BETWEEN, *FAR)
@@ -70,10 +70,13 @@ async def amounts_are_exact(case: Case) -> None:
         judged += literal in EXACT
         found = answer.object().get("amount_microunits")
         where = {"amount": literal}
+        whole, told = isinstance(found, int) and not isinstance(found, bool), f"{type(found).__name__} {found!r}"
+        case.expect("GW-LINK-05", whole, "amount_microunits as an integer", told, exchange=answer, where=where)
         expected = f"{_expected(literal)}"
         case.expect("GW-LINK-13", is_product(literal, found), expected, found, exchange=answer, where=where)
     if judged < _SHOWN_AT_LEAST:
-        raise Inconclusive(f"only {judged} of {len(EXACT)} plain amounts made a link; bind [gateway] currency")
+        reason = f"only {judged} of {len(EXACT)} plain amounts made a link; bind [gateway] currency"
+        case.inconclusive("GW-LINK-13", reason)
 
 
 def _expected(literal: str) -> str:

@@ -144,16 +144,17 @@ async def _without_any(case: Case) -> None:
         case.expect("GW-AUTH-08", fault is None, "the envelope", fault, exchange=answer, where=where)
 
 
-@check("GW-AUTH-02", surface="gateway", fix=_FIX)
+@check("GW-AUTH-02", "GW-AUTH-08", surface="gateway", fix=_FIX)
 async def a_call_without_a_tenant_id_is_rejected(case: Case) -> None:
     """An authenticated endpoint rejects a call without X-Tenant-Id and creates nothing.
 
-    Sends a good creation with the right key alone. Expects a client error, and that its Idempotency-Key is still free.
+    Sends a good creation with the right key alone. Expects a client error in the envelope, and that its Idempotency-Key
+    is still free.
     """
     tenant = case.session.tenant()
     headers = {"Authorization": f"Bearer {tenant.key}"}
     for path in await _paths(case, tenant):
-        await rejected(case, "GW-AUTH-02", path, headers, tenant, "the key alone")
+        await rejected(case, "GW-AUTH-02", path, headers, tenant, "the key alone", envelope="GW-AUTH-08")
 
 
 @check("GW-AUTH-03", "GW-AUTH-08", surface="gateway", fix=_FIX)
@@ -171,17 +172,17 @@ async def a_wrong_key_is_rejected(case: Case) -> None:
         )
 
 
-@check("GW-AUTH-04", surface="gateway", fix=_FIX)
+@check("GW-AUTH-04", "GW-AUTH-08", surface="gateway", fix=_FIX)
 async def another_scheme_is_rejected(case: Case) -> None:
     """An authenticated endpoint rejects an Authorization scheme other than Bearer.
 
-    Sends a good creation with the right key under other schemes and under none. Expects a client error, and that
-    nothing was created.
+    Sends a good creation with the right key under other schemes and under none. Expects a client error in the envelope,
+    and that nothing was created.
     """
     tenant = case.session.tenant()
     for path in await _paths(case, tenant):
         await run_concurrently(
-            rejected(case, "GW-AUTH-04", path, _with(tenant, value), tenant, how)
+            rejected(case, "GW-AUTH-04", path, _with(tenant, value), tenant, how, envelope="GW-AUTH-08")
             for how, value in wrong_schemes(tenant.key, tenant.id)
         )
 
@@ -195,7 +196,7 @@ async def a_key_opens_its_own_tenant_only(case: Case) -> None:
     """A key of tenant A together with the X-Tenant-Id of tenant B is rejected.
 
     Sends good creations with each tenant's key and the other's id, and with an id that nobody has. Expects a client
-    error, and that nothing was created for either.
+    error in the envelope, and that nothing was created for either.
     """
     first, second = case.session.tenant("first"), case.session.tenant("second")
     for key_of, id_of in ((first, second), (second, first)):
@@ -205,7 +206,8 @@ async def a_key_opens_its_own_tenant_only(case: Case) -> None:
             for owner in (key_of, id_of):
                 await rejected(case, "GW-AUTH-05", path, headers, owner, how, envelope="GW-AUTH-08")
             headers = {**headers, "X-Tenant-Id": "7f5b2c1e-0000-4000-8000-000000000000"}
-            await rejected(case, "GW-AUTH-05", path, headers, key_of, "an id that nobody has")
+            how = "an id that nobody has"
+            await rejected(case, "GW-AUTH-05", path, headers, key_of, how, envelope="GW-AUTH-08")
 
 
 @check("GW-AUTH-06", "GW-AUTH-07", surface="gateway", fix=_FIX)

@@ -42,6 +42,13 @@ OTHER_MEDIA_TYPES = (
     "application/jsonp",
     "application/vnd.api+json",
 )
+# What browsers, scripts and other clients send by default, which a framework often refuses before the service sees it.
+USUAL_MEDIA_TYPES = (
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "multipart/form-data; boundary=x",
+    "application/xml",
+)
 JSON_WITH_CHARSET = ("application/json; charset=utf-8", "application/json;charset=UTF-8")
 _MANY = 12
 _FIX = "Answer 415 to every request content type but application/json, before the body is looked at."
@@ -126,20 +133,20 @@ async def json_may_name_its_charset(case: Case) -> None:
 async def a_wrong_media_type_gets_the_envelope(case: Case) -> None:
     """A 415 response uses the gateway error envelope.
 
-    Sends text/plain to all four POST endpoints, with credentials where there are any. Expects `error` and `message` in
-    the body of each 415.
+    Sends plain text, forms of both kinds and XML to all four POST endpoints, with credentials where there are any.
+    Expects `error` and `message` in the body of each 415.
     """
-    seen = 0
-    for path in (LINKS, RESOURCES, RECEIPT_VERIFY, SCREEN):
-        headers = {"content-type": "text/plain", **case.session.tenant_headers()}
-        answer = await target_of(case)("POST", path, body=b"{}", headers=headers)
-        if answer.status != 415:
-            continue
-        seen += 1
-        fault = envelope_fault(answer)
+    sent = [(path, media) for path in (LINKS, RESOURCES, RECEIPT_VERIFY, SCREEN) for media in USUAL_MEDIA_TYPES]
+    answers = await run_concurrently(
+        target_of(case)("POST", path, body=b"{}", headers={"content-type": media, **case.session.tenant_headers()})
+        for path, media in sent
+    )
+    refused = [(place, answer) for place, answer in zip(sent, answers, strict=True) if answer.status == 415]
+    for (path, media), answer in refused:
+        fault, where = envelope_fault(answer), {"path": path, "Content-Type": media}
         expected = "the envelope with error and message"
-        case.expect("GW-HTTP-06", fault is None, expected, fault, exchange=answer, where={"path": path})
-    if not seen:
+        case.expect("GW-HTTP-06", fault is None, expected, fault, exchange=answer, where=where)
+    if not refused:
         raise Inconclusive("no call was answered 415, which GW-HTTP-01 to -04 judge")
 
 

@@ -38,6 +38,8 @@ _FIX = (
     "and answer a repeat with it."
 )
 _REPEATS = 3
+# Amounts from which on a service may be tempted to demand more of its callers.
+_LARGER = (250.5, 5000.5, 75000.5)
 _AT_ONCE = 20
 _ROUNDS = 3
 _A_SECOND = 1.05
@@ -55,7 +57,8 @@ def _body(case: Case, path: str, tenant: Credentials, amount: float = 1.25) -> d
 async def the_key_is_optional(case: Case) -> None:
     """Idempotency-Key is optional on POST /v1/payment-links and on POST /v1/resources.
 
-    Creates one of each without a key, with a short one and with a long one. Expects success each time.
+    Creates one of each without a key, with a short one and with a long one. Expects success each time. Creates links
+    for larger amounts without a key. Expects a link wherever the same call with a key gets one.
     """
     tenant = case.session.tenant()
     if case.profile.gateway_bindings.resource_body is None:
@@ -66,6 +69,19 @@ async def the_key_is_optional(case: Case) -> None:
             answer = named(case, await post(target_of(case), Creation(path, _body(case, path, tenant), tenant, key)))
             where = {"Idempotency-Key": "none" if key is None else f"of {len(key)} characters"}
             expect_created(case, row, path, answer, "created", where)
+    await run_concurrently(_for_an_amount(case, tenant, amount) for amount in _LARGER)
+
+
+async def _for_an_amount(case: Case, tenant: Credentials, amount: float) -> None:
+    """Judge a link of a larger amount without a key; one that is refused with a key as well has another fault."""
+    body, where = _body(case, LINKS, tenant, amount), {"amount": f"{amount}"}
+    answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+    if is_refused(answer):
+        keyed = named(case, await post(target_of(case), Creation(LINKS, body, tenant, fresh(case))))
+        if not is_created(case, keyed):
+            return
+    found, expected = f"{answer.status} {short(answer)}", "a link without a key, as with one"
+    case.expect("GW-IDEM-01", not is_refused(answer), expected, found, exchange=answer, where=where)
 
 
 @check("GW-IDEM-03", "GW-IDEM-11", surface="gateway", fix=_FIX)

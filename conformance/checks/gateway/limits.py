@@ -6,25 +6,21 @@ than 360 in any minute do not.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from email.utils import parsedate_to_datetime
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
-from conformance.judging.gateway.limits import MINUTE, quick_enough, throttled
+from conformance.judging.gateway.limits import MINUTE, judge_throttled, quick_enough, retry_after, throttled
 from conformance.judging.gateway.nothing_created import nothing_created
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
-    REQUEST_ID,
     RESOURCES,
     Creation,
     bodies,
     created,
-    envelope_fault,
     fresh,
     link_body,
     named,
@@ -148,39 +144,7 @@ async def a_throttled_call_is_told_when_to_come_back(case: Case) -> None:
     """
     async with limited_gateway(case) as service:
         for answer in await exhausted(case, service, service.tenant("first")):
-            value = answer.headers.get("Retry-After", "none")
-            wait = retry_after(answer, service.now)
-            case.expect("GW-RATE-03", wait is not None, "seconds or an HTTP date", value, exchange=answer)
-            fault = envelope_fault(answer)
-            case.expect("GW-RATE-04", fault is None, "the envelope with error and message", fault, exchange=answer)
-            has = bool(answer.headers.get(REQUEST_ID, "").strip())
-            case.expect(
-                "GW-HTTP-08", has, "X-Request-Id", "one" if has else "none", exchange=answer, where={"status": "429"}
-            )
-
-
-def retry_after(answer: Answer, at: float) -> float | None:
-    """Return the seconds to wait by an answer's Retry-After (RFC 9110, 10.2.3), None when it has none that is valid.
-
-    Args:
-        answer: The answer.
-        at: The service's time in unix seconds. A date counts from it, or, where it lies before that, from the answer's
-            own Date: a service on a test clock may tell either time.
-    """
-    value = answer.headers.get("Retry-After", "")
-    if re.fullmatch(r"[0-9]{1,9}", value):
-        return float(value)
-    again, sent = _date(value), _date(answer.headers.get("Date", ""))
-    if again is None:
-        return None
-    return max(0.0, again - (at if again >= at or sent is None else sent))
-
-
-def _date(value: str) -> float | None:
-    try:
-        return parsedate_to_datetime(value).timestamp()
-    except (TypeError, ValueError):
-        return None
+            judge_throttled(case, service, answer)
 
 
 @check("GW-RATE-05", surface="gateway", exclusive="limits", fix=_FIX)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from conformance.surfaces.gateway.calls import (
     LINKS,
     Creation,
     is_created,
+    is_refused,
     link,
     link_body,
     named,
@@ -47,8 +49,9 @@ _HYPHENATED = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
 async def a_link_has_its_members(case: Case) -> None:
     """POST /v1/payment-links with amount, currency, label and preferred_network succeeds with a JSON object.
 
-    Creates a link on each network that the tenant is paid on. Expects an object with the five members in their types
-    from at least one, and from every one that is created.
+    Creates a link on each network that the tenant is paid on, and one for a whole number. Expects an object with the
+    five members in their types from at least one and from every one that is created, and the whole number accepted
+    where a fraction is.
     """
     made = await _on_each_network(case)
     found = "; ".join(f"{network}: {answer.status} {short(answer)}" for network, answer in made)[:300]
@@ -58,6 +61,9 @@ async def a_link_has_its_members(case: Case) -> None:
         raise Inconclusive(open_point)
     hint = binding_hints.of_credentials(made[0][1])
     case.expect("GW-LINK-01", bool(good), "a created link", found, exchange=made[0][1], hint=hint)
+    if good:
+        whole = await _for_a_whole_number(case)
+        good += [("", whole)] if is_created(case, whole) else []
     for network, answer in good:
         body, where = answer.object(), {"network": network}
         texts = {"GW-LINK-02": "checkout_url", "GW-LINK-03": "token", "GW-LINK-04": "chain", "GW-LINK-06": "expires_at"}
@@ -69,6 +75,20 @@ async def a_link_has_its_members(case: Case) -> None:
         holds = isinstance(amount, int) and not isinstance(amount, bool)
         told = _shown(body, "amount_microunits")
         case.expect("GW-LINK-05", holds, "amount_microunits as an integer", told, exchange=answer, where=where)
+
+
+async def _for_a_whole_number(case: Case) -> Answer:
+    """Return the answer of a link whose amount has no fraction; it is judged where one with a fraction is created."""
+    tenant, bindings = case.session.tenant(), case.profile.gateway_bindings
+    amount = max(2, math.ceil(float(bindings.smallest_amount or 0)))
+    answer = named(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant, amount=amount), tenant)))
+    if is_refused(answer):
+        beside = link_body(case, tenant, amount=amount + 0.25)
+        accepted = is_created(case, await post(target_of(case), Creation(LINKS, beside, tenant)))
+        found, where = f"{answer.status} {short(answer)}", {"amount": str(amount)}
+        expected = "a link for a whole number, as for a fraction"
+        case.expect("GW-LINK-01", not accepted, expected, found, exchange=answer, where=where)
+    return answer
 
 
 def _shown(body: Mapping[str, Any], member: str) -> str:
@@ -100,10 +120,12 @@ def _network(network: str) -> dict[str, str]:
 async def the_checkout_address_ends_with_the_token(case: Case) -> None:
     """`checkout_url` lies under the gateway's address, has the path /checkout/<token>, and ends with `token`.
 
-    Creates two links. Expects the address, the path and the token to fit each other in both.
+    Creates two links, and one on each network that the tenants are paid on. Expects the address, the path and the token
+    to fit each other in every one that is created.
     """
-    for _ in range(2):
-        answer = await link(case)
+    made = [await link(case) for _ in range(2)]
+    made += [answer for _, answer in await _on_each_network(case) if is_created(case, answer)]
+    for answer in made:
         body = answer.object()
         url, token = str(body.get("checkout_url", "")), token_of(answer)
         under, path = address_parts(case.session.gateway, url)
@@ -149,9 +171,11 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
     """`chain` is the network that `preferred_network` asked for with underscores, written with a hyphen.
 
     Creates a link on each network that the tenants are paid on, twice. Expects the hyphen form of that network each
-    time, one form for each network, and at least two different chains among them.
+    time, one form for each network, and at least two different chains among them; and of a network that is refused to
+    all of them, that its hyphen form is not accepted instead.
     """
     made = [*await _on_each_network(case), *await _on_each_network(case)]
+    await _refused_for_its_underscores(case, made)
     good = [(network, answer) for network, answer in made if network and is_created(case, answer)]
     if not good:
         open_point = next((one for _, answer in made if (one := asked_for(case.profile, LINKS, answer))), None)
@@ -176,6 +200,21 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
         _one_chain_only(case)
     else:
         case.expect("GW-LINK-18", len(chains) > 1, "links on two chains at least", sorted(chains))
+
+
+async def _refused_for_its_underscores(case: Case, made: Sequence[tuple[str, Answer]]) -> None:
+    """Judge networks that no tenant gets a link on: where the hyphen form gets one, the spelling was the reason."""
+    accepted = {network for network, answer in made if is_created(case, answer)}
+    for network in dict.fromkeys(network for network, _ in made if "_" in network and network not in accepted):
+        hyphens = case.profile.network_label(network) or network.replace("_", "-")
+        tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
+        for tenant in (one for one in tenants if network in one.networks):
+            body = link_body(case, tenant, preferred_network=hyphens)
+            answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+            where = {"network": network}
+            if is_created(case, answer) and answer.object().get("chain") == hyphens:
+                found = f"{hyphens} only"
+                case.expect("GW-LINK-12", False, f"{network} accepted", found, exchange=answer, where=where)
 
 
 def _one_chain_only(case: Case) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.judging.gateway.limits import quick_enough, throttled
+from conformance.judging.gateway.limits import judge_throttled, quick_enough, throttled
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, receipt_body
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
@@ -34,19 +34,20 @@ async def _verify(service: LimitedGateway, call: tuple[dict[str, str], dict[str,
     return await run_concurrently(calls, at_once=_AT_ONCE)
 
 
-@check("GW-RCPT-31", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RCPT-31", "GW-RATE-03", "GW-RATE-04", "GW-HTTP-08", surface="gateway", exclusive="limits", fix=_FIX)
 async def verification_is_throttled(case: Case) -> None:
     """More than 120 receipt verifications per minute are answered 429.
 
     Sends 275 verifications at once; then, after rest, as many in batches of 25, five seconds apart. Expects at least
-    one 429 each time: no reading of the rate, bucket or window, lets that many through.
+    one 429 each time: no reading of the rate, bucket or window, lets that many through; and from every 429 Retry-After,
+    the error envelope and a request id, as from those of a tenant's rate.
     """
     async with limited_gateway(case) as service:
         call = await _prepared(case, service)
         started = service.now
         answers = await _verify(service, call, _BEYOND)
         quick_enough(service, started, throttled(answers), f"{_BEYOND} calls")
-        _judge(case, answers, "at once")
+        _judge(case, service, answers, "at once")
         await service.advance(MINUTE + 1)
         started, answers = service.now, []
         for number in range(_BEYOND // _BATCH):
@@ -54,11 +55,13 @@ async def verification_is_throttled(case: Case) -> None:
                 await service.advance(_APART)
             answers += await _verify(service, call, _BATCH)
         quick_enough(service, started, throttled(answers), f"{len(answers)} calls")
-        _judge(case, answers, f"within {(_BEYOND // _BATCH - 1) * _APART:.0f} seconds")
+        _judge(case, service, answers, f"within {(_BEYOND // _BATCH - 1) * _APART:.0f} seconds")
 
 
-def _judge(case: Case, answers: list[Answer], how: str) -> None:
+def _judge(case: Case, service: LimitedGateway, answers: list[Answer], how: str) -> None:
     refused = throttled(answers)
+    for answer in refused:
+        judge_throttled(case, service, answer)
     found = f"{len(refused)} of {len(answers)} {how}"
     shown = refused[0] if refused else answers[-1]
     case.expect("GW-RCPT-31", bool(refused), "429 for some", found, exchange=shown, where={"calls": how})

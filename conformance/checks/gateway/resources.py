@@ -25,17 +25,18 @@ from conformance.surfaces.gateway.calls import (
 async def resources_exist(case: Case) -> None:
     """POST /v1/resources exists: an authenticated JSON call is never answered 404 or 405.
 
-    Posts an empty object, objects of unknown members and, where one is bound, a good body. Expects any answer but 404
-    and 405.
+    Posts an empty object, objects of unknown members and, where one is bound, a good body, as each tenant that the
+    profile knows. Expects any answer but 404 and 405.
     """
-    tenant = case.session.tenant()
-    bodies: list[Mapping[str, Any]] = [{}, {"name": "x"}, {"unknown": {"deep": [1]}}]
-    if case.profile.gateway_bindings.resource_body is not None:
-        bodies.append(resource_body(case))
-    for body in bodies:
-        answer = named(case, await post(target_of(case), Creation(RESOURCES, body, tenant)))
-        there = answer.status not in {404, 405}
-        case.expect("GW-RES-01", there, "neither 404 nor 405", answer.status, exchange=answer)
+    tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
+    for tenant in tenants:
+        bodies: list[Mapping[str, Any]] = [{}, {"name": "x"}, {"unknown": {"deep": [1]}}]
+        if case.profile.gateway_bindings.resource_body is not None:
+            bodies.append(resource_body(case))
+        for body in bodies:
+            answer = named(case, await post(target_of(case), Creation(RESOURCES, body, tenant)))
+            there, where = answer.status not in {404, 405}, {"tenant": tenant.name}
+            case.expect("GW-RES-01", there, "neither 404 nor 405", answer.status, exchange=answer, where=where)
 
 
 @check(

@@ -42,7 +42,8 @@ async def screening_emits_a_receipt(case: Case) -> None:
 
 async def _judge(case: Case, answer: Answer, what: str, keys: list[Ed25519Key]) -> None:
     where = {"screened": what}
-    there = answer.status not in _NOT_THERE
+    # A redirect says that what is asked for is at another path.
+    there = answer.status not in _NOT_THERE and not 300 <= answer.status < 400
     case.expect("GW-SCR-05", there, f"an answer of POST {SCREEN}", answer.status, exchange=answer, where=where)
     token = _token(case, answer)
     found = f"{answer.status}: {short(answer)}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from email.utils import parsedate_to_datetime
 
+from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.calls import REQUEST_ID, envelope_fault
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway
 
 MINUTE = 60.0
@@ -24,3 +28,37 @@ def quick_enough(service: LimitedGateway, started: float, refused: Sequence[Answ
     """
     if not refused and service.now - started > MINUTE:
         raise Inconclusive(f"{what} took more than a minute: the limit cannot be met from here")
+
+
+def judge_throttled(case: Case, service: LimitedGateway, answer: Answer) -> None:
+    """Judge what every answer 429 carries, whichever limit it is of: Retry-After, the error envelope, a request id."""
+    value, wait = answer.headers.get("Retry-After", "none"), retry_after(answer, service.now)
+    case.expect("GW-RATE-03", wait is not None, "seconds or an HTTP date", value, exchange=answer)
+    fault = envelope_fault(answer)
+    case.expect("GW-RATE-04", fault is None, "the envelope with error and message", fault, exchange=answer)
+    has, where = bool(answer.headers.get(REQUEST_ID, "").strip()), {"status": "429"}
+    case.expect("GW-HTTP-08", has, "X-Request-Id", "one" if has else "none", exchange=answer, where=where)
+
+
+def retry_after(answer: Answer, at: float) -> float | None:
+    """Return the seconds to wait by an answer's Retry-After (RFC 9110, 10.2.3), None when it has none that is valid.
+
+    Args:
+        answer: The answer.
+        at: The service's time in unix seconds. A date counts from it, or, where it lies before that, from the answer's
+            own Date: a service on a test clock may tell either time.
+    """
+    value = answer.headers.get("Retry-After", "")
+    if re.fullmatch(r"[0-9]{1,9}", value):
+        return float(value)
+    again, sent = _date(value), _date(answer.headers.get("Date", ""))
+    if again is None:
+        return None
+    return max(0.0, again - (at if again >= at or sent is None else sent))
+
+
+def _date(value: str) -> float | None:
+    try:
+        return parsedate_to_datetime(value).timestamp()
+    except (TypeError, ValueError):
+        return None

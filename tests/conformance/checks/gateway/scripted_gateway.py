@@ -35,6 +35,9 @@ RECEIPT = "eyJhbGciOiJFZERTQSJ9.e30." + "A" * 86
 # From which call on each takes how many seconds.
 PROMPT = (math.inf, 0.0)
 _DAY = 86_400
+_FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
+# The code of a refusal that bears no envelope.
+_BARE = "bare"
 
 
 class Refusal(Exception):
@@ -87,7 +90,7 @@ class Gateway:
     def _envelope(self, refusal: Refusal) -> Any:
         if "403 for every credential" in self.flaws and refusal.status == 401:
             refusal.status = 403
-        if f"no envelope on {refusal.status}" in self.flaws:
+        if f"no envelope on {refusal.status}" in self.flaws or refusal.code == _BARE:
             return b"<h1>Not so</h1>"
         document = {"error": refusal.code, "message": "Not so.", "retry_after": 3}
         if f"no message on {refusal.status}" in self.flaws:
@@ -115,6 +118,7 @@ class Gateway:
         if path in {"/v1/receipt/verify", "/compliance/screen"}:
             return self._open(path, headers, body)
         tenant = self._tenant(headers, path, body)
+        self._refuse_by_flag(tenant, path)
         if "faulty calls are free" in self.flaws and path == "/v1/payment-links":
             self._link(self._json(path, headers, body))
         try:
@@ -143,7 +147,8 @@ class Gateway:
         wanted = headers.get("content-type") == "application/json" if strict else media == "application/json"
         lenient = f"any media type at {path}" in self.flaws and media.endswith("json")
         if not wanted and not lenient:
-            raise Refusal(415, "unsupported_media_type")
+            bare = "forms are refused bare" in self.flaws and media in _FORMS
+            raise Refusal(415, _BARE if bare else "unsupported_media_type")
         number = float if "floats" in self.flaws else Decimal
         try:
             value = json.loads(body, parse_float=number, parse_constant=lambda _: 1 / 0)
@@ -166,6 +171,19 @@ class Gateway:
                 self.names.add((headers.get("X-Tenant-Id", ""), json.loads(body).get("resource_id")))
             raise
 
+    def _refuse_by_flag(self, tenant: str, path: str) -> None:
+        if "resources for one tenant" in self.flaws and path == "/v1/resources" and tenant != next(iter(KEYS.values())):
+            raise Refusal(404, "not_found")
+
+    def _refuse_bare(self, scheme: str, named: str | None) -> None:
+        bare = {
+            "other schemes are refused bare": scheme not in {"", "Bearer"},
+            "a missing id is refused bare": named is None,
+            "an unknown id is refused bare": named not in KEYS.values(),
+        }
+        if any(met and flaw in self.flaws for flaw, met in bare.items()):
+            raise Refusal(422, _BARE)
+
     def _keep(self, tenant: str, path: str, headers: CIMultiDict[str], body: bytes) -> None:
         document = {"token": secrets.token_hex(16), "amount_microunits": 1_250_000}
         self.stored[tenant, path, headers.get("Idempotency-Key", "")] = (self.now, body.decode(), document)
@@ -179,6 +197,7 @@ class Gateway:
             scheme = "Bearer"
         if "keys by their beginning" in self.flaws:
             key = next((known for known in KEYS if key and known.startswith(key)), key)
+        self._refuse_bare(scheme, named)
         if scheme != "Bearer" or key not in KEYS:
             raise Refusal(401, "invalid_api_key")
         if "no tenant id" in self.flaws and named is None:
@@ -218,7 +237,8 @@ class Gateway:
     ) -> tuple[int, dict[str, Any]]:
         key = headers.get("Idempotency-Key")
         if key is None:
-            if "a key is demanded" in self.flaws:
+            large = isinstance(body.get("amount"), Decimal) and body["amount"] > 1000
+            if "a key is demanded" in self.flaws or (large and "a key is demanded of large links" in self.flaws):
                 raise Refusal(400, "invalid_request")
             return 201, self._made(path, tenant, body)
         place: tuple[str, ...] = (path, key) if "keys of all tenants" in self.flaws else (tenant, path, key)
@@ -262,6 +282,13 @@ class Gateway:
             return {"resource_id": name, "is_active": True}
         return {"id": str(uuid.uuid4()), "resource_id": name, "is_active": True, "created_at": "2026-11-21T00:00:00Z"}
 
+    def _network(self, wanted: str) -> str:
+        if "Solana with a hyphen" in self.flaws and wanted.startswith("solana"):
+            wanted = wanted.replace("-", "_") if "_" not in wanted else "none"
+        if wanted not in NETWORKS and "networks are replaced" not in self.flaws:
+            raise Refusal(400, "unsupported_network")
+        return wanted if wanted in NETWORKS and "one network" not in self.flaws else NETWORKS[0]
+
     def _link(self, body: dict[str, Any]) -> dict[str, Any]:
         amount, network = body.get("amount"), body.get("preferred_network")
         for member in ("currency", "label", "preferred_network"):
@@ -269,27 +296,25 @@ class Gateway:
                 raise Refusal(422, "validation_error")
         if "texts of digits" in self.flaws and isinstance(amount, str) and amount == "8.41":
             amount = Decimal(amount)
-        if isinstance(amount, bool) or not isinstance(amount, int | float | Decimal):
+        wanted = float | Decimal if "whole numbers are refused" in self.flaws else int | float | Decimal
+        if isinstance(amount, bool) or not isinstance(amount, wanted):
             raise Refusal(422, "validation_error")
         micro = int(Decimal(amount * 1_000_000).to_integral_value("ROUND_FLOOR" if "floats" in self.flaws else None))
         if not (0 < micro < 10**15) and "any amount" not in self.flaws:
             raise Refusal(422, "validation_error")
-        if network not in NETWORKS:
-            if "networks are replaced" not in self.flaws:
-                raise Refusal(400, "unsupported_network")
-            network = NETWORKS[0]
-        if "one network" in self.flaws:
-            network = NETWORKS[0]
+        network = self._network(str(network))
         token = f"{next(self._numbers):022d}" if "tokens are counted" in self.flaws else secrets.token_urlsafe(16)
         if "tokens are short" in self.flaws:
             token = secrets.token_hex(5)
-        host = "http://elsewhere.test" if "the address is another's" in self.flaws else BASE
+        elsewhere = "an address of Base elsewhere" in self.flaws and str(network).startswith("base")
+        host = "http://elsewhere.test" if elsewhere or "the address is another's" in self.flaws else BASE
+        told = str(micro) if "large amounts are texts" in self.flaws and micro > 10**9 else micro
         expires = dt.datetime.fromtimestamp(self.now + _DAY, dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {
             "token": token,
             "checkout_url": f"{host}/checkout/{token}" + ("?x=1" if "the address has a query" in self.flaws else ""),
             "chain": str(network).replace("_", "_" if "underscores stay" in self.flaws else "-"),
-            "amount_microunits": str(micro) if "amounts are texts" in self.flaws else micro,
+            "amount_microunits": str(micro) if "amounts are texts" in self.flaws else told,
             "expires_at": expires.rstrip("Z") if "no zone" in self.flaws else expires,
             "cancel_secret": secrets.token_urlsafe(32),
         }

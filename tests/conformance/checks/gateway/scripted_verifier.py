@@ -61,6 +61,7 @@ class Hosted:
         default=lambda: PLATFORM.sign({"alg": "EdDSA", "kid": PLATFORM.kid, "typ": "JWT"}, PROFILE_PAYLOAD)
     )
     screen_path: str = "/compliance/screen"
+    screened_elsewhere: bool = False
     calls: int = 0
 
     async def send(
@@ -79,6 +80,8 @@ class Hosted:
         self.calls += 1
         if (method, path) == ("GET", self.jwks_path):
             return 200, self.jwks
+        if self.screened_elsewhere and path == self.screen_path:
+            return 308, {"see": "/v1" + path}
         if (method, path) == ("POST", self.screen_path):
             return 200, {"verdict": "allow", "compliance_receipt_jws": self.emitted()}
         if (method, path) != ("POST", "/v1/receipt/verify"):

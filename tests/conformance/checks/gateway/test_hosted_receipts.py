@@ -245,6 +245,7 @@ async def test_screening_is_judged() -> None:
     stranger = emitting(Signer(b"\x09" * 32, PLATFORM.kid))
     assert breached(await judged(screening, stranger)) == {"GW-SCR-03", "GW-SCR-04"}
     assert "GW-SCR-05" in breached(await judged(screening, Hosted(screen_path="/v1/compliance/screen")))
+    assert "GW-SCR-05" in breached(await judged(screening, Hosted(screened_elsewhere=True)))
     assert "GW-SCR-02" in breached(await judged(screening, emitting(PLATFORM, alg="ES256")))
 
 
