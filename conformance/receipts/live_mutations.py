@@ -122,6 +122,8 @@ def _keys(material: Material) -> Iterator[Vector]:
     mine = keys(one, two, three)
     third = material.by(one)
     yield Vector("a third party's, its key set supplied", "GW-RCPT-06", third, keys(one), valid=True)
+    for what, document in _published_elsewhere(material, one).items():
+        yield Vector(f"a third party's, its key set {what}", "GW-RCPT-06", third, document, valid=True)
     yield Vector("a third party's, no key set", "GW-RCPT-07", third)
     for place, signer in enumerate(material.third):
         what = f"the kid names key {place + 1} of 3, which signed"
@@ -141,6 +143,19 @@ def _keys(material: Material) -> Iterator[Vector]:
         )
         yield Vector("the platform's, another key set supplied", "GW-RCPT-08", material.platform, keys(one))
         yield Vector("the platform's, three other keys supplied", "GW-RCPT-08", material.platform, mine)
+
+
+def _published_elsewhere(material: Material, signer: Signer) -> dict[str, dict[str, Any]]:
+    """Return key sets as third parties publish them: members that are not known are ignored (RFC 7517, 4 and 5)."""
+    bare = {name: member for name, member in signer.jwk.items() if name != "use"}
+    described = {**signer.jwk, "alg": material.header.get("alg", "EdDSA"), "x5t#S256": "A" * 43, "nbf": 1_700_000_000}
+    curve = forging.signed_by_others({"kid": "curve"}, b"", signer.seed)["ES256"][1]
+    return {
+        "with members that describe the key": {"keys": [described]},
+        "without a use": {"keys": [{**bare, "key_ops": ["verify"]}]},
+        "with members beside keys": {"issuer": "https://issuer.example", **keys(signer), "updated_at": 1_700_000_000},
+        "with a key of another type besides": {"keys": [signer.jwk, curve]},
+    }
 
 
 def _tampered(material: Material) -> Iterator[Vector]:

@@ -8,6 +8,8 @@ from typing import Any
 
 _CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{2,63}")
 _DEPTH = 3
+# So many words are a sentence; a verdict of two or three, such as "not verified", a program can still compare.
+_SENTENCE = 5
 _ALIKE = frozenset({str, bool, int, type(None)})
 
 
@@ -37,15 +39,21 @@ _LISTS = ("an empty list", "a list of something")
 def telling(passes: Sequence[Mapping[str, Any]], fails: Sequence[Mapping[str, Any]]) -> str | None:
     """Return a member that tells pass reports from fail reports: no value of it is in both, and one side has one only.
 
-    A member that is absent counts as null. Members that differ from answer to answer, such as ids, tell nothing.
+    A member that is absent counts as null. Members that differ from answer to answer, such as ids, tell nothing, nor do
+    those that hold a sentence on both sides, which people read.
     """
     good, bad = [dict(_told(one)) for one in passes], [dict(_told(one)) for one in fails]
     names = sorted({name for one in (*good, *bad) for name in one})
     for name in sorted(names, key=lambda one: (not isinstance(good[0].get(one) if good else None, bool), one)):
         right, wrong = {_key(one.get(name)) for one in good}, {_key(one.get(name)) for one in bad}
-        if not right & wrong and 1 in {len(right), len(wrong)}:
+        in_words = any(map(_is_sentence, right)) and any(map(_is_sentence, wrong))
+        if not right & wrong and 1 in {len(right), len(wrong)} and not in_words:
             return name
     return None
+
+
+def _is_sentence(key: tuple[str, Any]) -> bool:
+    return isinstance(key[1], str) and len(key[1].split()) >= _SENTENCE
 
 
 def _key(value: Any) -> tuple[str, Any]:

@@ -47,6 +47,14 @@ def test_reports_may_differ_in_a_list_alone() -> None:
     assert telling([{"errors": ["none"]}], [{"errors": ["x"]}]) is None
 
 
+def test_a_sentence_on_both_sides_tells_programs_nothing() -> None:
+    """A verdict in prose is for people; a word or two, or a sentence where the other side has none, can be compared."""
+    prose = {"report": "The receipt is as it was issued."}
+    assert telling([prose], [{"report": "The signature does not match; ask again."}]) is None
+    assert telling([{"report": "verified"}], [{"report": "not verified"}]) == "report"
+    assert telling([{"report": None}], [prose]) == "report"
+
+
 def told(document: dict[str, Any]) -> Answer:
     """Return a 402."""
     return Answer(1, 402, CIMultiDictProxy(CIMultiDict[str]()), json.dumps(document).encode())

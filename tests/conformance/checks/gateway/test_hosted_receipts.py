@@ -119,11 +119,19 @@ def _own_keys_only(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
     return honest(token, None, expected)
 
 
+def _closed_keys(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    listed = supplied.get("keys") if isinstance(supplied, dict) else None
+    if isinstance(listed, list) and any("alg" in one for one in listed if isinstance(one, dict)):
+        raise ReceiptFault("INVALID_JWS_FORMAT", "a key has a member too many")
+    return honest(token, supplied, expected)
+
+
 FLAWS: dict[str, tuple[Judge, set[str]]] = {
     "platform keys beside supplied ones": (_platform_too, {"GW-RCPT-08", "GW-RCPT-29", DIFF}),
     "every key is tried": (_any_key, {"GW-RCPT-11", "GW-RCPT-12", "GW-RCPT-13", DIFF}),
     "always the first key": (_first_key, {"GW-RCPT-09", "GW-RCPT-13", DIFF}),
     "the last key without a match": (_last_key_without_a_match, {"GW-RCPT-10", "GW-RCPT-11", "GW-RCPT-12", DIFF}),
+    "a key's further members refused": (_closed_keys, {"GW-RCPT-06", DIFF}),
     "structure ignored": (
         accepting("INVALID_PAYLOAD", "UNSUPPORTED_CANON_VERSION", "NON_CANONICAL_PAYLOAD", "MISSING_FIELD"),
         {"GW-RCPT-19", DIFF},
