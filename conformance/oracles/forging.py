@@ -38,6 +38,11 @@ NON_CANONICAL_ORDER_FOUR = _P.to_bytes(32, "little")
 NEGATIVE_IDENTITY = (1 + (1 << 255)).to_bytes(32, "little")
 _ORDERS = {ORDER_TWO: 2, ORDER_FOUR: 4, NON_CANONICAL_ORDER_FOUR: 4, ORDER_EIGHT: 8}
 _ED448_SEED = 57
+# The second is that of wallets on EVM chains (RFC 8812).
+_CURVES: Mapping[str, tuple[str, ec.EllipticCurve]] = {
+    "ES256": ("P-256", ec.SECP256R1()),
+    "ES256K": ("secp256k1", ec.SECP256K1()),
+}
 
 
 def compact(header: object, payload: bytes, signature: bytes = b"") -> str:
@@ -154,21 +159,24 @@ def signed_by_others(header: Mapping[str, Any], payload: bytes, seed: bytes) -> 
     """Return tokens that are truly signed with keys of other kinds, each with the public JWK, by algorithm."""
     kid = str(header.get("kid", "other"))
     return {
-        "ES256": _es256({**header, "alg": "ES256"}, payload, seed, kid),
+        "ES256": ecdsa({**header, "alg": "ES256"}, payload, seed, kid),
+        "ES256K": ecdsa({**header, "alg": "ES256K"}, payload, seed, kid),
         "RS256": _rs256({**header, "alg": "RS256"}, payload, kid),
         "Ed448": ed448({**header, "alg": "Ed448"}, payload, seed, kid),
         "Ed448 named EdDSA": ed448({**header, "alg": "EdDSA"}, payload, seed, kid),
     }
 
 
-def _es256(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> tuple[str, dict[str, Any]]:
+def ecdsa(header: Mapping[str, Any], payload: bytes, seed: bytes, kid: str) -> tuple[str, dict[str, Any]]:
+    """Return a token that is truly signed on the curve of the header's `alg`, ES256 or ES256K, with the public JWK."""
+    name, curve = _CURVES[str(header["alg"])]
     number = int.from_bytes(hashlib.sha256(b"es256" + seed).digest(), "big") >> 1
-    key = ec.derive_private_key(number or 1, ec.SECP256R1())
+    key = ec.derive_private_key(number or 1, curve)
     numbers: EllipticCurvePrivateNumbers = key.private_numbers()
     public = numbers.public_numbers
     signature = key.sign(signing_input(header, payload).encode(), ec.ECDSA(hashes.SHA256()))
     r, s = decode_dss_signature(signature)
-    jwk = {"kty": "EC", "crv": "P-256", "kid": kid}
+    jwk = {"kty": "EC", "crv": name, "kid": kid}
     jwk |= {name: encode_base64url(value.to_bytes(32, "big")) for name, value in (("x", public.x), ("y", public.y))}
     return compact(header, payload, r.to_bytes(32, "big") + s.to_bytes(32, "big")), jwk
 

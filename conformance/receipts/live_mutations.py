@@ -124,6 +124,8 @@ def _keys(material: Material) -> Iterator[Vector]:
     yield Vector("a third party's, its key set supplied", "GW-RCPT-06", third, keys(one), valid=True)
     for what, document in _published_elsewhere(material, one).items():
         yield Vector(f"a third party's, its key set {what}", "GW-RCPT-06", third, document, valid=True)
+    named = material.by(one, **{"urn:example:issuer": "third"})
+    yield Vector("a third party's, a header member that nobody knows", "GW-RCPT-06", named, keys(one), valid=True)
     yield Vector("a third party's, no key set", "GW-RCPT-07", third)
     for place, signer in enumerate(material.third):
         what = f"the kid names key {place + 1} of 3, which signed"
@@ -149,7 +151,7 @@ def _published_elsewhere(material: Material, signer: Signer) -> dict[str, dict[s
     """Return key sets as third parties publish them: members that are not known are ignored (RFC 7517, 4 and 5)."""
     bare = {name: member for name, member in signer.jwk.items() if name != "use"}
     described = {**signer.jwk, "alg": material.header.get("alg", "EdDSA"), "x5t#S256": "A" * 43, "nbf": 1_700_000_000}
-    curve = forging.signed_by_others({"kid": "curve"}, b"", signer.seed)["ES256"][1]
+    _, curve = forging.ecdsa({"alg": "ES256"}, b"", signer.seed, "curve")
     return {
         "with members that describe the key": {"keys": [described]},
         "without a use": {"keys": [{**bare, "key_ops": ["verify"]}]},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.engine.check import Case, check
@@ -154,8 +154,9 @@ async def a_wrong_media_type_gets_the_envelope(case: Case) -> None:
 async def successes_have_a_request_id(case: Case) -> None:
     """Every successful answer, the checkout page too, carries X-Request-Id, another one each time.
 
-    Creates links and a resource, screens, verifies, opens the page and reads the key document, each several times, some
-    at once. Expects a request id on all, and no id twice.
+    Creates links and a resource, screens, verifies, opens the page and reads the key document and the OpenAPI document;
+    and reads the resources and the links' statuses where the target claims them. Much of it several times, some at
+    once. Expects a request id on all, and no id twice.
     """
     answers = await _successes(case)
     good = [(name, answer) for name, answer in answers if 200 <= answer.status < 300]
@@ -185,9 +186,23 @@ async def _successes(case: Case) -> list[tuple[str, Answer]]:
     for token in tokens:
         case.client.names.name(token, "TOKEN")
     pages = await run_concurrently(call("GET", CHECKOUT + token) for token in tokens[:3])
-    documents = [bindings.jwks_path] if bindings.jwks_path else []
-    read = await run_concurrently(call("GET", path) for path in documents)
-    return [*answers, *((CHECKOUT, page) for page in pages), *zip(documents, read, strict=True)]
+    return [*answers, *((CHECKOUT, page) for page in pages), *await _reads(case, tokens, posts)]
+
+
+async def _reads(
+    case: Case, tokens: Sequence[str], posts: Sequence[tuple[str, Mapping[str, Any]]]
+) -> list[tuple[str, Answer]]:
+    """Return the answers of what is read: documents that are bound, and what the target claims to show."""
+    call, bindings, claimed = target_of(case), case.profile.gateway_bindings, case.profile.claims.options
+    documents = [path for path in (bindings.jwks_path, bindings.openapi_path) if path]
+    answers = [(path, await call("GET", path)) for path in documents]
+    if "gateway.checkout" in claimed:
+        answers += [(f"{CHECKOUT}{{token}}/status", await call("GET", f"{CHECKOUT}{one}/status")) for one in tokens[:2]]
+    if "gateway.records" in claimed:
+        ids = [body.get("resource_id") for path, body in posts if path == RESOURCES]
+        headers = case.session.tenant_headers()
+        answers += [(RESOURCES, await call("GET", f"{RESOURCES}/{one}", headers=headers)) for one in ids[:2] if one]
+    return answers
 
 
 def _differ(case: Case, answers: list[Answer]) -> None:

@@ -131,6 +131,7 @@ async def test_a_flaw_breaks_its_row_and_no_other(flaw: str, name: str, rows: se
     assert rows == breached(await judged(name, tmp_path, flaw))
 
 
+_SHOWN = 'options = ["gateway.records", "gateway.checkout"]\n'
 LOOKS = ("403 for every credential", "a changed body gets the original", "waits are dates", "faults go before limits")
 
 
@@ -292,6 +293,15 @@ async def test_limits_that_cannot_be_met_are_undecided(tmp_path: Path) -> None:
     for text in (without, raised):
         verdicts = await judged("a_burst_passes", tmp_path, profile=text)
         assert verdicts == {"GW-RATE-02": Verdict.INCONCLUSIVE}
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/status", "/v1/resources/"])
+async def test_what_is_read_has_a_request_id_too(path: str, tmp_path: Path) -> None:
+    """Documents, and the statuses and records that a target claims to show, are successes like any other."""
+    text = profile_text(tmp_path).replace("[gateway]\n", f"{_SHOWN}[gateway]\n", 1)
+    name = "successes_have_a_request_id"
+    assert set() == breached(await judged(name, tmp_path, profile=text))
+    assert {"GW-HTTP-07"} == breached(await judged(name, tmp_path, f"no request id at {path}", profile=text))
 
 
 def _without_limited(folder: Path) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from conformance.log.events import EventLog
 from conformance.oracles.forging import Signer
+from conformance.oracles.jose import parse
 from conformance.oracles.receipts import STEPS, ReceiptFault, verify_receipt
 from conformance.outcome import Verdict
 from conformance.receipts.live_mutations import PROFILE_PAYLOAD, keys
@@ -119,6 +120,13 @@ def _own_keys_only(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
     return honest(token, None, expected)
 
 
+def _closed_header(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    claims = honest(token, supplied, expected)
+    if "urn:example:issuer" in parse(token).header:
+        raise ReceiptFault("INVALID_JWS_FORMAT", "the header has a member too many")
+    return claims
+
+
 def _closed_keys(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
     listed = supplied.get("keys") if isinstance(supplied, dict) else None
     if isinstance(listed, list) and any("alg" in one for one in listed if isinstance(one, dict)):
@@ -131,6 +139,7 @@ FLAWS: dict[str, tuple[Judge, set[str]]] = {
     "every key is tried": (_any_key, {"GW-RCPT-11", "GW-RCPT-12", "GW-RCPT-13", DIFF}),
     "always the first key": (_first_key, {"GW-RCPT-09", "GW-RCPT-13", DIFF}),
     "the last key without a match": (_last_key_without_a_match, {"GW-RCPT-10", "GW-RCPT-11", "GW-RCPT-12", DIFF}),
+    "a header's further members refused": (_closed_header, {"GW-RCPT-06", DIFF}),
     "a key's further members refused": (_closed_keys, {"GW-RCPT-06", DIFF}),
     "structure ignored": (
         accepting("INVALID_PAYLOAD", "UNSUPPORTED_CANON_VERSION", "NON_CANONICAL_PAYLOAD", "MISSING_FIELD"),
