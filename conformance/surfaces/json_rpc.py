@@ -9,6 +9,7 @@ from conformance.engine.check import Case
 from conformance.http.client import Answer, JsonFault
 
 METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
 # What the JSON-RPC and A2A errors say of a request that was understood and is not what the agent wanted.
 BAD_PARAMETERS = -32602
 

@@ -89,6 +89,13 @@ async def _attempt(case: Case) -> AsyncIterator[_Attempt]:
         yield _Attempt(hub, hub.new_issuer("stranger"), member, service)
 
 
+# Forms of DIDs, and whether a hub may do without them.
+_OTHER_DIDS = {
+    "did:web:{host}%3A8443:tenants:first": False,
+    "did:example:{host}": True,
+}
+
+
 @check("CP-AUTH-01", "CP-AUTH-02", "CP-AUTH-03", "CP-AUTH-04", surface="control_plane", fix=_FIX)
 async def nobody_changes_anything_without_the_token(case: Case) -> None:
     """Without the admin token nothing is registered, revoked or told of the log.
@@ -180,8 +187,9 @@ async def reads_need_no_credential(case: Case) -> None:
 async def the_token_opens_the_admin_operations(case: Case) -> None:
     """The admin token registers an issuer and a service, and reads the log.
 
-    Sends the three operations with the token. Expects success each time (200, 201, 202 and 204 all are), and for the
-    log 200 with a list of entries.
+    Sends the three operations with the token, issuers by a plain DID, by one with a port and a path and by one of
+    another method. Expects success each time (200, 201, 202 and 204 all are), and for the log 200 with a list of
+    entries. A hub that takes other methods of DIDs not at all warns.
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - without it there is nothing to judge
@@ -192,6 +200,7 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
     if {registered.status, read.status} <= NOT_ADMITTED:
         raise Inconclusive(token_refused(registered))
     case.expect("CP-ISSUER-01", success(registered), "success", registered.status, exchange=registered)
+    await _other_issuers(case, hub)
     found = documents.entries(documented(read), hub.bindings.audit_entries_at)
     holds = read.status == 200 and found is not None
     what = f"{read.status}, {'no list' if found is None else f'{len(found)} entries'}"
@@ -206,3 +215,16 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
         answer = await hub.register_service(service)
         case.expect("CP-SVC-01", success(answer), "success", answer.status, exchange=answer)
         await hub.remove_service(service)
+
+
+async def _other_issuers(case: Case, hub: Hub) -> None:
+    """Register issuers by DIDs of other forms."""
+    ours = case.profile.target.defaults == "reference"
+    left_open = None if ours else "which methods of DIDs a hub takes is left open"
+    for form, beyond in _OTHER_DIDS.items():
+        issuer = hub.new_issuer("formed", form)
+        answer = await hub.register(issuer)
+        await hub.revoke(issuer.did)
+        holds, where = success(answer), {"did": form}
+        told = left_open if beyond else None
+        case.expect("CP-ISSUER-01", holds, "success", answer.status, exchange=answer, where=where, beyond=told)

@@ -48,6 +48,9 @@ ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
 _DOTS = 2
 _LONG_ENOUGH = 600  # of lifetimes, in seconds, for paying within the last twentieth
 _METHODS = ("get", "post", "put", "patch", "delete")
+_BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+# Bodies that no service takes, by what they are.
+_NO_ORDERS: Mapping[str, bytes] = {"no body": b"", "an object without its end": b'{"a":'}
 
 
 @check(
@@ -175,6 +178,45 @@ def _is_like(one: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
 
 
 @check(
+    "RAIL-402-01",
+    "RAIL-402-02",
+    "RAIL-402-04",
+    surface="rail",
+    fix="Look for a payment before anything else: without one answer 402 with the whole challenge, whatever the body "
+    "holds and whatever the caller would rather read.",
+)
+async def every_unpaid_call_is_challenged(case: Case) -> None:
+    """An unpaid call is answered 402 with a challenge, whoever calls and whatever he orders.
+
+    Calls each paid operation without payment: as a browser that would rather have a page, without a body, and with half
+    a one. Expects 402 with accepts in a JSON object each time. The interface says it of a paid call in general; where
+    nobody says that it holds of these, a breach warns.
+    """
+    ours = case.profile.target.defaults == "reference"
+    for operation in case.session.operations:
+        calls: dict[str, dict[str, Any]] = {
+            what: {"body": body, "headers": {"Content-Type": "application/json"}} for what, body in _NO_ORDERS.items()
+        }
+        calls["a browser's"] = {"json_body": operation.body, "headers": {"Accept": _BROWSER}}
+        for what, sent in calls.items():
+            answer = await case.client.call("POST", operation.url, **sent)
+            where = {"operation": operation.path, "call": what}
+            beyond = None if ours else "the interface says nothing of such a call"
+            unpaid = answer.status == 402
+            case.expect("RAIL-402-01", unpaid, "402", answer.status, exchange=answer, where=where, beyond=beyond)
+            if unpaid:
+                _judge_form(case, answer, where, beyond)
+
+
+def _judge_form(case: Case, answer: Answer, where: Mapping[str, str], beyond: str | None) -> None:
+    body = answer.object()
+    told = "a JSON object"
+    case.expect("RAIL-402-02", bool(body), told, answer.body[:80], exchange=answer, where=where, beyond=beyond)
+    told = "accepts is a non-empty array"
+    case.expect("RAIL-402-04", bool(entries(answer)), told, body, exchange=answer, where=where, beyond=beyond)
+
+
+@check(
     "RAIL-402-13",
     surface="rail",
     fix="Do not read account credentials on the rail at all: payment is the only one.",
@@ -251,7 +293,7 @@ def paid_methods(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     surface="rail",
     lane="each",
     exclusive=True,
-    fix="Refuse a token whose issue time lies further back than its lifetime.",
+    fix="Refuse a token whose issue time lies further back than its lifetime, and serve who paid before that.",
 )
 async def challenge_is_short_lived(case: Case) -> None:
     """A challenge stops being payable after its short lifetime.
@@ -273,6 +315,8 @@ async def challenge_is_short_lived(case: Case) -> None:
         await clock.pass_time(case, waited)
     control = await redeem(case, operation, await pay(case, in_time, case.lane))
     if control.status != 200:
+        if waited and bound is not None:
+            await _judge_late(case, control, f"{waited} of {lifetime} s after its challenge")
         when = f"{waited} of its {lifetime} s old" if waited else "in time"
         raise Inconclusive(f"the control, a payment of a challenge {when}, was answered {control.status}, not 200")
     await clock.pass_time(case, lifetime + 61 - waited)
@@ -282,3 +326,12 @@ async def challenge_is_short_lived(case: Case) -> None:
     if answer.status < 300 and bound is None:
         raise Inconclusive(f"unbound: served after {lifetime} s; bind [rail] challenge_ttl")
     case.expect("RAIL-402-20", answer.status >= 300, "not served after its lifetime", answer.status, exchange=answer)
+
+
+async def _judge_late(case: Case, answer: Answer, when: str) -> None:
+    """Judge a payment that was made late, in time and in vain: a breach where one that is made at once is served."""
+    operation = case.session.operations[0]
+    at_once = await redeem(case, operation, await pay(case, await challenge(case, operation), case.lane))
+    if at_once.status == 200:
+        told = f"a payment {when} served, as one at once is"
+        case.expect("RAIL-402-20", False, told, answer.status, exchange=answer)

@@ -11,6 +11,8 @@ from conformance.oracles.keys import did_web_of, is_sound_point, keys_of_did, ke
 from conformance.surfaces.rail.keys import DID, JWKS, document
 
 _LOOPBACK = re.compile(r"^did:web:(127\.0\.0\.1|%3A%3A1)(?=%3A|:|$)")
+_OF_A_METHOD = ("id", "type", "controller")
+_BY_DID_CORE = "the interface says that it is a DID document, and leaves the rest to DID Core"
 
 
 @check(
@@ -27,11 +29,14 @@ async def keys_are_published(case: Case) -> None:
     """DID document and key set are there, name the host, hold the same public key and nothing private.
 
     Fetches both documents. Expects 200, the did:web of the rail's own address as id, an OKP Ed25519 key in the key
-    set that the DID document lists too, and no private member anywhere.
+    set that the DID document lists too, and no private member anywhere. A method that lacks what DID Core demands
+    of it warns.
     """
     first, did = await document(case, DID)
     formed = first.status == 200 and isinstance(did, dict) and isinstance(did.get("id"), str) and holds_methods(did)
     case.expect("RAIL-KEY-01", formed, "200 with a DID document", first.status, exchange=first)
+    lacking = faults_of_methods(did) if formed else []
+    case.expect("RAIL-KEY-01", not lacking, "methods by DID Core", lacking, exchange=first, beyond=_BY_DID_CORE)
     identifier = did.get("id") if isinstance(did, dict) else None
     expected = did_web_of(case.session.rail)
     case.expect("RAIL-KEY-02", names_host(identifier, expected), expected, identifier, exchange=first)
@@ -46,11 +51,23 @@ async def keys_are_published(case: Case) -> None:
 
 
 def holds_methods(did: Mapping[str, Any]) -> bool:
-    """Return whether a DID document holds a verification method, listed or inside the relationship that uses it."""
-    listed = did.get("verificationMethod")
-    asserting = did.get("assertionMethod")
-    held = [one for one in asserting if isinstance(one, dict)] if isinstance(asserting, list) else []
-    return bool(listed) or bool(held)
+    """Return whether a DID document holds a list of verification methods, its own or inside what they are used for."""
+    return bool(_methods(did))
+
+
+def _methods(did: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    listed = [did.get("verificationMethod"), did.get("assertionMethod")]
+    return [one for methods in listed if isinstance(methods, list) for one in methods if isinstance(one, dict)]
+
+
+def faults_of_methods(did: Mapping[str, Any]) -> list[str]:
+    """Return what a DID document's methods lack of what DID Core demands of each (5.2), and ids that are not unique."""
+    methods = _methods(did)
+    lacking = [
+        f"{one.get('id')}: {name}" for one in methods for name in _OF_A_METHOD if not isinstance(one.get(name), str)
+    ]
+    ids = [one["id"] for one in methods if isinstance(one.get("id"), str)]
+    return lacking + sorted(f"{one}: twice" for one in set(ids) if ids.count(one) > 1)
 
 
 def names_host(identifier: Any, expected: str) -> bool:

@@ -25,6 +25,7 @@ _NAMES = ("screen_result", "verdict")
 # One address a verdict, as the reference screens; the discovered bodies show two of the three.
 _FLAGGED = {"recipient_address": "screen-flag", "network": EXAMPLE.key}
 _DEPTH = 4
+_SECOND_PAGE = RESOURCES.partition("?")[0] + "?limit=1&offset=1"
 _SIGN_IN = ("login", "signin", "sign-in", "register", "signup", "sign-up", "oauth", "auth")
 
 
@@ -132,13 +133,14 @@ def verdicts_of(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
 async def nobody_signs_in(case: Case) -> None:
     """No endpoint of the rail requires registration, login or a tenant record.
 
-    Calls every published document, every paid operation and every other path of the OpenAPI document without any
-    credential. Expects neither 401 nor 403, no redirect to a sign-in, and no security requirement in that document.
+    Calls every published document, a second page of the catalog, every paid operation and every other path of the
+    OpenAPI document without any credential. Expects neither 401 nor 403, no redirect to a sign-in, and no security
+    requirement in that document.
     """
     rail = case.session.rail
     openapi = at_their_paths((await case.client.call("GET", rail + OPENAPI)).object(), rail)
     bodies = {operation.path: operation.body for operation in case.session.operations}
-    calls = {("GET", path) for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS)}
+    calls = {("GET", path) for path in (CATALOG, RESOURCES, _SECOND_PAGE, INDEX, OPENAPI, DID, JWKS)}
     calls |= {("POST", path) for path in bodies}
     calls |= {(method, path) for path, method in open_calls(openapi)}
     for method, path in sorted(calls):

@@ -1,4 +1,7 @@
-"""X-ROB-01 and X-JSON-02: hostile input is refused, never a crash, and what refuses it is JSON to the letter."""
+"""X-ROB-01 and X-JSON-02: hostile input is refused, never a crash, and what refuses it is JSON to the letter.
+
+Over JSON-RPC a crash is an error object with the code of an internal error, under whatever status.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from conformance.http.raw import RawTransport
 from conformance.http.trust import context_of
 from conformance.oracles.strict_json import is_json_type, literal_faults
 from conformance.outcome import Inconclusive
+from conformance.surfaces import json_rpc
 from conformance.surfaces.endpoints import Endpoint, endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT
 
@@ -96,11 +100,13 @@ class Barrage:
 
     def _judge(self, what: str, endpoint: Endpoint, answer: Answer, allowed: frozenset[int] = frozenset()) -> None:
         where = {"operation": endpoint.label, "input": what}
-        if answer.status >= 500 and not says_later(answer) and answer.status not in allowed:
+        crashed = answer.status >= 500 and not says_later(answer) and answer.status not in allowed
+        internal = json_rpc.error_code(answer) == json_rpc.INTERNAL_ERROR
+        if crashed or internal:
             self.broken[endpoint.label] += 1
             if self.broken[endpoint.label] <= _SHOWN:
-                told = "a refusal, no 5xx"
-                self.case.expect("X-ROB-01", False, told, answer.status, exchange=answer, where=where)
+                told, found = "a refusal, no 5xx", f"{answer.status}" + (", JSON-RPC's internal error" * internal)
+                self.case.expect("X-ROB-01", False, told, found, exchange=answer, where=where)
         faults = literal_faults(answer.body) if is_json_type(answer.headers.get("Content-Type")) else []
         if faults:
             self.literal[endpoint.label] += 1

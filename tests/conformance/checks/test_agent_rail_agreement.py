@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance import target
 from conformance.checks.shared import agent_rail_agreement
 from conformance.checks.shared.agent_rail_agreement import body_for_rail, paid_validity
 from conformance.engine.check import Case, Check
@@ -17,8 +18,17 @@ from conformance.http.client import Answer, Client, Counter, Names, Transport
 from conformance.log.events import EventLog
 from conformance.oracles.message_signatures.message import Message
 from conformance.surfaces.agent import Agent, Subject
-from conformance.target import REFERENCE_AGENT, Claims, Profile
+from conformance.target import REFERENCE_AGENT
 
+PROFILE = """
+[target]
+defaults = "{defaults}"
+[surfaces.rail]
+url = "http://rail.test"
+[claims]
+surfaces = ["rail"]
+lanes = ["base"]
+"""
 _KEY = bytes(range(32))
 _ONE = Subject(Message("GET", "a.example", "https", "/x"), _KEY)
 _OWN = REFERENCE_AGENT.model_copy(
@@ -86,6 +96,23 @@ async def test_both_must_say_the_same_and_say_it(
     monkeypatch: pytest.MonkeyPatch, free: bool | None, paid: bool | None, verdict: str
 ) -> None:
     """Two that say nothing of validity do not agree on it."""
+    log, asked = await compared(monkeypatch, free, paid, "none")
+    assert {event["verdict"] for event in log.of("judgement")} == {verdict}
+    assert {one.form for one in asked} == {"hex"}
+
+
+async def test_a_rail_of_the_reference_is_asked_with_a_did_key_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key in its other spelling; elsewhere nobody says that a paid call takes it."""
+    log, asked = await compared(monkeypatch, True, True, "reference")
+    assert {one.form for one in asked} == {"hex", "did"}
+    assert "a key as did:key" in {event["where"]["message"] for event in log.of("judgement")}
+
+
+async def compared(
+    monkeypatch: pytest.MonkeyPatch, free: bool | None, paid: bool | None, defaults: str
+) -> tuple[EventLog, list[Subject]]:
+    """Compare an agent and a rail that say this of every message; return the log and what the agent was asked."""
+    asked: list[Subject] = []
 
     async def same(value: Any) -> Any:
         return value
@@ -98,14 +125,18 @@ async def test_both_must_say_the_same_and_say_it(
     session = SimpleNamespace(service=lambda _: SimpleNamespace(body=None))
     case = Case(
         row,
-        Profile(claims=Claims(surfaces=("rail",), lanes=("base",))),
+        target.parse(PROFILE.format(defaults=defaults)),
         client,
         log,
         random.Random(1),
         cast("Session", session),
     )
     told = SimpleNamespace(
-        bindings=_OWN, ours=True, verify=lambda _: same(None), verify_body=lambda _: {}, validity=lambda _: free
+        bindings=_OWN,
+        ours=True,
+        verify=lambda one: same(asked.append(one)),
+        verify_body=lambda _: {},
+        validity=lambda _: free,
     )
     answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), b"")
     for name, instead in {
@@ -118,4 +149,4 @@ async def test_both_must_say_the_same_and_say_it(
     }.items():
         monkeypatch.setattr(agent_rail_agreement, name, instead)
     await agent_rail_agreement.agent_and_rail_judge_alike(case)
-    assert {event["verdict"] for event in log.of("judgement")} == {verdict}
+    return log, asked

@@ -91,6 +91,19 @@ async def test_a_crash_is_seen(name: str, where: Callable[[Call], bool], tmp_pat
     assert outcome.verdicts == {"X-ROB-01": WARN, "X-JSON-02": PASS}
 
 
+async def test_an_internal_error_of_json_rpc_is_a_crash(tmp_path: Path) -> None:
+    """It comes with status 200; a refusal in the same form is none."""
+
+    def told(code: int) -> Gateway:
+        document = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": "x"}}
+        return Gateway(lambda call, reply: Reply(200, document) if b'"currency":{}' in call.body else reply)
+
+    crashed = await judged(BODIES, told(-32603), profile(tmp_path))
+    assert crashed.verdicts == {"X-ROB-01": WARN, "X-JSON-02": PASS}
+    refused = await judged(BODIES, told(-32600), profile(tmp_path))
+    assert set(refused.verdicts.values()) == {PASS}
+
+
 async def test_hostile_inputs_that_met_a_limit_show_nothing(tmp_path: Path) -> None:
     """Where every one of them was answered 429, nobody looked at any: neither row passes."""
 

@@ -20,9 +20,14 @@ from conformance.lanes.algorand.transaction_ids import invented_id as invented_a
 from conformance.lanes.solana.instructions import TokenTransfer, memo
 from conformance.lanes.solana.payer import Refused, SolanaPayer
 from conformance.lanes.solana.transaction_ids import invented_id
+from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.purchase import lane_of
+from conformance.surfaces.rail.purchase import lane_of, name_live_values, redeem
+
+_USUAL_LENGTH = 88
+# One in five is shorter, so that so many in a row are no accident.
+_DRAFTS = 100
 
 
 @check(
@@ -80,6 +85,37 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
             case.note(f"{what}: a welded payment in this form was answered {brief(answer)}")
 
     await run_concurrently(one(quoted, what) for quoted, what in zip(quotes, forms, strict=True))
+
+
+@check(
+    "RAIL-PAY-03",
+    surface="rail",
+    lane="solana",
+    fix="Take a transaction id for 64 bytes in base58, which are 86 to 88 characters mostly, and never for a fixed "
+    "number of them.",
+)
+async def an_id_of_any_length_is_served(case: Case) -> None:
+    """A welded payment is served whatever the length of its transaction id in base58.
+
+    Signs one payment again and again, until its id is shorter than the 88 characters that most have, as one in five is;
+    sends that alone and presents it. Expects 200. A payer cannot choose the length.
+    """
+    payer = await solana_payer(case)
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quoted = await Quoted.ask(case, operation)
+    made = await quoted.transfer()
+    for _ in range(_DRAFTS):
+        draft = await payer.draft([made.instruction()])
+        if len(str(draft.signatures[0])) < _USUAL_LENGTH:
+            break
+    else:
+        raise Inconclusive(f"{_DRAFTS} signatures of {_USUAL_LENGTH} characters one after the other")
+    proof = quoted.proof(await payer.submit(draft))
+    name_live_values(case, proof)
+    answer = await redeem(case, operation, proof, body=quoted.quote.body)
+    told = "200 for a welded payment with a shorter id"
+    case.expect("RAIL-PAY-03", answer.status == 200, told, brief(answer), exchange=answer)
 
 
 def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callable[[Quoted], Awaitable[str]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -275,6 +276,30 @@ async def test_a_service_body_that_nobody_knows_leaves_one_row_open() -> None:
 
     log = await judged(Demanding(), "the_token_opens_the_admin_operations", profile=FOREIGN)
     assert verdicts(log) == {"CP-ISSUER-01": "pass", "CP-SVC-01": "inconclusive", "CP-AUDIT-01": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("taken", "profile", "found"),
+    [
+        (r"did:web:[a-z0-9.-]+", PROFILE, "fail"),
+        (r"did:web:[a-z0-9.-]+", FOREIGN, "fail"),
+        (r"did:web:.+", PROFILE, "fail"),
+        (r"did:web:.+", FOREIGN, "warn"),
+    ],
+)
+async def test_a_hub_that_takes_some_forms_of_dids_only_is_told(taken: str, profile: str, found: str) -> None:
+    """A port and a path belong to did:web; a hub of another may do without other methods, and is told."""
+
+    class Narrow(Hub):
+        def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
+            new = (method, target) == ("POST", "/v1/issuers")
+            if new and re.fullmatch(taken, json.loads(body)["did"]) is None:
+                return 422, {"detail": "no did"}
+            return super().answer(method, target, credential, body)
+
+    look = "foreign" if profile is FOREIGN else "ours"
+    log = await judged(Narrow(look=look), "the_token_opens_the_admin_operations", profile=profile)
+    assert verdicts(log)["CP-ISSUER-01"] == found
 
 
 async def test_without_the_token_reads_alone_are_judged() -> None:

@@ -48,6 +48,7 @@ class Call:
     headers: Mapping[str, str]
     body: bytes
     lines: Sequence[tuple[str, str]]
+    query: str = ""
 
     @property
     def proof(self) -> Any:
@@ -85,7 +86,8 @@ class Rail:
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
     ) -> tuple[int, CIMultiDictProxy[str], bytes]:
         """Answer one request."""
-        call = Call(method, urlsplit(url).path, CIMultiDict(headers), body or b"", headers)
+        parts = urlsplit(url)
+        call = Call(method, parts.path, CIMultiDict(headers), body or b"", headers, parts.query)
         self.calls.append(call)
         reply = self._answer(call)
         if self.change is not None:

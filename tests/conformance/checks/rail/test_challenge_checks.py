@@ -12,10 +12,11 @@ from conformance.checks.rail.challenges import paid_methods
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.challenges import is_shareable, leaks
-from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 
 UNPAID = "unpaid_call_is_challenged"
+ANY_UNPAID = "every_unpaid_call_is_challenged"
 
 
 def answer(headers: dict[str, str] | None = None, body: bytes = b"{}") -> Answer:
@@ -78,6 +79,43 @@ async def test_a_fault_breaks_its_row(rows: set[str], rail: Rail) -> None:
     verdicts = await judged(UNPAID, rail)
     # An exponent is no positive decimal either; which of the two rows tells it is no promise.
     assert rows <= breached(verdicts) <= rows | {"RAIL-402-08"}
+
+
+def unpaid(status: int, document: Any, *, body: bytes | None = None, accept: str = "") -> Rail:
+    """Return a rail that answers unpaid calls with this body, or from who would rather have this, in another way."""
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        wanted = call.body == body if body is not None else accept in call.headers.get("Accept", "")
+        return Reply(status, document) if reply.status == 402 and wanted else reply
+
+    return Rail(changed)
+
+
+@pytest.mark.parametrize(
+    ("row", "rail"),
+    [
+        ("RAIL-402-01", unpaid(422, {"detail": []}, body=b"")),
+        ("RAIL-402-01", unpaid(400, {"error": "bad_json"}, body=b'{"a":')),
+        ("RAIL-402-04", unpaid(402, {"x402Version": 2, "accepts": []}, body=b"")),
+        ("RAIL-402-01", unpaid(303, {}, accept="text/html")),
+    ],
+)
+async def test_an_unpaid_call_is_told_the_price_whatever_it_orders(row: str, rail: Rail) -> None:
+    """The row that names the fault tells it; where nobody says that it holds of such calls it warns."""
+    assert breached(await judged(ANY_UNPAID, rail)) == {row}
+    foreign = await judged(ANY_UNPAID, rail, PROFILE.replace('"reference"', '"none"'))
+    assert foreign[row] is Verdict.WARN
+
+
+async def test_a_page_for_browsers_is_no_challenge() -> None:
+    """A browser is answered in JSON, too."""
+    rail = unpaid(402, b"<!doctype html>", accept="text/html")
+    assert breached(await judged(ANY_UNPAID, rail)) == {"RAIL-402-02", "RAIL-402-04"}
+
+
+async def test_an_honest_rail_challenges_every_unpaid_call() -> None:
+    """The three rows pass."""
+    assert set((await judged(ANY_UNPAID, Rail())).values()) == {Verdict.PASS}
 
 
 @pytest.mark.parametrize("changed", [{"accepts": []}, {"accepts": None}, {"accepts": {}}])

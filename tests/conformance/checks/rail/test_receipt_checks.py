@@ -149,7 +149,9 @@ def test_a_did_names_the_host_it_is_published_on() -> None:
     ("rows", "change"),
     [
         ({"RAIL-KEY-02"}, {"id": "did:web:other.test"}),
-        ({"RAIL-KEY-04"}, {"verificationMethod": [{"id": "did:web:rail.test#k2"}]}),
+        ({"RAIL-KEY-01", "RAIL-KEY-04"}, {"verificationMethod": [{"id": "did:web:rail.test#k2"}]}),
+        ({"RAIL-KEY-01", "RAIL-KEY-04"}, {"verificationMethod": {"id": "did:web:rail.test#k1"}}),
+        ({"RAIL-KEY-04"}, {"verificationMethod": [{"id": "#k2", "type": "JsonWebKey2020", "controller": "did:x:y"}]}),
         ({"RAIL-KEY-01", "RAIL-KEY-04"}, {"verificationMethod": []}),
         ({"RAIL-KEY-05"}, {"publicKey": {"kty": "OKP", "crv": "Ed25519", "x": "AA", "d": "AA"}}),
     ],
@@ -162,6 +164,21 @@ async def test_a_fault_in_the_did_document_breaks_its_row(rows: set[str], change
 
     assert breached(await judged("keys_are_published", Rail(changed))) == rows
     assert breached(await judged("keys_are_published", Rail())) == set()
+
+
+@pytest.mark.parametrize("member", ["id", "type", "controller"])
+async def test_a_method_without_what_did_core_demands_warns(member: str) -> None:
+    """The interface leaves it to DID Core what a method is, so that a lack of it is told and decides nothing."""
+
+    def lacking(call: Call, reply: Reply) -> Reply:
+        if call.path.endswith("did.json"):
+            reply.document["verificationMethod"].append({"id": "#k2", "type": "x", "controller": "did:x:y"})
+            del reply.document["verificationMethod"][1][member]
+        return reply
+
+    verdicts = await judged("keys_are_published", Rail(lacking))
+    assert verdicts["RAIL-KEY-01"] is Verdict.WARN
+    assert breached(verdicts) == {"RAIL-KEY-01"}
 
 
 async def test_a_key_may_stand_inside_the_relationship_that_uses_it() -> None:
@@ -281,3 +298,13 @@ async def test_a_recipe_that_fits_is_told_with_its_key(key: str, bound: str, fit
     hints = [event["hint"] for event in log.of("judgement") if (event["row"], event["verdict"]) == (row, "fail")]
     assert hints
     assert all(f'bind [rail] {key} = "{fits}"' in hint for hint in hints)
+
+
+async def test_a_further_page_that_wants_an_account_is_told() -> None:
+    """Whoever pages through the catalog is asked for no account either."""
+
+    def gated(call: Call, reply: Reply) -> Reply:
+        return Reply(401, {}) if "offset" in call.query else reply
+
+    assert breached(await judged("nobody_signs_in", Rail(gated))) == {"RAIL-SVC-06"}
+    assert breached(await judged("nobody_signs_in", Rail())) == set()

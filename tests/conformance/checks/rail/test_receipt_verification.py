@@ -1,0 +1,140 @@
+"""What is made of a rail's own paid verification of receipts: strict ones, lenient ones, and ones of another shape."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+
+from conformance.checks.rail.receipt_verification import changed, member_for
+from conformance.outcome import Verdict
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.trial import breached
+
+CHECK = "receipts_are_verified"
+FOREIGN = PROFILE.replace('"reference"', '"none"') + (
+    '[rail.services]\nreceipt-verify = "/pay/v1/verify/receipt"\n'
+    '[rail.bodies.receipt-verify]\njws = "e30.e30.AA"\n[rail]\nresult_at = "body:result"\n'
+)
+
+
+def verifying(decoded: Callable[[str], bytes]) -> Rail:
+    """Return a rail whose paid service verifies receipts, the signature decoded so."""
+
+    def answered(call: Call, reply: Reply) -> Reply:
+        if reply.status != 200 or call.path != "/pay/v1/verify/receipt":
+            return reply
+        reply.document["result"] = {"verified": holds(json.loads(call.body)["jws"])}
+        return reply
+
+    def holds(token: str) -> bool:
+        signed, _, signature = token.rpartition(".")
+        try:
+            rail.key.public_key().verify(decoded(signature), signed.encode())
+        except (InvalidSignature, ValueError):
+            return False
+        return True
+
+    rail = Rail(answered)
+    return rail
+
+
+def strict(text: str) -> bytes:
+    """Return the bytes of the one spelling."""
+    raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != text:
+        raise ValueError(text)
+    return raw
+
+
+def any_spare_bits(text: str) -> bytes:
+    """Return the bytes of any of sixteen spellings."""
+    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def padded_or_not(text: str) -> bytes:
+    """Return the bytes with padding or without."""
+    return strict(text.rstrip("="))
+
+
+async def test_a_strict_verification_passes_both_rows() -> None:
+    """The genuine receipt is verified, no changed one is."""
+    verdicts = await judged(CHECK, verifying(strict))
+    assert verdicts == dict.fromkeys(("RAIL-SVC-01", "RAIL-RCPT-09"), Verdict.PASS)
+
+
+@pytest.mark.parametrize("decoded", [any_spare_bits, padded_or_not])
+async def test_a_reader_that_takes_two_spellings_is_told(decoded: Callable[[str], bytes]) -> None:
+    """A receipt that was changed and is verified all the same breaks the row."""
+    assert breached(await judged(CHECK, verifying(decoded))) == {"RAIL-RCPT-09"}
+
+
+async def test_a_crash_over_a_receipt_is_told() -> None:
+    """Who pays for a verification and gets a server error has no verification."""
+    clean = verifying(strict)
+
+    def crashing(call: Call, reply: Reply) -> Reply:
+        short = len(json.loads(call.body or b"{}").get("jws", "").rpartition(".")[2]) % 4 == 1
+        assert clean.change is not None
+        return Reply(500, {}) if short and reply.status == 200 else clean.change(call, reply)
+
+    rail = Rail(crashing)
+    assert breached(await judged(CHECK, rail)) == {"RAIL-RCPT-09"}
+
+
+async def test_a_verification_that_finds_nothing_sound_is_told() -> None:
+    """The rail's own receipt is no forgery; elsewhere it may not trust its own key, so that this warns."""
+
+    def never(_: str) -> bytes:
+        raise ValueError
+
+    assert await judged(CHECK, verifying(never)) == {"RAIL-SVC-01": Verdict.FAIL}
+    assert await judged(CHECK, verifying(never), FOREIGN) == {"RAIL-SVC-01": Verdict.WARN}
+
+
+@pytest.mark.parametrize("profile", [PROFILE, FOREIGN])
+async def test_a_result_in_words_of_its_own_judges_nothing(profile: str) -> None:
+    """Where nobody tells what the service says of a receipt, nothing is said of it."""
+    assert await judged(CHECK, Rail(), profile) == {}
+
+
+async def test_what_is_refused_before_it_is_paid_for_is_refused() -> None:
+    """A service may see without payment that a text is no receipt."""
+    clean = verifying(strict)
+
+    def early(call: Call, reply: Reply) -> Reply:
+        assert clean.change is not None
+        asked = call.body.startswith(b"{") and json.loads(call.body).get("jws", "")
+        return Reply(422, {"detail": []}) if asked and asked.endswith("=") else clean.change(call, reply)
+
+    assert breached(await judged(CHECK, Rail(early))) == set()
+
+
+def test_each_change_is_another_text() -> None:
+    """Four changes, each of which decodes to something else than it was, or to the same by another spelling."""
+    token = Rail().sign({"kind": "x"})
+    texts = dict(changed(token))
+    assert len(texts) == len({token, *texts.values()}) - 1
+    spare = texts["spare bits set"].rpartition(".")[2]
+    assert any_spare_bits(spare) == strict(token.rpartition(".")[2])
+    assert len(texts["its last character left out"].rpartition(".")[2]) % 4 == 1
+
+
+@pytest.mark.parametrize(
+    ("member", "body"),
+    [
+        ("jws", {"jws": "a.b.c"}),
+        ("receipt", {"receipt": "a.b.c", "strict": True, "version": "1.0"}),
+        (None, {"a": "a.b.c", "b": "d.e.f"}),
+        (None, {"a": "1"}),
+        (None, ["a.b.c"]),
+        (None, None),
+    ],
+)
+def test_the_member_that_takes_a_receipt_is_the_one_that_looks_like_one(member: str | None, body: Any) -> None:
+    """One text of three segments is it; none or several are not."""
+    assert member_for(body) == member
