@@ -8,10 +8,12 @@ from typing import Any
 from conformance.engine.check import Case
 from conformance.http.client import Answer, JsonFault
 
+PARSE_ERROR = -32700
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 # What the JSON-RPC and A2A errors say of a request that was understood and is not what the agent wanted.
 BAD_PARAMETERS = -32602
+_NO_JSON = b'{"jsonrpc": "2.0", "id": 1, "method": '
 
 
 def request(method: str, params: Mapping[str, Any], call_id: object) -> dict[str, Any]:
@@ -56,6 +58,23 @@ def envelope_fault(answer: Answer, call_id: object) -> str | None:
     if ("result" in document) == ("error" in document):
         return "it has not exactly one of result and error"
     return _error_fault(document["error"]) if "error" in document else None
+
+
+async def unreadable(case: Case, url: str) -> Answer:
+    """Send what is no JSON to an agent's address."""
+    return await case.client.call("POST", url, body=_NO_JSON, headers={"content-type": "application/json"})
+
+
+def unreadable_fault(answer: Answer) -> str | None:
+    """Return what is wrong with the answer to what is no JSON, None when nothing is.
+
+    Whoever looks at a body before JSON-RPC does may refuse it in words of their own, with a 4xx; an answer by JSON-RPC
+    has one code for it (JSON-RPC 2.0 section 5.1).
+    """
+    code = error_code(answer)
+    if code == PARSE_ERROR or (code is None and 400 <= answer.status < 500):
+        return None
+    return f"{answer.status}" + ("" if code is None else f", error {code}")
 
 
 def _error_fault(error: Any) -> str | None:

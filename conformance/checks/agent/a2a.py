@@ -42,7 +42,8 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
     """POST /a2a answers 200 with JSON to an A2A JSON-RPC request, in an envelope that echoes the id.
 
     Sends message/send with text and with data, tasks/get, and an unknown method, under ids of both types. Expects 200
-    and JSON each time, and an envelope with the id and exactly one of result and error.
+    and JSON each time, and an envelope with the id and exactly one of result and error. Then sends what is no JSON, to
+    which an envelope holds JSON-RPC's own code for that.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     text = [{"kind": "text", "text": "What can you verify?"}]
@@ -55,6 +56,11 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
     for n, call_id in enumerate(_IDS):
         method, params = calls[n % len(calls)]
         _judge(case, method, call_id, await json_rpc.call(case, base + A2A, method, params, call_id=call_id))
+    answer = await json_rpc.unreadable(case, base + A2A)
+    fault, where = json_rpc.unreadable_fault(answer), {"body": "no JSON"}
+    case.expect(
+        "AGENT-A2A-03", fault is None, "error -32700, or an HTTP refusal", fault, exchange=answer, where=where
+    )
     if case.profile.target.defaults == "reference":
         await _skills(case, base)
 

@@ -30,6 +30,8 @@ from conformance.surfaces.control_plane.access import (
 from conformance.surfaces.control_plane.services import Played, played
 
 _HERE = {"CP-AUTH-01": "POST /v1/issuers", "CP-AUTH-02": "DELETE /v1/issuers/{did}", "CP-AUTH-03": "POST /v1/services"}
+# What HTTP has beside Bearer, and what nobody registered.
+_OTHER_SCHEMES = ("Basic", "Digest", "Token")
 _FIX = "Ask for the Bearer admin token on the four admin operations before anything is done, and compare it whole."
 
 
@@ -117,15 +119,15 @@ async def nobody_changes_anything_without_the_token(case: Case) -> None:
 
 @check("CP-AUTH-05", surface="control_plane", fix=_FIX)
 async def a_wrong_token_opens_nothing(case: Case) -> None:
-    """A wrong Bearer value is refused on all four admin operations.
+    """A wrong Bearer value is refused on all four admin operations, and so is the right one that is no Bearer's.
 
-    Tries each operation with an invented token, an empty one, and ones that share all but one end with the admin token.
-    Expects a refusal each time and nothing changed.
+    Tries each operation with an invented token, an empty one, ones that share all but one end with the admin token, and
+    with that token itself under other schemes. Expects a refusal each time and nothing changed.
     """
     async with _attempt(case) as attempt:
         for name, value in _wrong(attempt.hub, case):
-            case.client.names.secret(value, "WRONG_TOKEN")
-            for row, answer in await attempt.all(credential=value):
+            case.client.names.secret(value.partition(" ")[2], "WRONG_TOKEN")
+            for row, answer in await attempt.all(headers={"Authorization": value}):
                 where = {"operation": _HERE.get(row, "GET /v1/audit"), "credential": name}
                 if row == "CP-AUTH-04":
                     _reveals_nothing(case, "CP-AUTH-05", answer, where)
@@ -137,17 +139,20 @@ async def a_wrong_token_opens_nothing(case: Case) -> None:
 
 
 def _wrong(hub: Hub, case: Case) -> Iterator[tuple[str, str]]:
-    yield "invented", "nobody-gave-this-token-" + case.session.nonce
-    yield "empty", ""
+    """Yield values of Authorization that open nothing, by what they are."""
+    yield "invented", "Bearer nobody-gave-this-token-" + case.session.nonce
+    yield "empty", "Bearer "
     if hub.token is None:
         return
     other = "A" if hub.token[-1] != "A" else "B"
-    yield "the token without its end", hub.token[:-1]
-    yield "the token with another end", hub.token[:-1] + other
-    yield "the token and more", hub.token + other
-    yield "the token without its beginning", hub.token[1:]
+    yield "the token without its end", f"Bearer {hub.token[:-1]}"
+    yield "the token with another end", f"Bearer {hub.token[:-1]}{other}"
+    yield "the token and more", f"Bearer {hub.token}{other}"
+    yield "the token without its beginning", f"Bearer {hub.token[1:]}"
     if hub.token.swapcase() != hub.token:
-        yield "the token in other case", hub.token.swapcase()
+        yield "the token in other case", f"Bearer {hub.token.swapcase()}"
+    for scheme in _OTHER_SCHEMES:
+        yield f"the token as {scheme}", f"{scheme} {hub.token}"
 
 
 def _reveals_nothing(case: Case, row: str, answer: Answer, where: dict[str, str]) -> None:

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections.abc import Collection, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from conformance.engine.check import Case, check
 from conformance.judging.audit_log import Entries, form_by, judge_links, may_be_missed
@@ -201,7 +202,9 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
         raise Inconclusive("one of these changes was not refused, which other rows judge")
     fresh = [one for one in after if one not in before]
     tried = (member, stranger, short, *((absent,) if refused(missed) else ()))
-    about = [one for one in fresh if any(documents.tells_of(one, each.did) for each in tried)]
+    # Who writes down what stood in the path has it as it was sent there.
+    names = [name for each in tried for name in (each.did, quote(each.did, safe=""))]
+    about = [one for one in fresh if any(documents.tells_of(one, name) for name in names)]
     wrong = [one for one in about if not _says_refused(one)]
     case.expect("CP-AUDIT-08", not wrong, f"no entry of success in GET {AUDIT}", f"{len(wrong)} entries")
 

@@ -114,7 +114,8 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
     """Answers are JSON-RPC 2.0 envelopes that echo the id; an unknown method and an unknown task are errors in them.
 
     Sends message/send, tasks/get of a known and an unknown task, and unknown methods, under ids of both types. Expects
-    200 with an envelope each time; tasks/get is accepted, and the unknown is an error, no crash.
+    200 with an envelope each time; tasks/get is accepted, and the unknown is an error, no crash. Then sends what is no
+    JSON, to which an envelope holds JSON-RPC's own code for that.
     """
     operation = case.session.operations[0]
     task = await a2a.ordered(case, operation)
@@ -125,6 +126,9 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
         _judge_envelope(case, "tasks/get", call_id, unknown)
         await _unknown_method(case, call_id)
     await _known_task(case, task)
+    answer = await json_rpc.unreadable(case, case.session.rail + a2a.A2A)
+    fault, where = json_rpc.unreadable_fault(answer), {"body": "no JSON"}
+    case.expect("RAIL-A2A-07", fault is None, "error -32700, or an HTTP refusal", fault, exchange=answer, where=where)
     for task_id in (_UNKNOWN_TASK, "no-such-task", "../../etc/passwd", "a" * 300):
         answer = await a2a.get(case, task_id)
         code = json_rpc.error_code(answer)

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from reference.agent import runtime
+from reference.protocol.a2a import ErrorCode
 from reference.protocol.a2a_card import CARD, LEGACY_CARD
 from reference.variants.mutants.agent_verdicts import SIGN, agent_mutant
 from reference.variants.seams import replace
@@ -113,6 +114,12 @@ def _error_is_400(_: Request, reply: Reply, body: dict[str, Any]) -> Reply | Non
     return dataclasses.replace(reply, status=400) if "error" in body else None
 
 
+def _parse_error_is_invalid(_: Request, reply: Reply, body: dict[str, Any]) -> Reply:
+    error = body.get("error", {})
+    told = {**error, "code": ErrorCode.INVALID_REQUEST} if error.get("code") == ErrorCode.PARSE_ERROR else error
+    return dataclasses.replace(reply, body=orjson.dumps({**body, "error": told} if error else body))
+
+
 def _id_as_text(_: Request, reply: Reply, body: dict[str, Any]) -> Reply:
     return dataclasses.replace(reply, body=orjson.dumps({**body, "id": str(body["id"])}))
 
@@ -154,6 +161,7 @@ MUTANTS = (
     agent_mutant("hint-silent", "GET /a2a points to POST (6.1)", _document("/a2a", lambda one: {"card": one["card"]})),
     agent_mutant("rpc-error-400", "every JSON-RPC answer is 200 (P-RA-04)", _rpc(_error_is_400)),
     agent_mutant("rpc-id-text", "the id is echoed (P-RA-04)", _rpc(_id_as_text)),
+    agent_mutant("rpc-parse-as-invalid", "no JSON is -32700 (P-CV-13)", _rpc(_parse_error_is_invalid)),
     agent_mutant("rpc-no-version", "answers are JSON-RPC 2.0 (P-RA-04)", _rpc(_no_version)),
     agent_mutant("rpc-bare-result", "answers are envelopes (P-RA-04)", _rpc(_bare_result)),
     agent_mutant(

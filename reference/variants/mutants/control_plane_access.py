@@ -93,6 +93,15 @@ def _token(holds: Callable[[bytes, bytes], bool]) -> Callable[[], None]:
     return lambda: replace(BearerToken, "came_with", came_with)
 
 
+def _any_scheme() -> None:
+    """Read the token of whatever scheme comes with it."""
+    replace(BearerToken, "is_in", lambda holds: lambda self, fields: holds(self, [_as_bearer(one) for one in fields]))
+
+
+def _as_bearer(field: str) -> str:
+    return f"Bearer {field.partition(' ')[2]}"
+
+
 def _empty_token() -> None:
     def came_with(original: Callable[..., bool]) -> Callable[..., bool]:
         def came(self: BearerToken, scope: Scope) -> bool:
@@ -186,6 +195,7 @@ MUTANTS = (
         "token-end", "the token is compared whole", _token(lambda sent, own: own.endswith(sent) and len(sent) > 9)
     ),
     hub_mutant("token-case", "the token has one case", _token(lambda sent, own: sent.lower() == own.lower())),
+    hub_mutant("token-any-scheme", "the token comes as a Bearer's (7.1)", _any_scheme),
     hub_mutant("token-empty", "an empty token is none", _empty_token),
     hub_mutant("refused-late", "what is refused changes nothing (CP-AUTH)", _refused_too_late),
     hub_mutant("refusal-tells", "a refusal reveals nothing of the log (CP-AUTH)", _refusal_tells_the_log),

@@ -116,6 +116,12 @@ def _method_404(body: Members, reply: Reply) -> Reply:
     return Reply(404, orjson.dumps({"detail": "Not Found"}), {"Content-Type": JSON})
 
 
+def _parse_as_method(body: Members, reply: Reply) -> Reply:
+    if body.get("error", {}).get("code") != ErrorCode.PARSE_ERROR:
+        return reply
+    return _with(reply, {**body, "error": {**body["error"], "code": ErrorCode.METHOD_NOT_FOUND}})
+
+
 def _any_method() -> None:
     """An unknown method does nothing and says so, as success."""
 
@@ -294,6 +300,7 @@ MUTANTS = (
     Mutant("a2a-null-beside", "an answer has a result or an error (P-RA-04)", _answer(_null_beside)),
     Mutant("a2a-as-text", "answers are application/json (P-RA-04)", _answer(_as_text)),
     Mutant("a2a-method-404", "an unknown method is an error with HTTP 200 (P-RA-04)", _answer(_method_404)),
+    Mutant("a2a-parse-as-method", "no JSON is -32700 (P-CV-13)", _answer(_parse_as_method)),
     Mutant("a2a-any-method", "an unknown method is an error (P-RA-03)", _any_method),
     Mutant("a2a-null-for-unknown", "an unknown task is an error (P-RA-04)", _null_for_unknown),
     Mutant("a2a-opened-by-get", "tasks/get opens no task (P-RA-04)", _opened_by_get),

@@ -132,6 +132,8 @@ class Agent:
 
     def _rpc(self, call: Call) -> Reply:
         envelope = {"jsonrpc": "2.0", "id": call.members.get("id")}
+        if not isinstance(call.document, dict):
+            return Reply(200, {**envelope, "error": {"code": -32700, "message": "no JSON"}})
         if call.members.get("method") not in _POSTS:
             return Reply(200, {**envelope, "error": {"code": -32601, "message": "method not found"}})
         return Reply(200, {**envelope, "result": {"kind": "task", "id": "t", "status": {"state": "input-required"}}})

@@ -89,6 +89,17 @@ def refused_as(status: int, kind: type) -> Change:
     return change
 
 
+def unread_as(code: int) -> Change:
+    """Return what answers a call that is no JSON with another code."""
+
+    def change(call: Call, reply: Reply) -> Reply:
+        if call.path != "/a2a" or call.method != "POST" or isinstance(call.document, dict):
+            return reply
+        return Reply(200, {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": "no"}})
+
+    return change
+
+
 VALID = says(valid=True, errors=[], error_codes=[])
 
 
@@ -125,6 +136,7 @@ VALID = says(valid=True, errors=[], error_codes=[])
         ("openapi_describes_the_agent", "AGENT-OAS-01", at("/openapi.json", says(openapi="3.0.3"))),
         ("openapi_describes_the_agent", "AGENT-OAS-03", at("/openapi.json", says(security=[{"key": []}]))),
         ("get_points_to_post", "AGENT-A2A-01", at("/a2a", says(hint="hello"))),
+        ("the_transport_speaks_json_rpc", "AGENT-A2A-03", unread_as(-32600)),
     ],
 )
 async def test_a_wrong_agent_breaks_the_row(check: str, row: str, change: Change) -> None:

@@ -162,6 +162,8 @@ class Hub:
             return given.startswith(self.token)
         if self.flaw == "compares tokens without case":
             return given.lower() == self.token.lower()
+        if self.flaw == "takes any scheme":
+            return credential.partition(" ")[2] == self.token
         if self.flaw == "takes any Bearer":
             return credential.startswith("Bearer ")
         return credential == f"Bearer {self.token}"
@@ -267,8 +269,8 @@ class Hub:
             did = next((one for one in self.issuers if one.startswith(did) or did.startswith(one)), did)
         if self.flaw == "deletes in any case":
             did = next((one for one in self.issuers if one.lower() == did.lower()), did)
-        if did not in self.issuers and self.flaw == "logs what was not there":
-            self._write("revoked", did)
+        if did not in self.issuers and self.flaw.startswith("logs what was not there"):
+            self._write("revoked", segment if self.flaw.endswith("as it was sent") else did)
         if did not in self.issuers:
             return (500 if self.flaw == "breaks on unknown issuers" else 404), {"detail": "Not Found"}
         if self.flaw != "revokes in words only":

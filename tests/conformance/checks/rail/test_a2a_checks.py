@@ -48,7 +48,11 @@ class Door:
             return Reply(200, card(), JSON)
         if call.path != "/a2a":
             return reply
-        asked = json.loads(call.body)
+        try:
+            asked = json.loads(call.body)
+        except ValueError:
+            unread = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "no JSON"}}
+            return Reply(200, self._change({"method": None}, unread), JSON)
         answer = {"jsonrpc": "2.0", "id": asked["id"], **self._answered(asked["method"], asked["params"])}
         return Reply(200, self._change(asked, answer), JSON)
 
@@ -104,7 +108,7 @@ async def test_both_readings_of_the_state_break_no_row(door: type[Door], profile
         assert set((await judged(check, rail_with(door()), profile)).values()) == {Verdict.PASS}
 
 
-def of_method(name: str, change: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+def of_method(name: str | None, change: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
     """Return what changes the answers to one method."""
     return lambda asked, answer: change(answer) if asked["method"] == name else answer
 
@@ -149,6 +153,7 @@ def offering(accepts: object) -> Callable[[Any], Any]:
         ),
         (ENVELOPES, "RAIL-A2A-06", lambda _, one: {**one, "id": str(one["id"])}),
         (ENVELOPES, "RAIL-A2A-06", lambda _, one: {name: one[name] for name in one if name != "jsonrpc"}),
+        (ENVELOPES, "RAIL-A2A-07", of_method(None, lambda one: {**one, "error": {"code": -32601, "message": ""}})),
         (ENVELOPES, "RAIL-A2A-07", of_method("no/such/method", lambda one: {**_head(one), "result": {}})),
         (
             ENVELOPES,
