@@ -23,10 +23,11 @@ from conformance.cli.renamed import renamed
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Repeat exchange N of a recorded run: its check runs again from the same seed, with a fresh payment.
 
-    Where N is a delivery that the target made, the check that judged it runs again, and its deliveries are compared.
+    Where N is a delivery that the target made, the check that judged it runs again. What was judged is compared by its
+    verdict, anything else by its status. The target is that of the run, unless --config names another.
 
-    REPORT is a report folder or its events.ndjson.gz. Exit codes: 0 the status, or the verdict on a delivery, is the
-    same, 1 it differs, 3 not reached.
+    REPORT is a report folder or its events.ndjson.gz. Exit codes: 0 the verdict, or the status of what nobody judged,
+    is the same, 1 it differs, 3 not reached.
     """
     from conformance.cli.replaying import replay  # noqa: PLC0415 - `--help` waits for nothing that it imports
 

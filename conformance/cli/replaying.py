@@ -47,14 +47,18 @@ def replay(
 ) -> None:
     """Do what `weldproof replay` says of itself; its options are declared beside its help."""
     recorded = _record(what)
-    mutant = mutant or recorded.started["options"].get("mutant")
-    chains = recorded.started["options"].get("chains")
+    options = recorded.started["options"]
+    mutant = mutant or options.get("mutant")
+    chains = options.get("chains")
     nodes = chain_file(chains)
-    profile = named_profile(config, (), ours=own_stack or bool(mutant or (chains and nodes is None)))
+    ours = own_stack or bool(mutant or options.get("settings") or (chains and nodes is None))
+    profile = _target(recorded.started, config, ours=ours)
     profile = profile if nodes is None else with_nodes(profile, nodes)
+    connection = {name: given or options.get(name) for name, given in connection.items()}
     profile = profile and connected(profile, connection)
     checked_nodes(profile, main_network=main_network)
     stack_options = ["--chains", chains or "sim", *(["--mutant", mutant] if mutant else [])]
+    stack_options += [word for setting in options.get("settings", ()) for word in ("--setting", setting)]
     stack_options += surface_options(load()[row] for row in recorded.started["rows"])
     log = EventLog()
 
@@ -71,7 +75,23 @@ def replay(
         ctx.exit(Exit.INTERRUPTED)
     if recorded.judgement is None:
         ctx.exit(_compare(recorded.exchange, log, as_json=as_json))
-    ctx.exit(_compare_deliveries(recorded.exchange, recorded.judgement, log, as_json=as_json))
+    ctx.exit(_compare_judged(recorded.exchange, recorded.judgement, log, as_json=as_json))
+
+
+def _target(started: Event, config: Path | None, *, ours: bool) -> Profile | None:
+    """Return the profile of whom the run judged, or the one that is named now; None for our own stack.
+
+    Raises:
+        UsageFault: The run judged somebody else than our own stack, and nothing says how to reach them.
+    """
+    options = started["options"]
+    ours = ours or bool(options.get("own_stack"))
+    if config is None and not ours and options.get("config"):
+        config = Path(options["config"])
+    profile = named_profile(config, () if config else options.get("addresses", ()), ours=ours)
+    if profile is None and not ours:
+        raise UsageFault(f"the run judged {started['target']['name']}: give its profile with --config")
+    return profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +153,22 @@ def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
 
 
 def _judgement_of(recorded: Event, events: tuple[Event, ...]) -> Event | None:
-    """Return the worst judgement of a delivery, None for an exchange, which belongs to a check by itself.
+    """Return the worst judgement that cites what was recorded, None for an exchange that none cites.
 
     Raises:
         UsageFault: No check judged the delivery.
     """
-    if recorded["event"] == "exchange":
-        return None
     judged = [one for one in events if one["event"] == "judgement" and one["exchange"] == recorded["n"]]
+    if not judged and recorded["event"] == "exchange":
+        return None
     if not judged:
         raise UsageFault(f"number {recorded['n']} is a delivery that no check judged")
     verdict = worst(Verdict(one["verdict"]) for one in judged)
     return next(one for one in judged if one["verdict"] == verdict)
 
 
-def _compare_deliveries(before: Event, judgement: Event, log: EventLog, *, as_json: bool) -> int:
-    """Show a delivery beside the one that the same judgement was made on, and compare what it came to."""
+def _compare_judged(before: Event, judgement: Event, log: EventLog, *, as_json: bool) -> int:
+    """Show what was recorded beside what the same judgement was made on now, and compare what it came to."""
     alike = ("check", "row", "where")
     later = [one for one in log.of("judgement") if all(one[name] == judgement[name] for name in alike)]
     same = [one for one in later if one["verdict"] == judgement["verdict"]]

@@ -10,7 +10,7 @@ import inspect
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias, TypeVar
+from typing import Final, Literal, TypeAlias, TypeVar
 
 from conformance.engine.quick import BY_COMPANY, WHOLE, Quick
 from conformance.engine.session import Session
@@ -22,6 +22,17 @@ from conformance.target import Profile
 
 T = TypeVar("T")
 Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "all"]
+
+_STARTS: Final = "the check starts the program that it judges, and ends it"
+# What a check does beside its requests, by the company that it runs in.
+_BESIDE: Final[Mapping[Exclusive, str | None]] = {
+    False: None,
+    True: "the check lets time pass before it",
+    "chain": "the check does something to the chain meanwhile",
+    "surface": "the check does something to the service meanwhile",
+    "limits": "the check sends as many before it as a limit allows",
+    "all": "the check does something to the chain and the clock meanwhile",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,7 @@ class Check:
         self_contained: Whether it judges programs only that it starts itself: whatever is done to the target, its
             chains and its clock does not touch it.
         quick: What `run --quick` makes of it.
+        needs_more: Why no single request shows what it finds, where that does not follow from the others.
     """
 
     id: str
@@ -53,6 +65,12 @@ class Check:
     run: Callable[..., Awaitable[None]] = field(repr=False)
     self_contained: bool = False
     quick: Quick = WHOLE
+    needs_more: str | None = None
+
+    @property
+    def not_alone(self) -> str | None:
+        """Why no single request, sent once more, shows what it finds; None where one does."""
+        return self.needs_more or (_STARTS if self.self_contained else _BESIDE[self.exclusive])
 
     @property
     def sentence(self) -> str:
@@ -75,6 +93,7 @@ def check(
     exclusive: Exclusive = False,
     self_contained: bool = False,
     quick: Quick | None = None,
+    needs_more: str | None = None,
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
     """Register an async function as the check of `rows`.
 
@@ -88,6 +107,8 @@ def check(
             by itself (`all`).
         self_contained: It judges programs only that it starts itself.
         quick: What `run --quick` makes of it; by default what its company says (`quick.BY_COMPANY`).
+        needs_more: Why no single request shows what it finds, where its company does not say it: it sends several at
+            once, or what it compares stands in several answers.
 
     Raises:
         ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
@@ -99,7 +120,7 @@ def check(
         if unknown or not rows or name in REGISTRY or not inspect.getdoc(function):
             raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
         chosen = quick or BY_COMPANY[exclusive]
-        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function, self_contained, chosen)
+        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function, self_contained, chosen, needs_more)
         return function
 
     return register

@@ -21,7 +21,7 @@ from conformance.engine.expected_failures import FAULTS, expectation
 from conformance.engine.quick_look import QuickLook
 from conformance.engine.registration import registered, without_lane
 from conformance.engine.schedule import Schedule, company
-from conformance.engine.session import Session
+from conformance.engine.session import Session, variables
 from conformance.http.client import Client, Counter, JsonFault, Names, Permit, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
@@ -229,6 +229,8 @@ class Run:
             not_yours=self._not_yours,
             checks=[(one.id, company(one, self.profile)) for one in self._tried],
             workers=self.plan.workers,
+            variables=variables(self.profile),
+            not_alone={one.id: one.not_alone for one in self._tried if one.not_alone is not None},
             options=dict(options),
         )
 

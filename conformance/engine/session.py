@@ -48,6 +48,14 @@ class Credentials:
         return {"Authorization": f"Bearer {self.key}", "X-Tenant-Id": self.id}
 
 
+def variables(profile: Profile) -> list[str]:
+    """Return the names of what the operator gave, which stand in the log in its place, in alphabetical order."""
+    of_tenants = [f"TENANT_{name.upper()}_{part}" for name in profile.tenants for part in ("ID", "KEY")]
+    others = {"ADMIN_KEY": profile.gateway.admin_key, "ADMIN_TOKEN": profile.hub.token}
+    given = [name for name, secret in others.items() if secret is not None]
+    return sorted({*of_tenants, *map(str.upper, profile.secrets), *given})
+
+
 class Session:
     """Opened once a run, before the first check.
 

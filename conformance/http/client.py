@@ -325,6 +325,7 @@ class Client:
         parts = urlsplit(url)
         in_fields = {str(place): found for place, (_, _, found) in enumerate(shown) if found}
         names = {"url": in_address, "headers": in_fields, "body": in_text}
+        whole = body is None or _text(body).encode() == body
         return {
             "method": method,
             "url": address,
@@ -332,6 +333,7 @@ class Client:
             "headers": [(_shared(name), _shared(value)) for name, value, _ in shown],
             "body": None if text is None else _shared(text),
             "names": {part: found for part, found in names.items() if found},
+            **({} if whole else {"whole": False}),
         }
 
     def _name_secrets(self, content: bytes) -> None:

@@ -20,19 +20,23 @@ def curl_line(request: Mapping[str, Any]) -> str:
 
     `$NAMES` stand for secrets and live values, where the recording client put them (`names` of the request). A `$` that
     somebody else wrote is a `$`: a target must not choose which of the reader's variables are sent to it. Nor does curl
-    read anything into what it is given: no patterns in the address, no file for a body that begins with `@`.
+    read anything into what it is given: no patterns in the address, no file for a body that begins with `@`; nor does
+    it call a body a form that the request called nothing, or wait for the body of an answer to HEAD.
     """
     texts = [text for field in request["headers"] for text in field]
     if any("\0" in text for text in (request["method"], request["url"], request["body"] or "", *texts)):
         return "# not as a command line: the request has a zero byte, which no argument can carry"
     names = request.get("names") or {}
-    words = ["curl", "-sS", "-i", "-g", "--path-as-is", "-X", word(request["method"])]
+    method = ["-X", word(request["method"])] if request["method"] != "HEAD" else ["--head"]
+    words = ["curl", "-sS", "-i", "-g", "--path-as-is", *method]
     words += ["--url", word(request["url"], names.get("url", ()))]
     for place, (name, value) in enumerate(request["headers"]):
         # curl would read a file of that name; no field's name begins so (RFC 9110, 5.1).
         if not name.startswith("@"):
             words += ["-H", _field(name, value, names.get("headers", {}).get(str(place), ()))]
     if request["body"] is not None:
+        if not any(name.lower() == "content-type" for name, _ in request["headers"]):
+            words += ["-H", "Content-Type:"]
         words += ["--data-raw", word(request["body"], names.get("body", ()))]
     return " ".join(words)
 

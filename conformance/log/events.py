@@ -9,7 +9,8 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   address), `chains`, `non_defaults` (array of `{key, value}`), `claims`, `rows` (ids selected), `options` of the
   command, `quick` (whether the run is a quick look, which gives no verdict), `not_yours` (what of the suite's own is
   judged where nothing of the operator's is, else null), `checks` (pairs of a check and the company it runs in:
-  `together`, `chain …` or `alone`), `workers`.
+  `together`, `chain …` or `alone`), `workers`, `variables` (names of what the operator gave, such as a tenant's key,
+  which stand in requests in its place), `not_alone` (check to why no single request shows what it finds).
 * `check.started`: `check` (id), `rows`.
 * `check.shortened`: `check`, `rows`, `what`, `tried`, `of`: so many were tried of what could be. What a quick look
   leaves out has judgements with the verdict `left_out`.
@@ -19,8 +20,8 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   text, or null in a request without one. In the file a long body stands once: where it comes again, `{line, of}` says
   in which line, from 1, and of what, `request` or `response`, it stands; `read` puts the text there. A request has
   `names` as well: where in `url`, `headers` (by the field's place, from 0) and `body` the `$NAMES` stand that the suite
-  put there, each `[place, length]`; any other `$` is what was sent. The curl line and the template of a request follow
-  from it; see `recorded`.
+  put there, each `[place, length]`; any other `$` is what was sent. It has `whole`, false, where its body is no text or
+  was cut. The curl line and the template of a request follow from it; see `recorded`.
 * `arrival`: `n` (of the same count as exchanges), `destination` (its name), `request` `{method, url, path, headers,
   body, names}` as the target sent it to us, `response` (ours) or null, `error` or null (why we gave none).
 * `judgement`: `check`, `row`, `verdict`, `expected`, `found`, `exchange` (the `n` of an exchange or arrival, or null),

@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from conformance.http.recorded import curl_line
 from conformance.log.events import Event
+from conformance.report.by_hand import ByHand
 from conformance.text.untrusted import one_line, shown
 
 
@@ -41,8 +42,8 @@ class Exchange:
     delivered_to: str | None = None
 
     @classmethod
-    def of(cls, event: Event) -> Exchange:
-        """Read an `exchange` or an `arrival` event."""
+    def of(cls, event: Event, by_hand: ByHand | None = None) -> Exchange:
+        """Read an `exchange` or an `arrival` event; `by_hand` says whether its curl line shows anything."""
         request, response = event["request"], event["response"]
         return cls(
             n=int(event["n"]),
@@ -62,7 +63,7 @@ class Exchange:
                 milliseconds=float(response["milliseconds"]),
             ),
             error=None if event["error"] is None else str(event["error"]),
-            curl=curl_line(request),
+            curl=curl_line(request) if by_hand is None else by_hand.line(event),
             delivered_to=str(event["destination"]) if event["event"] == "arrival" else None,
         )
 

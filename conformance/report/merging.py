@@ -110,6 +110,7 @@ def _started(parts: Sequence[_Part], rows: Iterable[str]) -> Event:
         "rows": _in_order(rows),
         "non_defaults": list(_values(begins)),
         "checks": [one for begin in begins for one in begin.get("checks", ())],
+        "not_alone": {check: why for begin in begins for check, why in begin.get("not_alone", {}).items()},
         "options": {**options, "parts": len(parts)},
         # Something of the operator's was judged where one part judged it.
         "not_yours": next(iter(not_yours)) if len(not_yours) == 1 else None,

@@ -10,6 +10,7 @@ from typing import Any, Final
 from conformance.ledger import Requirement, load
 from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict, worst
+from conformance.report.by_hand import ByHand
 from conformance.report.causes import Cause, causes, with_causes
 from conformance.report.exchange import Exchange
 from conformance.report.row_result import BAD, UNEXPECTED, Finding, RowResult
@@ -239,7 +240,8 @@ class _Reader:
         rows = self._rows(started["rows"])
         cited = {finding.exchange for row in rows if row.needs_attention for finding in row.findings}
         recorded = (*self._kinds["exchange"], *self._kinds["arrival"])
-        exchanges = {event["n"]: Exchange.of(event) for event in recorded if event["n"] in cited}
+        by_hand = ByHand.of(started)
+        exchanges = {event["n"]: Exchange.of(event, by_hand) for event in recorded if event["n"] in cited}
         rows = with_causes(rows, exchanges, self._judged())
         return Summary(
             run_id=str(started["run_id"]),

@@ -109,7 +109,8 @@ def test_both_deliveries_can_be_had_as_json(tmp_path: Path, monkeypatch: pytest.
     """`--json` has the two arrivals and the two judgements."""
     told: dict[str, Any] = orjson.loads(replayed(tmp_path, monkeypatch, Verdict.FAIL, "--json").output)
     assert [told[name]["request"]["body"] for name in ("recorded", "again")] == ["old", "new"]
-    assert told["again"]["curl"] == "curl -sS -i -g --path-as-is -X POST --url 'http://h/x' --data-raw new"
+    line = "curl -sS -i -g --path-as-is -X POST --url 'http://h/x' -H Content-Type: --data-raw new"
+    assert told["again"]["curl"] == line
     assert [one["verdict"] for one in told["judgements"]] == ["fail", "fail"]
 
 

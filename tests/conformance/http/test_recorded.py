@@ -21,8 +21,22 @@ def test_the_curl_line_leaves_names_to_the_shell() -> None:
     names = {"url": [[9, 6]], "body": [[7, 6]]}
     assert curl_line(request('{"a":"`$TOKEN`"}', names=names)) == (
         "curl -sS -i -g --path-as-is -X POST --url 'http://h/'\"$TOKEN\" -H 'B: it'\"'\"'s' -H 'a: $' "
-        '--data-raw \'{"a":"`\'"$TOKEN"\'`"}\''
+        '-H Content-Type: --data-raw \'{"a":"`\'"$TOKEN"\'`"}\''
     )
+
+
+def test_a_body_is_called_what_the_request_called_it() -> None:
+    """Curl would call a body a form by itself; a request that named no type names none again."""
+    assert "-H Content-Type: --data-raw '{}'" in curl_line(request("{}"))
+    named = request("{}", headers=[("content-type", "text/plain")])
+    assert "-H 'content-type: text/plain' --data-raw '{}'" in curl_line(named)
+
+
+def test_nobody_waits_for_the_body_of_an_answer_to_head() -> None:
+    """With `-X HEAD` curl would wait for as many bytes as the answer's Content-Length says."""
+    line = curl_line(request(None, method="HEAD"))
+    assert " --head --url" in line
+    assert "-X" not in line
 
 
 def test_the_template_is_what_the_seed_decides() -> None:

@@ -20,6 +20,8 @@ class RunBuilder:
     non_defaults: Sequence[tuple[str, object]] = ()
     target: str = "test target"
     quick: bool = False
+    variables: Sequence[str] = ()
+    not_alone: Mapping[str, str] = field(default_factory=dict)
     log: EventLog = field(default_factory=EventLog)
     _exchanges: int = 0
 
@@ -38,6 +40,8 @@ class RunBuilder:
             rows=list(self.rows),
             options=dict(self.options),
             quick=self.quick,
+            variables=list(self.variables),
+            not_alone=dict(self.not_alone),
         )
 
     def exchange(self, check: str, *, answer: str = '{"ok":true}', status: int | None = 200, **request: Any) -> int:

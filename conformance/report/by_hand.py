@@ -1,0 +1,109 @@
+"""Whether one command line shows a recorded exchange again to whoever reads the report, and if not, why not.
+
+A reader has the target, its credentials and curl. What needs a fresh payment, a clock that was moved, several requests
+at once, or a program that a check started and ended is not shown by sending one request once more; a line for that
+would answer something, and nothing about the breach. The report says so instead, and `weldproof replay` does the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Self
+from urllib.parse import urlsplit
+
+from conformance.http.recorded import curl_line
+from conformance.log.events import Event
+
+# Options of a run that brings a stack of its own up, and ends it.
+_OWN_STACK: Final = ("own_stack", "mutant", "settings")
+_KINDS: Final = re.compile(r"(?:[a-z]+=)?(?:sim|localnet)(?:,|$)")
+# What curl writes itself, or waits for where it is given.
+_FRAMING: Final = frozenset({"transfer-encoding", "content-length", "connection", "upgrade", "expect", "te"})
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """What a reader has of a run, by which an exchange of it can be sent again.
+
+    Attributes:
+        origins: Scheme and authority of each surface of the target.
+        variables: Names of what the reader gave the run, and so can set.
+        reasons: Check to why no single request shows what it finds.
+        ended: Whether the target ended with the run.
+    """
+
+    origins: frozenset[str]
+    variables: frozenset[str]
+    reasons: Mapping[str, str]
+    ended: bool
+
+    @classmethod
+    def of(cls, started: Event) -> Self:
+        """Read a `run.started` event; one from before it named variables names none."""
+        options = started["options"]
+        return cls(
+            origins=frozenset(_origin(str(url)) for url in started["target"]["surfaces"].values()),
+            variables=frozenset(map(str, started.get("variables", ()))),
+            reasons={str(check): str(reason) for check, reason in started.get("not_alone", {}).items()},
+            ended=any(options.get(name) for name in _OWN_STACK) or _KINDS.match(str(options.get("chains"))) is not None,
+        )
+
+    def line(self, event: Event) -> str:
+        """Return the curl line of an `exchange` or an `arrival` event, or a comment that says why there is none."""
+        reason = next(self._obstacles(event), None)
+        return curl_line(event["request"]) if reason is None else f"# no single line shows it again: {reason}"
+
+    def _obstacles(self, event: Event) -> Iterator[str]:
+        request = event["request"]
+        if event["event"] == "arrival":
+            yield "the target sent it, and the suite answered"
+        if self.ended:
+            yield "the stack that the run had brought up ended with it"
+        if not request.get("whole", True):
+            yield "its body is too long, or no text, and so not recorded byte by byte"
+        yield from _unlike_curl(request)
+        unknown = sorted(_variables(request) - self.variables)
+        if unknown:
+            yield f"only a run has {_listed(f'${name}' for name in unknown)}"
+        if _origin(str(request["url"])) not in self.origins:
+            yield "it went to none of the target's surfaces, but to what the check started or found"
+        if (reason := self.reasons.get(str(event.get("check", "")))) is not None:
+            yield reason
+
+
+def _origin(url: str) -> str:
+    """Return scheme and authority of a URL in lower case, or the URL where it is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return url
+    return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+def _unlike_curl(request: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why curl would send something else."""
+    names = [str(name).strip().lower() for name, _ in request["headers"]]
+    framed = sorted(_FRAMING.intersection(names))
+    if framed:
+        yield f"it needs a connection of its own kind, for {_listed(framed)}"
+    if names.count("host") > 1:
+        yield "curl sends no two Host fields"
+    if any(sign <= " " or sign == "\x7f" for sign in request["url"]) or "#" in request["url"]:
+        yield "curl sends no such address"
+
+
+def _variables(request: Mapping[str, Any]) -> set[str]:
+    """Return the names that stand in a request in the place of values."""
+    names = request.get("names") or {}
+    fields = (
+        (value, names.get("headers", {}).get(str(place), ())) for place, (_, value) in enumerate(request["headers"])
+    )
+    parts = [(request["url"], names.get("url", ())), (request["body"] or "", names.get("body", ())), *fields]
+    return {text[start + 1 : start + length] for text, spans in parts for start, length in spans}
+
+
+def _listed(words: Iterable[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

@@ -1,0 +1,112 @@
+"""`weldproof replay` asks whom the run asked, and says whether the breach is there again and not only the status."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance import target
+from conformance.cli import replaying
+from conformance.cli.replay import command
+from conformance.engine.runner import Plan
+from conformance.lanes.spending import Wallet
+from conformance.log.events import LOG, EventLog
+from conformance.outcome import Exit, Verdict
+from conformance.target import Profile
+
+CHECK, ROW = "health_and_landing_are_json", "AGENT-HTTP-01"
+PROFILE = '[surfaces.agent]\nurl = "{url}"\n[claims]\nsurfaces = ["agent"]\n'
+
+
+def record(log: EventLog, verdict: Verdict | None, status: int = 200) -> None:
+    """Put an exchange, and what it was judged as, into a log."""
+    request = {"method": "GET", "url": "http://h/health", "path": "/health", "headers": [], "body": None}
+    response = {"status": status, "headers": [], "body": "[]", "body_bytes": 2, "milliseconds": 1.0}
+    log.add("exchange", n=3, check=CHECK, ordinal=1, retry=False, request=request, response=response, error=None)
+    if verdict is not None:
+        judged = {"expected": "an object", "found": None, "hint": None, "where": {}}
+        log.add("judgement", check=CHECK, row=ROW, verdict=verdict.value, exchange=3, **judged)
+
+
+def replayed(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: Mapping[str, Any],
+    before: tuple[Verdict | None, int] = (Verdict.FAIL, 200),
+    after: tuple[Verdict | None, int] = (Verdict.FAIL, 200),
+) -> tuple[Result, list[Profile | None]]:
+    """Replay an exchange of a run with these options; return how it ended, and whom it opened."""
+    log = EventLog(folder / LOG)
+    log.add("run.started", seed=5, options=options, rows=[ROW], target={"name": "the shop's agent"})
+    record(log, *before)
+    log.close()
+    asked: list[Profile | None] = []
+
+    class Again:
+        def __init__(self, plan: Plan, profile: Profile, log: EventLog, wallet: Wallet) -> None:
+            del plan, profile, wallet
+            self._log = log
+
+        async def whole(self) -> None:
+            record(self._log, *after)
+
+    @asynccontextmanager
+    async def opened(profile: Profile | None, _: Sequence[str]) -> AsyncIterator[Profile]:
+        asked.append(profile)
+        yield profile or target.parse(PROFILE.format(url="http://own"))
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(replaying, "Run", Again)
+    monkeypatch.setattr(replaying, "opened", opened)
+    return CliRunner().invoke(command, [f"{folder}#3"]), asked
+
+
+@pytest.mark.parametrize("options", [{"config": "shop.toml"}, {"addresses": ["agent=http://shop"]}])
+def test_whom_the_run_asked_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Mapping[str, Any]
+) -> None:
+    """The line that reports print names no target: it is the run's, by its profile or its addresses."""
+    (tmp_path / "shop.toml").write_text(PROFILE.format(url="http://shop"))
+    (tmp_path / "weldproof.toml").write_text(PROFILE.format(url="http://somebody-else"))
+    done, asked = replayed(tmp_path, monkeypatch, options)
+    assert done.exit_code == Exit.PASSED, done.output
+    assert [one.surfaces["agent"].url for one in asked if one is not None] == ["http://shop"]
+
+
+def test_our_own_stack_is_asked_only_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the sound reference answers says nothing of somebody's server."""
+    done, asked = replayed(tmp_path, monkeypatch, {})
+    assert done.exit_code == Exit.USAGE
+    assert "the run judged the shop's agent: give its profile with --config" in done.output
+    assert asked == []
+    done, asked = replayed(tmp_path, monkeypatch, {"own_stack": True})
+    assert done.exit_code == Exit.PASSED, done.output
+    assert asked == [None]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code"),
+    [
+        ((Verdict.FAIL, 200), (Verdict.FAIL, 200), Exit.PASSED),
+        ((Verdict.FAIL, 200), (Verdict.PASS, 200), Exit.FAILED),
+        ((Verdict.FAIL, 200), (Verdict.FAIL, 500), Exit.PASSED),
+        ((Verdict.FAIL, 200), (None, 200), Exit.NO_VERDICT),
+        ((None, 200), (None, 200), Exit.PASSED),
+        ((None, 200), (None, 500), Exit.FAILED),
+    ],
+)
+def test_a_breach_is_there_again_where_the_check_says_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: tuple[Verdict | None, int],
+    after: tuple[Verdict | None, int],
+    code: Exit,
+) -> None:
+    """A breach that is mended often keeps its status; only what nobody judged is compared by that."""
+    done, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, before, after)
+    assert done.exit_code == code, done.output
