@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -40,7 +41,7 @@ from reference.rail.settlement import SettlingPaymentSource
 from reference.rail.signing import Signer
 from reference.rail.standing import Standing
 from reference.store.absences import Absences
-from reference.store.database import DatabaseUnavailable
+from reference.store.database import Database, DatabaseUnavailable
 from reference.store.facts import Facts
 from reference.store.generations import Generations
 from reference.store.known_keys import KnownKeys
@@ -102,91 +103,141 @@ async def opened(
         unchecked: Lanes whose nodes did not answer yet.
     """
     async with AsyncExitStack() as exits:
-        database = open_database(ledger_dsn(settings))
-        exits.push_async_callback(database.close)
-        clock = WpClock(settings.clock_offset_file)
-        ledger, generations, known = Redemptions(database), Generations(database), KnownKeys(database)
-        shared = Facts(database, facts)
-        offers = _offers(settings, lanes)
-        terms = {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}
-        standing = Standing(generations, terms, clock)
-        chain_time = ChainTime(clock, lambda: newest_blocks(lanes), shared, strict=settings.mode == "live")
-        try:
-            await ledger.prepare()
-            mint = await _mint(settings, known, shared, clock)
-            await chain_time.begin()
-            await standing.tend()
-        except DatabaseUnavailable as fault:
-            raise Misconfigured(f"WP_RAIL_DB: the database cannot be asked ({fault})") from fault
-        keyring, trusted = await signing_keys(settings, known, clock)
-        did = did_web(settings.public_url)
-        absences = Absences(database)
-        presence = Presence(settings, lanes, clock, absences if watched else None, unchecked=unchecked)
-        challenges = _challenges(settings, offers, mint, presence)
-        signer = signer_with(settings, clock, keyring, trusted)
-        worker = str(uuid.uuid4())
-        settlements = Settlements(database)
-        collectors: dict[str, Collector] = {
-            key: MinedPaymentSource(settings, lane)
-            if isinstance(lane, ObservingLane)
-            else SettlingPaymentSource(
-                settings, clock, lane, _account(settings, lane), ledger, settlements, worker=worker
-            )
-            for key, lane in lanes.items()
-        }
-        redeemer = Redeemer(
-            settings,
-            clock,
-            mint,
-            collectors,
-            ledger,
-            generations,
-            signer,
-            worker=worker,
-            presence=presence,
-            absences=absences,
-        )
-
-        def faults() -> list[str]:
-            return [one.fault for one in (keyring, trusted) if one.fault]
-
-        async def alive() -> None:
-            await ledger.alive()
-            standing.refuse_issuing()
-
-        started_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        documents = Documents(
-            settings,
-            did,
-            list(challenges.values()),
-            keyring,
-            alive,
-            started_at=started_at,
-            faults=faults,
-            away=lambda: presence.away,
-        )
+        ground = await _ground(settings, lanes, exits)
+        absences = Absences(ground.database)
+        presence = Presence(settings, lanes, ground.clock, absences if watched else None, unchecked=unchecked)
+        redeemer = _redeemer(ground, presence, absences)
         exits.push_async_callback(redeemer.finish)
-        tasks = RailTasks(Tasks(database), clock)
-        kept = KeptClaims(settings, clock, collectors, ledger, worker=worker)
-        duties: list[Sequence[Duty]] = [
-            (redeemer.tend, tasks.tend),
-            (standing.tend,),
-            (chain_time.tend,),
-            (lambda: kept.tend(presence.here),),
-        ]
+        tasks = RailTasks(Tasks(ground.database), ground.clock)
+        duties = _duties(ground, presence, redeemer, tasks)
         if watched:
-            attendance = Attendance(settings, clock, absences)
+            attendance = Attendance(settings, ground.clock, absences)
             await attendance.begin()
             duties += [(presence.tend,), (attendance.tend,)]
         for some in duties:
             exits.push_async_callback(_end, asyncio.create_task(_tend(*some)))
-        door = _door(settings, challenges, redeemer, clock, standing)
+        challenges = _challenges(settings, ground.offers, ground.mint, presence)
+        door = _door(settings, challenges, redeemer, ground.clock, ground.standing)
         conversation = Conversation(door, challenges.values(), uri=settings.a2a_x402_uri)
-        a2a = A2aDoor(door, conversation, tasks, clock, uri=settings.a2a_x402_uri)
-        app = cast("AsgiApp", build_app(door, a2a, documents))
-        measures = RailMeasures(UnservedPayments(database), presence, clock, list(lanes))
+        a2a = A2aDoor(door, conversation, tasks, ground.clock, uri=settings.a2a_x402_uri)
+        app = cast("AsgiApp", build_app(door, a2a, _documents(ground, challenges, presence)))
+        measures = RailMeasures(UnservedPayments(ground.database), presence, ground.clock, list(lanes))
         served = Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
         yield with_metrics(served, settings.metrics_token_file, measures)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What the parts of one rail stand on: its database, clock, keys and lanes.
+
+    Attributes:
+        offers: By service, what it is sold for on each lane.
+        collectors: By lane, how a payment is looked for, or made.
+        worker: The name of this process among those of one database.
+    """
+
+    settings: RailSettings
+    database: Database
+    clock: WpClock
+    chain_time: ChainTime
+    ledger: Redemptions
+    generations: Generations
+    standing: Standing
+    mint: Mint
+    keyring: KeyFile
+    trusted: LastGood[tuple[Mapping[str, Any], ...]]
+    offers: Mapping[str, tuple[Offer, ...]]
+    collectors: Mapping[str, Collector]
+    worker: str
+
+    def faults(self) -> list[str]:
+        return [keys.fault for keys in (self.keyring, self.trusted) if keys.fault]
+
+    async def alive(self) -> None:
+        await self.ledger.alive()
+        self.standing.refuse_issuing()
+
+
+async def _ground(settings: RailSettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Ground:
+    """Open the database, and make the keys at a first start."""
+    database = open_database(ledger_dsn(settings))
+    exits.push_async_callback(database.close)
+    clock = WpClock(settings.clock_offset_file)
+    ledger, generations, known = Redemptions(database), Generations(database), KnownKeys(database)
+    shared = Facts(database, facts)
+    offers = _offers(settings, lanes)
+    terms = {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}
+    standing = Standing(generations, terms, clock)
+    chain_time = ChainTime(clock, lambda: newest_blocks(lanes), shared, strict=settings.mode == "live")
+    try:
+        await ledger.prepare()
+        mint = await _mint(settings, known, shared, clock)
+        await chain_time.begin()
+        await standing.tend()
+    except DatabaseUnavailable as fault:
+        raise Misconfigured(f"WP_RAIL_DB: the database cannot be asked ({fault})") from fault
+    keyring, trusted = await signing_keys(settings, known, clock)
+    worker, settlements = str(uuid.uuid4()), Settlements(database)
+    collectors: dict[str, Collector] = {
+        key: MinedPaymentSource(settings, lane)
+        if isinstance(lane, ObservingLane)
+        else SettlingPaymentSource(settings, clock, lane, _account(settings, lane), ledger, settlements, worker=worker)
+        for key, lane in lanes.items()
+    }
+    return _Ground(
+        settings=settings,
+        database=database,
+        clock=clock,
+        chain_time=chain_time,
+        ledger=ledger,
+        generations=generations,
+        standing=standing,
+        mint=mint,
+        keyring=keyring,
+        trusted=trusted,
+        offers=offers,
+        collectors=collectors,
+        worker=worker,
+    )
+
+
+def _redeemer(ground: _Ground, presence: Presence, absences: Absences) -> Redeemer:
+    return Redeemer(
+        ground.settings,
+        ground.clock,
+        ground.mint,
+        ground.collectors,
+        ground.ledger,
+        ground.generations,
+        signer_with(ground.settings, ground.clock, ground.keyring, ground.trusted),
+        worker=ground.worker,
+        presence=presence,
+        absences=absences,
+    )
+
+
+def _duties(ground: _Ground, presence: Presence, redeemer: Redeemer, tasks: RailTasks) -> list[Sequence[Duty]]:
+    """Return what is done again and again: what stands together is done one after the other."""
+    kept = KeptClaims(ground.settings, ground.clock, ground.collectors, ground.ledger, worker=ground.worker)
+    return [
+        (redeemer.tend, tasks.tend),
+        (ground.standing.tend,),
+        (ground.chain_time.tend,),
+        (lambda: kept.tend(presence.here),),
+    ]
+
+
+def _documents(ground: _Ground, challenges: Mapping[str, Challenges], presence: Presence) -> Documents:
+    return Documents(
+        ground.settings,
+        did_web(ground.settings.public_url),
+        list(challenges.values()),
+        ground.keyring,
+        ground.alive,
+        started_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        faults=ground.faults,
+        away=lambda: presence.away,
+    )
 
 
 def ledger_dsn(settings: RailSettings) -> str:
