@@ -43,6 +43,9 @@ def _parts(text: str, names: Iterable[Span]) -> Iterator[str]:
 
 
 def _literal(text: str) -> Iterator[str]:
+    if text.isascii() and text.isprintable():  # most bodies, some of them of megabytes
+        yield _quoted(text)
+        return
     done = 0
     for made in _MADE.finditer(text):
         yield _quoted(text[done : made.start()])

@@ -69,8 +69,21 @@ async def reader(browser: Browser, tmp_path: Path, request: pytest.FixtureReques
     assert {one for one in found.requested if one != "about:blank"} <= {written.as_uri()}
 
 
+@pytest.mark.parametrize("reader", ["narrow"], indirect=True)
 async def test_axe_finds_nothing_and_nothing_scrolls_sideways(reader: Reader) -> None:
     """Folded and unfolded, light and dark, axe has nothing to say and the page is as wide as its window."""
+    await sees_no_fault(reader)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reader", ["wide"], indirect=True)
+async def test_axe_finds_nothing_at_a_desk(reader: Reader) -> None:
+    """The same in a wide window."""
+    await sees_no_fault(reader)
+
+
+async def sees_no_fault(reader: Reader) -> None:
+    """Hold that axe finds nothing and that nothing scrolls sideways."""
     for unfolded in (False, True):
         for scheme in ("light", "dark"):
             await reader.page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")

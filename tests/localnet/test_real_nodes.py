@@ -98,6 +98,7 @@ def test_status_asks_the_nodes(folder: Path, nodes: dict[str, Any]) -> None:
     ends = time.monotonic() + PATIENCE
     while not all(now > before[name] for name, now in heads().items()):
         assert time.monotonic() < ends
+        time.sleep(0.2)
 
 
 def test_nodes_are_not_started_twice(folder: Path, nodes: dict[str, Any]) -> None:
@@ -227,6 +228,7 @@ def test_solana_mints_both_tokens_and_is_final_soon(nodes: dict[str, Any]) -> No
         started = time.monotonic()
         while rpc(url, "getSignatureStatuses", [given])["value"][0]["confirmationStatus"] != "finalized":
             assert time.monotonic() < started + PATIENCE
+            time.sleep(0.05)
         place = str(get_associated_token_address(owner, Pubkey.from_string(mint)))
         held = rpc(url, "getTokenAccountBalance", place, {"commitment": "confirmed"})
         assert held["value"]["amount"] == "1234"

@@ -52,6 +52,7 @@ def another_rail(stack: Mapping[str, str], tmp_path_factory: pytest.TempPathFact
             yield address
 
 
+@pytest.mark.slow
 def test_init_and_run(stack: Mapping[str, str], another_rail: str, tmp_path: Path) -> None:
     """`init` finds word, prices and paths by probing; `run` with that profile alone passes on all three lanes."""
     nodes = ["--algod", stack["algod"], "--indexer", stack["indexer"], "--control", stack["control"]]

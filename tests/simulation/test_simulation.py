@@ -46,6 +46,7 @@ def test_an_operator_and_payers_who_come_again_do_not_both_win() -> None:
     assert sum(world["counts"].get(act, 0) for world in worlds for act in ("given back", "served by the operator")) > 0
 
 
+@pytest.mark.slow
 def test_what_happens_only_where_it_is_named_costs_nobody_anything() -> None:
     """A worker dies of the commit that takes a payment, a machine starts with a clock far off: all is served."""
     [struck] = _worlds("--seed", "2", "--operations", "10", "--kinds", "struck")
@@ -60,6 +61,7 @@ def test_the_worker_that_took_a_payment_and_died_is_found_out() -> None:
     assert status == 0, told
 
 
+@pytest.mark.slow
 def test_a_failing_list_is_made_shorter() -> None:
     """Of ten operations two are left: a node that says for days that there is no payment, and one payer."""
     status, told = _simulated("--operations", "10", "--seed", "23", "--kinds", "honest,gone_for_good")

@@ -41,6 +41,7 @@ def test_there_are_enough() -> None:
     assert len(FAMILIES) == 9
 
 
+@pytest.mark.slow
 def test_the_build_gives_every_file_byte_for_byte() -> None:
     """From seeds and recordings alone, two unrelated libraries agreeing on the way; and the version is released."""
     before, releases = standing(FOLDER)

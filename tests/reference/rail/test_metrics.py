@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable
 
 import httpx
@@ -91,5 +92,5 @@ def test_a_lane_that_is_away_is_measured(own_rail: Callable[..., Rail], calm_cha
     calm_chain.control("fault", name="unavailable", count=10**6)
     rail.present(proof_of("A" * 52, entry))
     while measured(rail)["lane_away"] == 0:
-        pass
+        time.sleep(0.02)
     assert measured(rail)["payments waiting_for_node"] == 1

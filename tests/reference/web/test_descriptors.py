@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import resource
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,6 +40,7 @@ def until(connection: http.client.HTTPConnection, status: int) -> http.client.HT
         answer.read()
         if answer.status == status:
             return answer
+        time.sleep(0.02)
 
 
 def test_health_and_log_tell_that_descriptors_run_out(agent: WorkerProcess) -> None:

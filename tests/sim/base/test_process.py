@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,4 +83,5 @@ def test_faults_show_on_the_wire_and_pass() -> None:
         first, body = None, CALL.replace(b"eth_chainId", b"eth_blockNumber")
         while (told := int(post(ready["rpc"], body)["result"], 16)) <= (first or told):
             first = first or told
+            time.sleep(0.02)
         assert process.poll() is None

@@ -30,6 +30,7 @@ def recorded(path: Path, *jobs: Job) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_a_slower_receipt_is_said(tmp_path: Path) -> None:
     """A record that no machine could reach makes a real quick run fail, and names job and floor."""
     record = recorded(tmp_path / "record.json", job("receipt", [1.0] * 3, libsodium=[100.0] * 3))

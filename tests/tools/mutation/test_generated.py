@@ -131,6 +131,7 @@ def test_the_listing_names_ids_and_places() -> None:
     assert all(line.startswith("protocol/trial:admit_link/") for line in lines)
 
 
+@pytest.mark.slow
 def test_a_run_tells_what_is_killed_what_survives_and_what_nothing_reaches(tmp_path: Path) -> None:
     """What an edge host must not do is seen, how much of a QR code may be lost is left open, and no row is live."""
     chosen = {
