@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from sqlalchemy import insert, text
+from sqlalchemy import Insert, LargeBinary, String, case, cast, insert, literal, literal_column, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from reference.store import redemptions as statements
@@ -15,6 +15,27 @@ from reference.store.redemptions import Redemptions
 from reference.store.tables import redemptions
 
 SERVED, UNPAID = 5_000, 50
+UNIQUE = {"token": "t", "payment_key": "k", "tx_id": "x"}
+
+
+def many() -> Insert:
+    """Return what writes rows that were served, of which the last have an answer, and rows that are unpaid.
+
+    The database makes them itself: to bind the values of thousands takes seconds.
+    """
+    first = select(literal_column("0").label("n")).cte("numbers", recursive=True)
+    numbers = first.union_all(select(first.c.n + 1).where(first.c.n < SERVED + UNPAID - 1))
+    number, served = numbers.c.n, numbers.c.n < SERVED
+    row = {"request_hash": "h", "service_id": "s", "network": "n", "amount": "1", "pay_to": "p"}
+    written = {
+        **{name: literal(value) for name, value in row.items()},
+        **{name: literal(head) + cast(number, String) for name, head in UNIQUE.items()},
+        **dict.fromkeys(("id", "claimed_at", "claim_order", "expires_at"), number),
+        **dict.fromkeys(("paid_at", "spent_at"), case((served, number))),
+        "lease_counter": literal(0),
+        "answer": case((served & (number > SERVED - UNPAID), literal(b"{}", LargeBinary))),
+    }
+    return insert(redemptions).from_select([*written], select(*written.values()))
 
 
 async def plan(database: Database, name: str) -> str:
@@ -35,17 +56,7 @@ async def test_forgetting_reads_no_more_than_what_may_go(
 ) -> None:
     """Among thousands that were served long ago, those unpaid and those with an answer are found by an index."""
     del ledger
-    row = {"request_hash": "h", "service_id": "s", "network": "n", "amount": "1", "pay_to": "p", "lease_counter": 0}
-    for first in range(0, SERVED + UNPAID, 1000):
-        rows = [
-            row
-            | {"id": number, "token": f"t{number}", "payment_key": f"k{number}", "tx_id": f"x{number}"}
-            | dict.fromkeys(("claimed_at", "claim_order", "expires_at"), number)
-            | dict.fromkeys(("paid_at", "spent_at"), number if number < SERVED else None)
-            | {"answer": b"{}" if SERVED - UNPAID < number < SERVED else None}
-            for number in range(first, min(first + 1000, SERVED + UNPAID))
-        ]
-        await database.change(insert(redemptions).values(rows))
+    await database.change(many())
     await database.change(text("ANALYZE rail_redemptions"))
     told = await plan(database, name)
     assert index in told, told
