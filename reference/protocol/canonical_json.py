@@ -117,6 +117,8 @@ def whole_numbers(value: Any) -> Any:
     JSON Schema knows no difference, some languages and all clients that speak protobuf write every number as a float,
     and the RFC 8785 form is the same, and so is every hash of it.
     """
+    if _holds_no_float(value, MAX_DEPTH):
+        return value
     if isinstance(value, Mapping):
         return {name: whole_numbers(member) for name, member in value.items()}
     if isinstance(value, list):
@@ -197,9 +199,11 @@ def _holds_no_float(value: JsonValue, depth: int) -> bool:
         children = value
     else:
         return type(value) in _NO_FLOAT
-    if _NO_FLOAT.issuperset(map(type, children)):
-        return depth > 0
-    return depth > 0 and all(_holds_no_float(child, depth - 1) for child in children)
+    if depth > 0 and not _NO_FLOAT.issuperset(map(type, children)):
+        for child in children:
+            if not _holds_no_float(child, depth - 1):
+                return False
+    return depth > 0
 
 
 def _sorts_plainly(value: object) -> bool:

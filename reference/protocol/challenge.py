@@ -12,6 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Self
 
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.hmac import HMAC
+
 from reference.protocol.hashes import hash_reference
 from reference.protocol.service_word import ServiceWord
 
@@ -80,8 +83,9 @@ class Mint:
     """Makes and checks tokens under one secret."""
 
     def __init__(self, secret: bytes, word: ServiceWord) -> None:
-        self._secret = secret
-        self._core = word.payable_core
+        keyed = HMAC(secret, SHA256())
+        self._first = _begun(keyed, f"{word.payable_core}:challenge:a:1\n")
+        self._second = _begun(keyed, f"{word.payable_core}:challenge:b:1\n")
 
     def token(self, terms: Terms, *, service_id: str, request_hash: str, unix: int, nonce: bytes) -> str:
         """Return a new token for one lane and one request.
@@ -93,35 +97,44 @@ class Mint:
             unix: Issue time in unix seconds.
             nonce: Eight random bytes.
         """
-        first = self.first_half(terms, unix, nonce.hex())
-        return f"{unix}:{nonce.hex()}:{first.hex()}{self.second_half(first, service_id, request_hash).hex()}"
+        told = nonce.hex()
+        first = self.first_half(terms, unix, told)
+        return f"{unix}:{told}:{first}{self.second_half(first, service_id, request_hash)}"
 
-    def first_half(self, terms: Terms, unix: int, nonce: str) -> bytes:
-        """Return the half that names lane, asset, price and payee."""
-        return self._mac("challenge:a:1", str(unix), nonce, terms.caip2, terms.asset, terms.amount, terms.pay_to)
+    def first_half(self, terms: Terms, unix: int, nonce: str) -> str:
+        """Return the half that names lane, asset, price and payee, in hex."""
+        return _half(self._first, f"{unix}\n{nonce}\n{terms.caip2}\n{terms.asset}\n{terms.amount}\n{terms.pay_to}")
 
-    def second_half(self, first: bytes, service_id: str, request_hash: str) -> bytes:
-        """Return the half that binds the token to one request."""
-        return self._mac("challenge:b:1", first.hex(), service_id, request_hash)
+    def second_half(self, first: str, service_id: str, request_hash: str) -> str:
+        """Return the half that binds the token, by its first half, to one request; both in hex."""
+        return _half(self._second, f"{first}\n{service_id}\n{request_hash}")
 
     def issued_for(self, token: Token, generations: Iterable[Generation]) -> Terms | None:
         """Return the terms that `token` was issued for, or None when it is not ours."""
         told = token.mac[: 2 * _HALF_BYTES]
         for generation in generations:
-            ours = self.first_half(generation.terms, token.unix, token.nonce).hex()
+            ours = self.first_half(generation.terms, token.unix, token.nonce)
             if generation.in_force(token.unix) and same_mac(ours, told):
                 return generation.terms
         return None
 
     def binds(self, token: Token, *, service_id: str, request_hash: str) -> bool:
         """Return whether `token` was issued for this request."""
-        first = bytes.fromhex(token.mac[: 2 * _HALF_BYTES])
-        ours = self.second_half(first, service_id, request_hash).hex()
+        ours = self.second_half(token.mac[: 2 * _HALF_BYTES], service_id, request_hash)
         return same_mac(ours, token.mac[2 * _HALF_BYTES :])
 
-    def _mac(self, label: str, *members: str) -> bytes:
-        text = "\n".join((f"{self._core}:{label}", *members))
-        return hmac.digest(self._secret, text.encode(), "sha256")[:_HALF_BYTES]
+
+def _begun(keyed: HMAC, label: str) -> HMAC:
+    begun = keyed.copy()
+    begun.update(label.encode())
+    return begun
+
+
+def _half(begun: HMAC, members: str) -> str:
+    """Return the half of a mac that was begun, over the members that are left; a copy spares keying it anew."""
+    mac = begun.copy()
+    mac.update(members.encode())
+    return mac.finalize()[:_HALF_BYTES].hex()
 
 
 def same_mac(ours: str, told: str) -> bool:

@@ -140,13 +140,14 @@ class Challenges:
         self._follow_lanes()
         told = f'"error_detail":{orjson.dumps(faults).decode()},' if faults else ""
         filled = {_ERROR: error, _FAULTS: told, _HASH: call.request_hash}
+        drawn = secrets.token_bytes(NONCE_BYTES * len(self._offered))  # at once: each draw is a call of the system
         for place, offer in enumerate(self._offered):
             token = self._mint.token(
                 offer.terms,
                 service_id=self.service.id,
                 request_hash=call.request_hash,
                 unix=unix,
-                nonce=secrets.token_bytes(NONCE_BYTES),
+                nonce=drawn[place * NONCE_BYTES : (place + 1) * NONCE_BYTES],
             )
             filled[_token_mark(place)] = token
             for name, value in offer.lane.live_members(token).items():

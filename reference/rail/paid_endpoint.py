@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from reference.deadlines import Deadlines
 from reference.protocol import proof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
@@ -50,7 +50,7 @@ class PaidEndpoint:
         self._presented = presented
         self._proxies = proxies
         self._disabled = disabled
-        self._within = within
+        self._deadlines = Deadlines(within)
 
     @property
     def paths(self) -> frozenset[str]:
@@ -149,7 +149,7 @@ class PaidEndpoint:
             Unprocessable: What is asked is nothing that the service accepts.
         """
         try:
-            async with asyncio.timeout(self._within):
+            with self._deadlines.start():
                 presented = await self._redeemer.present(proof.decode(proofs))
                 asked = order()
                 accepted = service.accepts(asked.body)

@@ -27,6 +27,7 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import CompilerElement
 
+from reference.deadlines import Deadlines
 from reference.store.database import Change, DatabaseUnavailable, Missed, Row, Taken
 from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, no_answer
 
@@ -99,6 +100,7 @@ class SqliteDatabase:
     def __init__(self, path: str, seconds: float = STATEMENT_SECONDS) -> None:
         """Take the path of the file, which is opened when it is first used, and how long a statement may take."""
         self._seconds = seconds
+        self._deadlines = Deadlines(seconds + _GRACE_SECONDS)
         self._path = path
         self._reader: sqlite3.Connection | None = None
         self._gathered: list[_Job] = []
@@ -150,7 +152,8 @@ class SqliteDatabase:
             for text in texts:
                 writer.execute(text)
 
-        await self._hand_over(work, several=True, seconds=PREPARING_SECONDS)
+        deadlines = Deadlines(PREPARING_SECONDS + _GRACE_SECONDS)
+        await self._hand_over(work, several=True, seconds=PREPARING_SECONDS, deadlines=deadlines)
 
     async def close(self) -> None:
         """Finish what was asked for, also while it closes, and close the file."""
@@ -166,7 +169,12 @@ class SqliteDatabase:
         self._reader = None
 
     async def _hand_over(
-        self, work: Callable[[sqlite3.Connection], Any], *, several: bool = False, seconds: float | None = None
+        self,
+        work: Callable[[sqlite3.Connection], Any],
+        *,
+        several: bool = False,
+        seconds: float | None = None,
+        deadlines: Deadlines | None = None,
     ) -> Any:
         seconds = self._seconds if seconds is None else seconds
         loop = asyncio.get_running_loop()
@@ -179,7 +187,7 @@ class SqliteDatabase:
         job = _Job(work, several, loop.create_future(), time.monotonic() + seconds)
         self._gathered.append(job)
         try:
-            async with asyncio.timeout(seconds + _GRACE_SECONDS):
+            with (deadlines or self._deadlines).start():
                 return await job.waiting
         except TimeoutError as late:  # the file was not locked, the disk stands still
             raise no_answer(seconds) from late

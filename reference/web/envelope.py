@@ -6,14 +6,15 @@ A plain ASGI layer in front of the app, because oversized heads and bodies must 
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
 
+from reference.deadlines import Deadlines
 from reference.web import descriptors
 from reference.web.errors import Refused
 
@@ -60,11 +61,13 @@ class Envelope:
     context: bool = False
     told: Told | None = None
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
+    _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Write down what every answer carries."""
+        """Write down what every answer carries, and by when bodies come."""
         extra = tuple((name.lower().encode(), value.encode()) for name, value in self.always.items())
         object.__setattr__(self, "_extra", extra)
+        object.__setattr__(self, "_deadlines", Deadlines(self.body_seconds))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI event."""
@@ -115,7 +118,7 @@ class Envelope:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            async with asyncio.timeout(self.body_seconds if _has_body(scope) else None):
+            with self._deadlines.start() if _has_body(scope) else nullcontext():
                 body = await _read(receive, self.body_limit)
         except TimeoutError:
             await self._refuse(scope, send, _too_slow())

@@ -10,6 +10,7 @@ import aiohttp
 from multidict import istr
 from yarl import URL
 
+from reference.deadlines import Deadlines
 from reference.protocol.destination_address import BadDestination
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import Outcome, outcome_of
@@ -17,7 +18,6 @@ from reference.protocol.webhook_signature import header_name, header_value
 from reference.web.clock import WpClock
 from reference.web.resolving import AddressCheck
 from reference.webhooks.connecting import AddressRefused
-from reference.webhooks.deadlines import Deadlines
 
 READ_BYTES = 4096
 

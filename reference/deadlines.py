@@ -1,4 +1,4 @@
-"""One timer for all who wait equally long, instead of one each: a timer of its own is a tenth of what an attempt costs.
+"""One timer for all who wait equally long, instead of one each, which costs four times as much.
 
 All deadlines of a `Deadlines` lie equally far ahead when they start, so they end in the order in which they started,
 and one timer, set for the oldest that is left, is enough.

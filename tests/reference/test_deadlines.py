@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from reference.webhooks.deadlines import Deadlines
+from reference.deadlines import Deadlines
 
 SECONDS = 0.05
 LONG = 60.0
