@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import aiohttp
 
@@ -26,6 +26,10 @@ class NodeRefused(Exception):
     message: str
 
 
+# A method and its parameters.
+Call: TypeAlias = tuple[Any, ...]
+
+
 class JsonRpc:
     """One node that speaks JSON-RPC."""
 
@@ -41,14 +45,46 @@ class JsonRpc:
             ChainUnavailable: It answered something else, or not at all.
         """
         number = next(self._numbers)
-        answer = await self._node.post({"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)})
-        if answer.get("jsonrpc") != "2.0" or answer.get("id") != number:
+        told = _outcome(await self._node.post(_request(number, method, params)), number)
+        if isinstance(told, NodeRefused):
+            raise told
+        return told
+
+    async def batch(self, *calls: Call) -> list[Any]:
+        """Return what several calls gave, in their order, asked for at once: a result each, or the node's refusal.
+
+        A node that takes no batches is asked one by one.
+
+        Raises:
+            ChainUnavailable: It answered something else to one of them, or not at all.
+        """
+        numbered = [(next(self._numbers), method, params) for method, *params in calls]
+        told = await self._node.post([_request(*one) for one in numbered])
+        if isinstance(told, dict) and isinstance(told.get("error"), dict):
+            return [await self.attempt(method, *params) for _, method, params in numbered]
+        if not isinstance(told, list) or len(told) != len(numbered):
             raise ChainUnavailable("the node's answer belongs to another call")
-        if "error" in answer:
-            raise _refused(answer["error"])
-        if "result" not in answer:
-            raise ChainUnavailable("the node's answer has no result")
-        return answer["result"]
+        by_number = {one.get("id"): one for one in told if isinstance(one, dict) and isinstance(one.get("id"), int)}
+        return [_outcome(by_number.get(number), number) for number, _, _ in numbered]
+
+    async def attempt(self, method: str, *params: Any) -> Any:
+        """Return a method's result, or the node's refusal.
+
+        Raises:
+            ChainUnavailable: It answered something else, or not at all.
+        """
+        try:
+            return await self.call(method, *params)
+        except NodeRefused as refusal:
+            return refusal
+
+    async def ask_all(self, *calls: Call) -> list[Any]:
+        """Return the results of several calls that the node has no reason to refuse.
+
+        Raises:
+            ChainUnavailable: It did, or could not be asked.
+        """
+        return [granted(told, call[0]) for told, call in zip(await self.batch(*calls), calls, strict=True)]
 
     async def ask(self, method: str, *params: Any) -> Any:
         """Return the result of a method that the node has no reason to refuse.
@@ -56,10 +92,7 @@ class JsonRpc:
         Raises:
             ChainUnavailable: It did, or could not be asked.
         """
-        try:
-            return await self.call(method, *params)
-        except NodeRefused as refusal:
-            raise ChainUnavailable(f"the node refused {method}: {refusal.message[:200]}") from refusal
+        return granted(await self.attempt(method, *params), method)
 
 
 def rpc(session: aiohttp.ClientSession, url: str, token: str) -> JsonRpc:
@@ -67,9 +100,41 @@ def rpc(session: aiohttp.ClientSession, url: str, token: str) -> JsonRpc:
     return JsonRpc(Node(session, url, {"Authorization": f"Bearer {token}"} if token else {}))
 
 
-def _refused(error: Any) -> Exception:
+def granted(told: Any, method: str) -> Any:
+    """Return what a call of a batch gave.
+
+    Raises:
+        ChainUnavailable: The node refused it.
+    """
+    if isinstance(told, NodeRefused):
+        raise ChainUnavailable(f"the node refused {method}: {told.message[:200]}") from told
+    return told
+
+
+def _request(number: int, method: str, params: Sequence[Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": list(params)}
+
+
+def _outcome(answer: Any, number: int) -> Any:
+    """Return the result that an answer holds, or the node's refusal.
+
+    Raises:
+        ChainUnavailable: It is no answer, or another call's.
+    """
+    if not isinstance(answer, dict):
+        raise ChainUnavailable("the node's answer is no object")
+    if answer.get("jsonrpc") != "2.0" or answer.get("id") != number:
+        raise ChainUnavailable("the node's answer belongs to another call")
+    if "error" in answer:
+        return _refused(answer["error"])
+    if "result" not in answer:
+        raise ChainUnavailable("the node's answer has no result")
+    return answer["result"]
+
+
+def _refused(error: Any) -> NodeRefused:
     if not isinstance(error, Mapping) or not isinstance(error.get("message"), str):
-        return ChainUnavailable("the node's error has no message")
+        raise ChainUnavailable("the node's error has no message")
     code = error.get("code")
     return NodeRefused(code if isinstance(code, int) else 0, error["message"])
 

@@ -112,11 +112,40 @@ class Use:
     cancelled: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What a settlement would meet now.
+
+    Attributes:
+        used: Whether its authorization can never be used again.
+        refusal: Why the contract would refuse it, in its own words; None when it would not.
+        fees: What it costs to be mined soon.
+        wei: Native coin of the settler's account.
+        nonce: How many transactions of that account are in blocks and in the pool.
+    """
+
+    used: bool
+    refusal: str | None
+    fees: Fees
+    wei: int
+    nonce: int
+
+
 @runtime_checkable
 class SettlingLane(_AnyLane, Protocol):
     """A lane whose payments the rail puts on the chain, from an account of its own."""
 
     domain: Domain
+
+    async def outlook(self, authorization: Authorization, settler: str) -> Outlook:
+        """Return all that is to be known before an authorization is settled.
+
+        Raises:
+            ChainUnavailable: The node could not be asked.
+        """
+
+    def final_in(self, tx_id: str) -> float | None:
+        """Return in how many seconds a transaction may be final, if the next block takes it; None when nobody knows."""
 
     async def use_of(self, authorization: Authorization, since: int) -> Use:
         """Return what became of an authorization that did not exist before `since`, in unix seconds.
@@ -137,13 +166,6 @@ class SettlingLane(_AnyLane, Protocol):
 
     async def nonce(self, settler: str, *, pending: bool) -> int:
         """Return how many transactions of an account are in blocks, or also in the pool.
-
-        Raises:
-            ChainUnavailable: The node could not be asked.
-        """
-
-    async def wei(self, address: str) -> int:
-        """Return an account's native coin.
 
         Raises:
             ChainUnavailable: The node could not be asked.

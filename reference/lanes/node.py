@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import aiohttp
+import orjson
 
 from reference.lanes.lane import ChainUnavailable
 
@@ -35,13 +35,13 @@ class Node:
         """
         return _understood(*await self._ask("GET", path, None), absent)
 
-    async def post(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the JSON object that answers a JSON body, whatever its status.
+    async def post(self, body: Mapping[str, Any] | Sequence[Any]) -> Any:
+        """Return the JSON that answers a JSON body, whatever its status.
 
         Raises:
             ChainUnavailable: There is none.
         """
-        return _object(await self._ask("POST", "", json.dumps(body).encode()))
+        return _json((await self._ask("POST", "", orjson.dumps(body)))[1])
 
     async def _ask(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         media = {} if body is None else {"Content-Type": "application/json"}
@@ -69,19 +69,18 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-def _object(answer: tuple[int, bytes]) -> dict[str, Any]:
+def _json(body: bytes) -> Any:
     try:
-        value = json.loads(answer[1])
-    except (ValueError, RecursionError) as fault:
+        return orjson.loads(body)
+    except ValueError as fault:
         raise ChainUnavailable("the node's answer is not JSON") from fault
-    if not isinstance(value, dict):
-        raise ChainUnavailable("the node's answer is no object")
-    return value
 
 
 def _understood(status: int, body: bytes, absent: int | None) -> dict[str, Any] | None:
     """Return the object; a 404 counts as "absent" only in the node's own form, so that a proxy's 404 does not."""
-    value = _object((status, body))
+    value = _json(body)
+    if not isinstance(value, dict):
+        raise ChainUnavailable("the node's answer is no object")
     if status == absent and isinstance(value.get("message"), str):
         return None
     if status != 200:

@@ -32,6 +32,13 @@ def keccak(data: bytes) -> bytes:
     return keccak_hash.new(data=data, digest_bits=256).digest()
 
 
+_REVERTS = (
+    ("exceeds balance", "insufficient_funds"),
+    ("used or canceled", "authorization_used"),
+    ("is expired", "authorization_expired"),
+    ("not yet valid", "authorization_not_yet_valid"),
+    ("invalid signature", "invalid_signature"),
+)
 _DOMAIN_TYPE = keccak(b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 _TRANSFER_TYPE = keccak(
     b"TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,"
@@ -267,3 +274,8 @@ def pays(transfer: Transfer, authorization: Authorization, terms: Terms) -> bool
     """Whether a Transfer moves the price of this asset from the payer to the payee."""
     wanted = (terms.asset.lower(), authorization.payer, terms.pay_to.lower(), int(terms.amount))
     return (transfer.asset, transfer.sender, transfer.receiver, transfer.value) == wanted
+
+
+def refusal_code(revert: str) -> str:
+    """Return the refusal for the words with which the asset's contract refuses a settlement."""
+    return next((code for part, code in _REVERTS if part in revert), "settlement_failed")

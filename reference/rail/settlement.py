@@ -17,12 +17,13 @@ from dataclasses import replace
 
 import orjson
 
-from reference.lanes.lane import ChainUnavailable, Fees, Settler, SettlingLane
+from reference.lanes.lane import ChainUnavailable, Fees, Outlook, Settler, SettlingLane
 from reference.protocol import eip3009, redemption
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization
 from reference.protocol.observed import ABSENT, ObservedTransaction, TxStatus
 from reference.protocol.proof import AuthorizedProof, Proof
+from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
 from reference.rail.collecting import Presented, in_progress
@@ -37,13 +38,6 @@ _POLL_SECONDS = 0.1
 _MOST_FEES = 8  # times what the node asks for: nobody pays more to be in a block, however long it takes
 _FOR_EVER = 2**53  # a payer may name any 256-bit time; a database may not keep it
 _WAITING = frozenset({TxStatus.ABSENT, TxStatus.PENDING})
-_REVERTS = (
-    ("exceeds balance", "insufficient_funds"),
-    ("used or canceled", "authorization_used"),
-    ("is expired", "authorization_expired"),
-    ("not yet valid", "authorization_not_yet_valid"),
-    ("invalid signature", "invalid_signature"),
-)
 
 
 class SettlingPaymentSource:
@@ -68,6 +62,8 @@ class SettlingPaymentSource:
         self._settlements = settlements
         self._worker = worker
         self._watch = LeaseWatch(settings.rail_lease_seconds)
+        # By token, the transactions that calls wait for.
+        self._awaited: dict[str, str] = {}
 
     # Steps 6 and 12.
 
@@ -96,13 +92,23 @@ class SettlingPaymentSource:
     async def collect(self, presented: Presented, claim: Redemption) -> Payment:
         """Settle, or go on with a settlement that was begun, and wait a while for it to be final (P-ER-05)."""
         ends = time.monotonic() + self._settings.rail_confirm_wait
-        while True:
-            payment = await self._step(presented, claim)
-            if payment is not None:
-                return payment
-            if time.monotonic() >= ends:
-                raise await self._pending(presented)
-            await asyncio.sleep(min(_POLL_SECONDS, self._settings.chain_poll_seconds))
+        try:
+            while True:
+                payment = await self._step(presented, claim)
+                if payment is not None:
+                    return payment
+                left = ends - time.monotonic()
+                if left <= 0:
+                    raise await self._pending(presented)
+                await asyncio.sleep(min(left, self._pause(presented)))
+        finally:
+            self._awaited.pop(presented.token.text, None)
+
+    def _pause(self, presented: Presented) -> float:
+        """Return for how long nobody need look: until the transaction may be final, by the pace of its chain."""
+        tx_id = self._awaited.get(presented.token.text)
+        due = (None if tx_id is None else self.lane.final_in(tx_id)) or _POLL_SECONDS
+        return min(self._settings.chain_poll_seconds, max(_POLL_SECONDS, due))
 
     async def _pending(self, presented: Presented) -> PaymentRefused:
         on_its_way = await self._settlements.open_for(presented.token.text)
@@ -115,11 +121,13 @@ class SettlingPaymentSource:
         if on_its_way is not None and on_its_way.payment_key != presented.payment_key:
             raise in_progress()  # at most one submission a token (P-ST-08); this payer is not charged
         if on_its_way is not None:
+            self._awaited[on_its_way.token] = on_its_way.hashes[-1]
             return await self._follow(on_its_way, presented)
-        use = await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
-        if not use.used:
-            await self._submit(presented, claim)
+        outlook = await self.lane.outlook(_authorization(presented), self._account.address)
+        if not outlook.used:
+            await self._submit(presented, claim, outlook)
             return None
+        use = await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
         if use.cancelled:
             raise self._refusal("authorization_used", presented)
         return None if use.tx_id is None else await self._foreign(use.tx_id, presented)
@@ -149,7 +157,7 @@ class SettlingPaymentSource:
 
     async def _reason(self, presented: Presented) -> str:
         told = await self.lane.try_settlement(_authorization(presented), self._account.address)
-        return "settlement_failed" if told is None else code_of(told)
+        return "settlement_failed" if told is None else eip3009.refusal_code(told)
 
     async def _foreign(self, tx_id: str, presented: Presented) -> Payment | None:
         """Judge the transaction that used the authorization, whoever sent it."""
@@ -184,34 +192,34 @@ class SettlingPaymentSource:
 
     # Sending.
 
-    async def _submit(self, presented: Presented, claim: Redemption) -> None:
+    async def _submit(self, presented: Presented, claim: Redemption, outlook: Outlook) -> None:
         """Send a settlement, once the contract says that it would succeed.
 
         Raises:
             PaymentRefused: It would not, or this payer's settlements failed too often.
         """
         await self._refuse_griefer(presented)
-        authorization = _authorization(presented)
-        told = await self.lane.try_settlement(authorization, self._account.address)
-        if told is not None and code_of(told) == "authorization_used":
-            return  # used since we asked: the next step sees by what
-        if told is not None:
-            raise self._refusal(code_of(told), presented)
-        fees = await self.lane.fees()
-        if await self.lane.wei(self._account.address) < self._account.gas_limit * fees.most:
+        if outlook.refusal is not None:
+            if (code := eip3009.refusal_code(outlook.refusal)) == "authorization_used":
+                return  # used since we asked: the next step sees by what
+            raise self._refusal(code, presented)
+        if outlook.wei < self._account.gas_limit * outlook.fees.most:
             raise ChainUnavailable("the settler's account cannot pay for gas")
-        await self._ledger.hold(claim.id, until=min(authorization.valid_before, _FOR_EVER))
-        await self._send(await self._reserved(presented, fees))
+        await self._ledger.hold(claim.id, until=min(_authorization(presented).valid_before, _FOR_EVER))
+        sent = await self._reserved(presented, outlook)
+        self._awaited[sent.token] = sent.hashes[-1]
+        # At the node's own count nothing of this account is to be sent before it.
+        await (self.lane.send(sent.raw) if sent.nonce == outlook.nonce else self._send(sent))
 
     async def _refuse_griefer(self, presented: Presented) -> None:
         """Refuse a payer whose settlements failed on the chain too often, at the rail's cost (P-LN-08)."""
         most = self._settings.rail_payer_failures
         since = self._clock.now() - _FAILURES_REMEMBERED
-        payer = _authorization(presented).payer
-        if most and await self._settlements.failures(presented.terms.caip2, payer, since=since) >= most:
+        payer, caip2 = _authorization(presented).payer, presented.terms.caip2
+        if most and await self._settlements.failures(caip2, payer, since=since) >= most:
             raise self._refusal("settlement_failed", presented)
 
-    async def _reserved(self, presented: Presented, fees: Fees) -> Settlement:
+    async def _reserved(self, presented: Presented, outlook: Outlook) -> Settlement:
         """Take a nonce, whoever else takes one now, and write down what is sent with it.
 
         Raises:
@@ -219,9 +227,9 @@ class SettlingPaymentSource:
         """
         authorization = _authorization(presented)
         caip2, settler = presented.terms.caip2, self._account.address
-        in_use = await self.lane.nonce(settler, pending=True)
+        fees = outlook.fees
         while True:
-            nonce = await self._settlements.free_nonce(caip2, settler, at_least=in_use)
+            nonce = await self._settlements.free_nonce(caip2, settler, at_least=outlook.nonce)
             raw, tx_id = self._signed(authorization, nonce, fees)
             new = Settlement(
                 caip2=caip2,
@@ -273,9 +281,9 @@ class SettlingPaymentSource:
 
     async def _higher_fees(self, sent: Settlement) -> Fees | None:
         """Return what a node takes for a replacement; None when the fee is not what keeps it out of blocks."""
-        now_asked = await self.lane.fees()
-        fees = Fees(max(now_asked.most, _raised(sent.fee)), max(now_asked.tip, _raised(sent.tip)))
-        return fees if fees.most <= _MOST_FEES * now_asked.most else None
+        asked = await self.lane.fees()
+        fees = Fees(max(asked.most, _raised(sent.fee)), max(asked.tip, _raised(sent.tip)))
+        return fees if fees.most <= _MOST_FEES * asked.most else None
 
     async def _send_again(self, sent: Settlement) -> None:
         """Send what is in no block and no pool, unless its nonce went to something else meanwhile."""
@@ -324,6 +332,10 @@ class SettlingPaymentSource:
             claim = next((one for one in claims if one.payment_key == sent.payment_key), None)
             if claim is None:
                 await self._abandoned(sent)
+            elif claim.state is not State.UNPAID and claim.tx_id in sent.hashes:
+                await self._settlements.close(
+                    sent, Fate.SETTLED, now=self._clock.now()
+                )  # it is what the row was paid by
             elif self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker):
                 try:
                     await self._tend_claim(sent, claim)
@@ -337,10 +349,9 @@ class SettlingPaymentSource:
             await self._ledger.drop_unpaid(claim.id)
             return
         if payment is not None:
-            now = self._clock.now()
+            now, fate = self._clock.now(), Fate.SETTLED if payment.tx_id in sent.hashes else Fate.OVERTAKEN
             await self._ledger.mark_paid(claim, payment, worker=self._worker, now=now)
-            ours = payment.tx_id in sent.hashes
-            await self._settlements.close(sent, Fate.SETTLED if ours else Fate.OVERTAKEN, now=now)
+            await self._settlements.close(sent, fate, now=now)
 
     async def _abandoned(self, sent: Settlement) -> None:
         """Follow a settlement whose claim is gone, so that its nonce does not hold up the next ones."""
@@ -362,11 +373,6 @@ class SettlingPaymentSource:
     @staticmethod
     def _refusal(code: str, presented: Presented) -> PaymentRefused:
         return PaymentRefused(code, "", presented.terms.caip2)
-
-
-def code_of(revert: str) -> str:
-    """Return the refusal for a revert's text."""
-    return next((code for part, code in _REVERTS if part in revert), "settlement_failed")
 
 
 def read_authorization(sent: Settlement) -> Authorization:

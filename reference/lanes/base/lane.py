@@ -9,9 +9,10 @@ from typing import Any
 from eth_utils.address import is_checksum_formatted_address, to_checksum_address
 
 from reference.lanes.base.finder import BaseFinder
+from reference.lanes.base.pace import Pace
 from reference.lanes.finding import Finder
-from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
-from reference.lanes.lane import ChainUnavailable, Fees, LaneFacts, Use
+from reference.lanes.json_rpc import Call, JsonRpc, NodeRefused, granted, member
+from reference.lanes.lane import ChainUnavailable, Fees, LaneFacts, Outlook, Use
 from reference.protocol.eip3009 import Authorization, Domain, keccak, nonce_of
 from reference.protocol.networks import Network
 from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
@@ -28,6 +29,9 @@ _KNOWN = ("already known", "nonce too low", "replacement transaction underpriced
 _BLOCKS_A_SEARCH = 5_000
 _SEARCHES = 40
 _FEE_FACTOR = 2
+_KEPT_BLOCKS = 1_024
+_NEWEST: Call = ("eth_getBlockByNumber", "latest", False)
+_TIP: Call = ("eth_maxPriorityFeePerGas",)
 _WORD = re.compile(r"0x[0-9a-fA-F]{64}", re.ASCII)
 _BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*", re.ASCII)
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
@@ -47,6 +51,9 @@ class BaseLane:
         self._reads_calldata = reads_calldata
         self._asset = network.asset_id.lower()
         self.finder: Finder = BaseFinder(network, rpc, confirmations)
+        self._pace = Pace()
+        # In which blocks transactions stood that are not final yet, by id, the oldest first.
+        self._blocks: dict[str, int] = {}
 
     def live_members(self, token: str) -> Mapping[str, str]:
         """Return the nonce that an authorization for this token must use."""
@@ -66,24 +73,34 @@ class BaseLane:
     # Looking.
 
     async def observe(self, tx_id: str) -> ObservedTransaction:
-        """Return what the node shows of a transaction, with every Transfer and every use of an authorization."""
-        receipt = await self._rpc.ask("eth_getTransactionReceipt", tx_id)
+        """Return what the node shows of a transaction, with every Transfer and every use of an authorization.
+
+        All of it is asked at once, but for the block that it is mined in, until that is known from an earlier look.
+        """
+        number, sent = self._blocks.pop(tx_id, None), ("eth_getTransactionByHash", tx_id)
+        further: list[Call] = [sent] if self._reads_calldata else []
+        further += [] if number is None else [_block(number)]
+        told = await self._rpc.ask_all(("eth_getTransactionReceipt", tx_id), ("eth_blockNumber",), *further)
+        receipt, head = told[0], self._head(told[1])
         if receipt is None:
-            waiting = await self._rpc.ask("eth_getTransactionByHash", tx_id)
-            return ABSENT if waiting is None else ObservedTransaction(TxStatus.PENDING)
+            return ABSENT if await self._rpc.ask(*sent) is None else ObservedTransaction(TxStatus.PENDING)
         if member(receipt, "transactionHash", str).lower() != tx_id.lower():
             raise ChainUnavailable("the node answered about another transaction")
-        number = _quantity(receipt.get("blockNumber"))
-        block = await self._rpc.ask("eth_getBlockByNumber", hex(number), False)
-        head = _quantity(await self._rpc.ask("eth_blockNumber"))
+        block = told[-1]
+        if number != _quantity(receipt.get("blockNumber")):
+            number = _quantity(receipt.get("blockNumber"))
+            block = await self._rpc.ask(*_block(number))
         if member(block, "hash", str) != member(receipt, "blockHash", str):
             raise ChainUnavailable("the node's blocks and receipts tell of two chains")
+        final = head - number + 1 >= self._confirmations
+        if not final:
+            self._remember(tx_id, number)
         succeeded = _quantity(receipt.get("status")) == 1
         transfers, uses = _events(member(receipt, "logs", list))
-        called, calldata = await self._call_of(tx_id) if self._reads_calldata else ("", b"")
+        called, calldata = _call_of(told[2], tx_id) if self._reads_calldata else ("", b"")
         return ObservedTransaction(
             status=TxStatus.CONFIRMED if succeeded else TxStatus.FAILED,
-            final=head - number + 1 >= self._confirmations,
+            final=final,
             block_time=_quantity(block.get("timestamp")),
             sender=member(receipt, "from", str).lower(),
             transfers=transfers,
@@ -92,21 +109,24 @@ class BaseLane:
             calldata=calldata,
         )
 
-    async def _call_of(self, tx_id: str) -> tuple[str, bytes]:
-        """Return the contract that a mined transaction calls, and with what; a creation calls none."""
-        sent = await self._rpc.ask("eth_getTransactionByHash", tx_id)
-        if member(sent, "hash", str).lower() != tx_id.lower():
-            raise ChainUnavailable("the node answered about another transaction")
-        data = member(sent, "input", str)
-        if _BYTES.fullmatch(data) is None:
-            raise ChainUnavailable("the transaction's input is no data")
-        return str(sent.get("to") or "").lower(), bytes.fromhex(data[2:])
+    def _head(self, told: Any) -> int:
+        """Return the number of the newest block, and note when it was."""
+        head = _quantity(told)
+        self._pace.saw(head)
+        return head
+
+    def _remember(self, tx_id: str, number: int) -> None:
+        self._blocks[tx_id] = number
+        if len(self._blocks) > _KEPT_BLOCKS:
+            del self._blocks[next(iter(self._blocks))]
+
+    def final_in(self, tx_id: str) -> float | None:
+        """Tell by the pace of the chain, counting from the block that has the transaction, else from the next one."""
+        return self._pace.seconds_until(self._blocks.get(tx_id), self._confirmations - 1)
 
     async def use_of(self, authorization: Authorization, since: int) -> Use:
         """Ask the asset whether the authorization was used, and the logs where."""
-        asked = self._to_asset(_call(_STATE, authorization.payer, authorization.nonce))
-        state = await self._rpc.ask("eth_call", asked, "latest")
-        if _quantity(state) == 0:
+        if not _is_used(await self._rpc.ask(*self._state_of(authorization))):
             return Use(used=False)
         found = await self._find_use(authorization, since)
         if found is None:
@@ -130,7 +150,7 @@ class BaseLane:
             logs = await self._rpc.ask("eth_getLogs", wanted)
             if isinstance(logs, list) and logs:
                 return logs[0]
-            oldest = await self._rpc.ask("eth_getBlockByNumber", hex(first), False)
+            oldest = await self._rpc.ask(*_block(first))
             if first == 0 or not isinstance(oldest, dict) or _quantity(oldest.get("timestamp")) < since:
                 return None
             last = first - 1
@@ -138,16 +158,36 @@ class BaseLane:
 
     # Settling.
 
+    async def outlook(self, authorization: Authorization, settler: str) -> Outlook:
+        """Ask the asset whether it is used and would be taken, and the node for fees and the settler's account."""
+        state, tried, block, tip, wei, nonce = await self._rpc.batch(
+            self._state_of(authorization),
+            self._trial_of(authorization, settler),
+            _NEWEST,
+            _TIP,
+            ("eth_getBalance", settler, "latest"),
+            ("eth_getTransactionCount", settler, "pending"),
+        )
+        newest = granted(block, _NEWEST[0])
+        self._head(member(newest, "number", str))
+        return Outlook(
+            used=_is_used(granted(state, "eth_call")),
+            refusal=_refusal(tried),
+            fees=_fees(newest, granted(tip, _TIP[0])),
+            wei=_quantity(granted(wei, "eth_getBalance")),
+            nonce=_quantity(granted(nonce, "eth_getTransactionCount")),
+        )
+
     async def try_settlement(self, authorization: Authorization, settler: str) -> str | None:
         """Run the settlement without sending it (P-LN-08)."""
-        call = {**self._to_asset(self.settlement_call(authorization)), "from": settler}
-        try:
-            await self._rpc.call("eth_call", call, "latest")
-        except NodeRefused as refusal:
-            if _REVERTED not in refusal.message.lower():
-                raise ChainUnavailable(f"the node refused eth_call: {refusal.message[:200]}") from refusal
-            return refusal.message
-        return None
+        return _refusal(await self._rpc.attempt(*self._trial_of(authorization, settler)))
+
+    def _state_of(self, authorization: Authorization) -> Call:
+        asked = self._to_asset(_call(_STATE, authorization.payer, authorization.nonce))
+        return "eth_call", asked, "latest"
+
+    def _trial_of(self, authorization: Authorization, settler: str) -> Call:
+        return "eth_call", {**self._to_asset(self.settlement_call(authorization)), "from": settler}, "latest"
 
     def settlement_call(self, authorization: Authorization) -> bytes:
         """Return the call of the (v, r, s) overload.
@@ -165,15 +205,9 @@ class BaseLane:
         """Return the account's transaction count."""
         return _quantity(await self._rpc.ask("eth_getTransactionCount", settler, "pending" if pending else "latest"))
 
-    async def wei(self, address: str) -> int:
-        """Return the account's wei."""
-        return _quantity(await self._rpc.ask("eth_getBalance", address, "latest"))
-
     async def fees(self) -> Fees:
         """Return twice the newest block's base fee and the tip that the node suggests."""
-        block = await self._rpc.ask("eth_getBlockByNumber", "latest", False)
-        tip = _quantity(await self._rpc.ask("eth_maxPriorityFeePerGas"))
-        return Fees(_FEE_FACTOR * _quantity(member(block, "baseFeePerGas", str)) + tip, tip)
+        return _fees(*await self._rpc.ask_all(_NEWEST, _TIP))
 
     async def send(self, raw: bytes) -> None:
         """Hand a signed transaction to the node."""
@@ -185,6 +219,40 @@ class BaseLane:
 
     def _to_asset(self, data: bytes) -> dict[str, str]:
         return {"to": self.facts.network.asset_id, "data": "0x" + data.hex()}
+
+
+def _block(number: int) -> Call:
+    return "eth_getBlockByNumber", hex(number), False
+
+
+def _is_used(state: Any) -> bool:
+    return _quantity(state) != 0
+
+
+def _refusal(tried: Any) -> str | None:
+    """Return why a contract would refuse a call that was tried out.
+
+    Raises:
+        ChainUnavailable: It was the node that refused it.
+    """
+    if not isinstance(tried, NodeRefused):
+        return None
+    return tried.message if _REVERTED in tried.message.lower() else granted(tried, "eth_call")
+
+
+def _fees(block: Any, tip: Any) -> Fees:
+    tipped = _quantity(tip)
+    return Fees(_FEE_FACTOR * _quantity(member(block, "baseFeePerGas", str)) + tipped, tipped)
+
+
+def _call_of(sent: Any, tx_id: str) -> tuple[str, bytes]:
+    """Return the contract that a mined transaction calls, and with what; a creation calls none."""
+    if member(sent, "hash", str).lower() != tx_id.lower():
+        raise ChainUnavailable("the node answered about another transaction")
+    data = member(sent, "input", str)
+    if _BYTES.fullmatch(data) is None:
+        raise ChainUnavailable("the transaction's input is no data")
+    return str(sent.get("to") or "").lower(), bytes.fromhex(data[2:])
 
 
 def _call(selector: bytes, *arguments: int | str | bytes) -> bytes:

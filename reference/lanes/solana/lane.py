@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from reference.lanes.finding import Finder
-from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
+from reference.lanes.json_rpc import JsonRpc, NodeRefused, granted, member
 from reference.lanes.lane import ChainUnavailable, LaneFacts
 from reference.lanes.solana.finder import SolanaFinder
 from reference.protocol import solana_transfers, weld
@@ -19,6 +19,7 @@ from reference.protocol.observed import ABSENT, ObservedTransaction, TxStatus
 from reference.protocol.service_word import ServiceWord
 
 COMMITMENTS = ("confirmed", "finalized")
+_AS_BYTES = {"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 0}
 _RANK = {"processed": 0, "confirmed": 1, "finalized": 2}
 
 
@@ -60,7 +61,11 @@ class SolanaLane:
 
     async def observe(self, tx_id: str) -> ObservedTransaction:
         """Return what the node shows of a transaction."""
-        status = await self._status(tx_id)
+        told, sent = await self._rpc.batch(
+            ("getSignatureStatuses", [tx_id], {"searchTransactionHistory": True}),
+            ("getTransaction", tx_id, _AS_BYTES),
+        )
+        status = _status(granted(told, "getSignatureStatuses"))
         if status is None:
             return ABSENT
         if status.get("err") is not None:
@@ -68,9 +73,11 @@ class SolanaLane:
         reached = status.get("confirmationStatus")
         if _RANK.get(str(reached), 0) < _RANK["confirmed"]:
             return ObservedTransaction(TxStatus.PENDING)
-        found = await self._transaction(tx_id)
+        found = granted(sent, "getTransaction")
         if found is None:
             return ObservedTransaction(TxStatus.PENDING)
+        if not isinstance(found, dict):
+            raise ChainUnavailable("the node's transaction is no object")
         return await self._observed(found, tx_id, final=_RANK[str(reached)] >= _RANK[self._commitment])
 
     async def _observed(self, found: Mapping[str, Any], tx_id: str, *, final: bool) -> ObservedTransaction:
@@ -93,20 +100,6 @@ class SolanaLane:
         owned = tuple(replace(one, sender=owners.get(one.source, one.sender)) for one in transfers)
         return ObservedTransaction(TxStatus.CONFIRMED, final, time, sender, transfers=owned, memos=memos)
 
-    async def _status(self, tx_id: str) -> Mapping[str, Any] | None:
-        told = await self._rpc.ask("getSignatureStatuses", [tx_id], {"searchTransactionHistory": True})
-        values = member(told, "value", list)
-        if len(values) != 1 or not (values[0] is None or isinstance(values[0], dict)):
-            raise ChainUnavailable("the node told no status")
-        return values[0]
-
-    async def _transaction(self, tx_id: str) -> Mapping[str, Any] | None:
-        wanted = {"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 0}
-        found = await self._rpc.ask("getTransaction", tx_id, wanted)
-        if found is not None and not isinstance(found, dict):
-            raise ChainUnavailable("the node's transaction is no object")
-        return found
-
     async def _block_time(self, slot: int) -> int:
         try:
             time = await self._rpc.call("getBlockTime", slot)
@@ -115,6 +108,13 @@ class SolanaLane:
         if not isinstance(time, int) or isinstance(time, bool):
             raise ChainUnavailable(f"the node knows no time of slot {slot}")
         return time
+
+
+def _status(told: Any) -> Mapping[str, Any] | None:
+    values = member(told, "value", list)
+    if len(values) != 1 or not (values[0] is None or isinstance(values[0], dict)):
+        raise ChainUnavailable("the node told no status")
+    return values[0]
 
 
 def _raw(found: Mapping[str, Any]) -> bytes:

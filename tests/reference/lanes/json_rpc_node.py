@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -26,12 +26,20 @@ class Whole:
         self.status = status
 
 
+def reversed_order(told: list[Any]) -> list[Any]:
+    """Answers to a batch, which come in whatever order."""
+    return told[::-1]
+
+
 class RpcNode:
     """A scripted node."""
 
     def __init__(self) -> None:
         self.results: dict[str, Any] = {}
         self.asked: list[tuple[str, list[Any]]] = []
+        self.requests = 0
+        self.takes_batches = True
+        self.arranged: Callable[[list[Any]], Any] = reversed_order
         self.url = ""
 
     def of(self, method: str) -> list[list[Any]]:
@@ -39,16 +47,31 @@ class RpcNode:
         return [params for asked, params in self.asked if asked == method]
 
     async def answer(self, request: web.Request) -> web.Response:
-        call = json.loads(await request.read())
+        asked = json.loads(await request.read())
+        self.requests += 1
+        if not isinstance(asked, list):
+            return _sent(self._told(asked))
+        if not self.takes_batches:
+            return _sent({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no batches here"}})
+        told = [self._told(call) for call in asked]
+        return _sent(next((one for one in told if isinstance(one, Whole)), self.arranged(told)))
+
+    def _told(self, call: dict[str, Any]) -> Any:
         self.asked.append((call["method"], call["params"]))
         told = self.results.get(call["method"], Refusal("the method does not exist", -32601))
         told = told(*call["params"]) if callable(told) else told
         if isinstance(told, Whole):
-            raw = told.body if isinstance(told.body, bytes) else json.dumps(told.body).encode()
-            headers = {"Content-Type": "application/json", "Location": "/elsewhere"}
-            return web.Response(status=told.status, body=raw, headers=headers)
+            return told
         outcome = {"error": told.error} if isinstance(told, Refusal) else {"result": told}
-        return web.json_response({"jsonrpc": "2.0", "id": call["id"], **outcome})
+        return {"jsonrpc": "2.0", "id": call["id"], **outcome}
+
+
+def _sent(told: Any) -> web.Response:
+    if not isinstance(told, Whole):
+        return web.json_response(told)
+    raw = told.body if isinstance(told.body, bytes) else json.dumps(told.body).encode()
+    headers = {"Content-Type": "application/json", "Location": "/elsewhere"}
+    return web.Response(status=told.status, body=raw, headers=headers)
 
 
 @asynccontextmanager

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from reference.lanes.base import lane
 from reference.lanes.base.lane import BaseLane
+from reference.lanes.base.pace import Pace
 from reference.lanes.descriptor import LaneRules, NodeSettings
 from reference.lanes.json_rpc import JsonRpc
-from reference.lanes.lane import ChainUnavailable, Fees, Use
+from reference.lanes.lane import ChainUnavailable, Fees, Outlook, Use
 from reference.lanes.registry import open_lane
 from reference.protocol.eip3009 import Authorization
 from reference.protocol.networks import NETWORKS
@@ -51,7 +52,7 @@ RECEIPT = {
     "from": STRANGER.upper().replace("X", "x"),
     "logs": [USE_LOG, TRANSFER_LOG],
 }
-MINED = {"hash": BLOCK, "timestamp": "0x3e8", "baseFeePerGas": "0x64"}
+MINED = {"number": "0x9", "hash": BLOCK, "timestamp": "0x3e8", "baseFeePerGas": "0x64"}
 SEEN = ObservedTransaction(
     TxStatus.CONFIRMED,
     final=True,
@@ -248,16 +249,107 @@ async def test_what_a_node_refuses_is_not_sent(opened: tuple[BaseLane, RpcNode])
         await lane.send(b"\x02\xff")
 
 
-async def test_counts_balance_fees_and_network(opened: tuple[BaseLane, RpcNode]) -> None:
+async def test_counts_fees_and_network(opened: tuple[BaseLane, RpcNode]) -> None:
     """Quantities of the node, each by its own method."""
     lane, node = opened
     assert [await lane.nonce(STRANGER, pending=pending) for pending in (True, False)] == [5, 5]
     assert node.of("eth_getTransactionCount") == [[STRANGER, "pending"], [STRANGER, "latest"]]
-    assert await lane.wei(STRANGER) == 16
     assert await lane.fees() == Fees(203, 3)
     assert await lane.check_node() is True
     node.results["eth_chainId"] = "0x1"
     assert await lane.check_node() is False
+
+
+# All at once.
+
+PENDING = ObservedTransaction(TxStatus.PENDING)
+
+
+async def test_what_a_settlement_would_meet_is_asked_at_once(opened: tuple[BaseLane, RpcNode]) -> None:
+    """One request, whatever the order of its answers."""
+    lane, node = opened
+    assert await lane.outlook(AUTHORIZATION, STRANGER) == Outlook(False, None, Fees(203, 3), 16, 5)
+    assert (node.requests, len(node.asked)) == (1, 6)
+    [[state, _], [trial, _]] = node.of("eth_call")
+    assert (state["data"][:10], trial["data"][:10], trial["from"]) == ("0xe94a0102", "0xe3ee160e", STRANGER)
+    assert node.of("eth_getBalance") == [[STRANGER, "latest"]]
+    assert node.of("eth_getTransactionCount") == [[STRANGER, "pending"]]
+
+
+async def test_a_contract_that_would_refuse_leaves_the_rest_of_the_outlook(opened: tuple[BaseLane, RpcNode]) -> None:
+    """Its words, beside what the node tells; the node's own refusal of the same call is no word of the contract."""
+    lane, node = opened
+    words, used = "execution reverted: FiatTokenV2: authorization is used or canceled", "0x" + "1".rjust(64, "0")
+    node.results["eth_call"] = lambda call, _: Refusal(words, 3) if "from" in call else used
+    assert await lane.outlook(AUTHORIZATION, STRANGER) == Outlook(True, words, Fees(203, 3), 16, 5)
+    node.results["eth_call"] = lambda call, _: Refusal("header not found") if "from" in call else used
+    with pytest.raises(ChainUnavailable):
+        await lane.outlook(AUTHORIZATION, STRANGER)
+
+
+async def test_a_transaction_that_was_seen_in_its_block_is_seen_again_at_once(opened: tuple[BaseLane, RpcNode]) -> None:
+    """Its block is asked for together with its receipt, as long as it is not final."""
+    lane, node = opened
+    node.results["eth_blockNumber"] = "0xa"
+    requests = []
+    for final in (False, False, True, True):
+        node.results["eth_blockNumber"] = "0xb" if final else "0xa"
+        before = node.requests
+        assert (await lane.observe(TX)).final is final
+        requests.append(node.requests - before)
+    assert requests == [2, 1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("changed", "seen"),
+    [
+        ({"eth_getTransactionReceipt": None}, PENDING),
+        ({"eth_getTransactionReceipt": {**RECEIPT, "blockHash": TX}}, None),
+        ({"eth_getBlockByNumber": {**MINED, "hash": TX}}, None),
+        ({"eth_getBlockByNumber": None}, None),
+        (
+            {
+                "eth_getTransactionReceipt": {**RECEIPT, "blockNumber": "0x8", "blockHash": TX},
+                "eth_getBlockByNumber": lambda number, _: {**MINED, "hash": {"0x8": TX}.get(number, BLOCK)},
+            },
+            SEEN,
+        ),
+    ],
+    ids=["undone", "in another block", "another chain", "a block that went", "mined anew"],
+)
+async def test_what_was_seen_before_is_no_fact_by_now(
+    opened: tuple[BaseLane, RpcNode], changed: dict[str, Any], seen: ObservedTransaction | None
+) -> None:
+    """Each look stands on the answers of its own, after a reorganisation too."""
+    lane, node = opened
+    node.results["eth_blockNumber"] = "0xa"
+    assert (await lane.observe(TX)).final is False
+    node.results |= {"eth_blockNumber": "0xb", **changed}
+    if seen is not None:
+        assert await lane.observe(TX) == seen
+        return
+    with pytest.raises(ChainUnavailable):
+        await lane.observe(TX)
+
+
+async def test_the_pace_of_the_chain_tells_when_to_look(
+    opened: tuple[BaseLane, RpcNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transaction may be final two blocks after its own; before it has one, the next is counted from."""
+    lane, node = opened
+    now = 100.0
+    monkeypatch.setattr(lane, "_pace", Pace(lambda: now))
+    node.results |= {"eth_getTransactionReceipt": None, "eth_blockNumber": "0x6"}
+    await lane.observe(TX)
+    assert lane.final_in(TX) is None
+    now, node.results["eth_blockNumber"] = 104.0, "0x8"
+    await lane.observe(TX)
+    assert lane.final_in(TX) == pytest.approx(6.1)
+    now = 106.0
+    node.results |= {"eth_getTransactionReceipt": RECEIPT, "eth_blockNumber": "0x9"}
+    await lane.observe(TX)
+    assert lane.final_in(TX) == pytest.approx(4.1)
+    assert lane.final_in(BLOCK) == pytest.approx(6.1)
 
 
 # Nonsense.
@@ -267,7 +359,10 @@ STEPS = {
     "use_of": ["eth_call", "eth_blockNumber", "eth_getLogs"],
     "fees": ["eth_getBlockByNumber", "eth_maxPriorityFeePerGas"],
     "nonce": ["eth_getTransactionCount"],
-    "wei": ["eth_getBalance"],
+    "outlook": [
+        *("eth_call", "eth_getBlockByNumber", "eth_maxPriorityFeePerGas"),
+        *("eth_getBalance", "eth_getTransactionCount"),
+    ],
     "check_node": ["eth_chainId"],
     "send": ["eth_sendRawTransaction"],
 }
@@ -280,7 +375,7 @@ async def done(lane: BaseLane, step: str) -> Any:
         "use_of": lambda: lane.use_of(AUTHORIZATION, 0),
         "fees": lane.fees,
         "nonce": lambda: lane.nonce(STRANGER, pending=True),
-        "wei": lambda: lane.wei(STRANGER),
+        "outlook": lambda: lane.outlook(AUTHORIZATION, STRANGER),
         "check_node": lane.check_node,
         "send": lambda: lane.send(b"\x02"),
     }
@@ -357,6 +452,9 @@ class Told(JsonRpc):
     async def call(self, method: str, *params: Any) -> Any:
         del params
         return self.told[method]
+
+    async def batch(self, *calls: Any) -> list[Any]:
+        return [await self.call(*call) for call in calls]
 
 
 def lane_of(told: dict[str, Any]) -> BaseLane:

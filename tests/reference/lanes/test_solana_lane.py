@@ -302,6 +302,9 @@ class Told(JsonRpc):
         del params
         return self.told[method]
 
+    async def batch(self, *calls: Any) -> list[Any]:
+        return [await self.call(*call) for call in calls]
+
 
 def lane_of(told: dict[str, Any]) -> SolanaLane:
     return SolanaLane(NETWORK, Told({**SOUND, **told}), WORD, "finalized")

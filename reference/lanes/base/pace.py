@@ -1,0 +1,42 @@
+"""When blocks that do not exist yet are due, from when those before them came to be known."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+_KEPT_HEADS = 8
+# A block that is asked for a little late is asked for once, and one that is asked for too early twice.
+_MARGIN = 0.05
+
+
+class Pace:
+    """The pace of one chain, as its node tells newest blocks."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._heads: deque[tuple[int, float]] = deque(maxlen=_KEPT_HEADS)
+
+    def saw(self, head: int) -> None:
+        """Note that a block is the newest now."""
+        if self._heads and head < self._heads[-1][0]:
+            self._heads.clear()  # blocks were undone: what comes next says nothing about those before
+        if not self._heads or head > self._heads[-1][0]:
+            self._heads.append((head, self._monotonic()))
+
+    def seconds_until(self, block: int | None, later: int) -> float | None:
+        """Return in how many seconds a block is due, negative for one that is overdue; None while no two were seen.
+
+        Args:
+            block: The one to count from; None for the next one.
+            later: How many blocks after that one.
+        """
+        if len(self._heads) < 2:
+            return None
+        (first, began), (last, seen) = self._heads[0], self._heads[-1]
+        each = (seen - began) / (last - first)
+        # Each was there when it was seen, or some time before: the one that was seen soonest tells most.
+        zero = min(at - head * each for head, at in self._heads)
+        wanted = (last + 1 if block is None else block) + later
+        return zero + (wanted + _MARGIN) * each - self._monotonic()
