@@ -11,17 +11,18 @@ import click
 from reference.agent.runtime import running
 from reference.agent.settings import AgentSettings
 from reference.web import joining
-from reference.web.settings import read_settings
+from reference.web.settings import read_settings, server_option
 
 
 @click.command()
-def main() -> None:
+@server_option
+def main(server: str | None) -> None:
     """Serve the verifiable-comms agent. Settings come from the environment (WP_…, S2_HUB_…).
 
     It keeps no database: A2A tasks are in the memory of this process for an hour. Several processes on one socket share
     everything but these, so whoever carries A2A tasks on must reach the process that has them.
     """
-    settings = read_settings(AgentSettings)
+    settings = read_settings(AgentSettings, server=server)
     joining.serve(
         lambda _: running(settings),
         settings,

@@ -17,7 +17,7 @@ from reference.control_plane.settings import ControlPlaneSettings
 from reference.protocol.service_record import is_name
 from reference.web import serving
 from reference.web.bearer_token import BearerToken
-from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
+from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
 
 # Names of health addresses are looked up in the loop's own threads, half of which may wait for a resolver: by its four,
 # two names that nobody answers for would hold every other one up.
@@ -25,12 +25,13 @@ _THREADS = "64"
 
 
 @click.group(invoke_without_command=True)
+@server_option
 @click.pass_context
-def main(ctx: click.Context) -> None:
+def main(ctx: click.Context, server: str | None) -> None:
     """Serve the control plane. Settings come from the environment (S2CP_…, WP_…); its secrets are files."""
     if ctx.invoked_subcommand is not None:
         return
-    settings = read_settings(ControlPlaneSettings)
+    settings = read_settings(ControlPlaneSettings, server=server)
     os.environ.setdefault("UV_THREADPOOL_SIZE", _THREADS)
     serving.serve_surface(
         "S2CP", settings, lambda: running(settings), port=settings.port, fd=settings.fd, host="S2CP_HOST"

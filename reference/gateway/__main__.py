@@ -21,17 +21,18 @@ from reference.gateway.runtime import new_admin_key, running
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import DatabaseUnavailable
 from reference.web import joining, keyring
-from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
+from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
 from reference.webhooks.service import deliver
 
 
 @click.group(invoke_without_command=True)
+@server_option
 @click.pass_context
-def main(ctx: click.Context) -> None:
+def main(ctx: click.Context, server: str | None) -> None:
     """Serve the gateway. Settings come from the environment (WP_…, S2_HUB_…); secrets from files."""
     if ctx.invoked_subcommand is not None:
         return
-    settings = read_settings(GatewaySettings)
+    settings = read_settings(GatewaySettings, server=server)
     joining.serve(
         lambda _: running(settings, [deliver]),
         settings,

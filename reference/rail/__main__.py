@@ -17,16 +17,17 @@ from reference.rail.payments_command import payments
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
 from reference.web import joining, keyring
-from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings
+from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
 
 
 @click.group(invoke_without_command=True)
+@server_option
 @click.pass_context
-def main(ctx: click.Context) -> None:
+def main(ctx: click.Context, server: str | None) -> None:
     """Serve the pay rail. Settings come from the environment (WP_…, S2_HUB_…); secrets from files."""
     if ctx.invoked_subcommand is not None:
         return
-    settings = read_settings(RailSettings)
+    settings = read_settings(RailSettings, server=server)
     joining.serve(
         lambda _: runtime.running(settings),
         settings,

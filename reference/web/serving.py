@@ -1,28 +1,23 @@
-"""Serving an app: Hypercorn on uvloop, on a port or on a socket handed down (fd); what cannot start says why."""
+"""Serving an app on a port or on a socket handed down (fd), by the server of choice; what cannot start says why."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import gc
-import logging
 import os
-import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
 import click
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
 
-from reference.web import descriptors, http1, logs
+from reference.web import descriptors, logs
 from reference.web.envelope import AsgiApp
-from reference.web.settings import EXIT_USAGE, CommonSettings, Misconfigured, naming
+from reference.web.servers import SERVERS
+from reference.web.settings import EXIT_USAGE, HYPERCORN, CommonSettings, Misconfigured, naming
 
-HEAD_LIMIT = 65536
-CONNECTION_REQUESTS = 1_000_000
 # Python's own thresholds, which `reference.starting` lifts.
 COLLECTING = (700, 10, 10)
 
@@ -49,7 +44,8 @@ def serve_surface(
     logs.configure(settings.log_level)
     try:
         _refuse_without_mode(settings)
-        run(build, _listening(name, host, settings.bind, port) if fd is None else _handed_down(name, fd))
+        listening = _listening(name, host, settings.bind, port) if fd is None else _handed_down(name, fd)
+        run(build, listening, settings.server)
     except (Misconfigured, ValueError) as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)
@@ -68,15 +64,15 @@ def _refuse_without_mode(settings: CommonSettings) -> None:
         )
 
 
-def run(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int) -> None:
+def run(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str = HYPERCORN) -> None:
     """Serve the app that `build` opens until SIGTERM or SIGINT, on a socket that listens; it is closed at the end."""
     import uvloop  # noqa: PLC0415 - only a server needs it
 
-    uvloop.run(_serve(build, fd))
+    uvloop.run(_serve(build, fd, server))
 
 
 def _listening(name: str, setting: str, host: str, port: int) -> int:
-    """Return the number of a socket that listens; its backlog is Hypercorn's to set.
+    """Return the number of a socket that listens; its backlog is the server's to set.
 
     Raises:
         Misconfigured: Another program has the port, or the address is none of this machine.
@@ -102,7 +98,7 @@ def _why(fault: OSError) -> str:
 
 
 def _handed_down(name: str, fd: int) -> int:
-    """Set TCP_NODELAY on a handed-down socket, which accepted connections inherit; Hypercorn does not for fd binds.
+    """Set TCP_NODELAY on a handed-down socket, which accepted connections inherit; servers do not for fd binds.
 
     Raises:
         Misconfigured: There is no such socket.
@@ -114,34 +110,13 @@ def _handed_down(name: str, fd: int) -> int:
     return fd
 
 
-async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int) -> None:
-    config = Config()
-    config.bind = [f"fd://{fd}"]
-    config.h11_max_incomplete_size = HEAD_LIMIT
-    config.keep_alive_max_requests = CONNECTION_REQUESTS
-    config.keep_alive_timeout = 30
-    config.graceful_timeout = 3
-    config.accesslog = None
-    config.errorlog = logging.getLogger("hypercorn.error")
-    config.include_server_header = False
-    http1.install()
+async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str) -> None:
     async with build() as app:
         # What is there now stays until the end: the collector need never look at it.
         gc.freeze()
         gc.set_threshold(*COLLECTING)
         watching = asyncio.create_task(descriptors.WATCH.run())
         try:
-            await serve(app, config, shutdown_trigger=_shutdown())  # type: ignore[arg-type]
+            await SERVERS[server](app, fd)
         finally:
             watching.cancel()
-
-
-def _shutdown() -> Callable[[], Awaitable[None]]:
-    stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-
-    async def wait() -> None:
-        await stop.wait()
-
-    return wait

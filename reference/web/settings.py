@@ -16,6 +16,12 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from reference.protocol.service_word import ServiceWord
 
 EXIT_USAGE = 2
+HYPERCORN, UVICORN = "hypercorn", "uvicorn"
+_OFFERED = f"give {HYPERCORN} or {UVICORN}"
+_NOT_OFFERED = {
+    "granian": "granian answers broken framing by itself, without the service's error body and request id, and has no "
+    f"place where that could be changed; {_OFFERED}"
+}
 SettingsType = TypeVar("SettingsType", bound=BaseSettings)
 
 
@@ -31,6 +37,15 @@ def _list(value: object) -> object:
 FEATURES: frozenset[str] = frozenset()
 Switch = Annotated[bool, BeforeValidator(_switch), Field(strict=True)]
 CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_list)]
+
+
+# On the command of every service; the setting is `WP_SERVER`.
+server_option = click.option(
+    "--server",
+    metavar=f"[{HYPERCORN}|{UVICORN}]",
+    help=f"What serves it, instead of WP_SERVER; {HYPERCORN} unless one of them says otherwise. docs/servers.md "
+    "compares them.",
+)
 
 
 class Misconfigured(Exception):
@@ -66,6 +81,14 @@ class CommonSettings(BaseSettings):
     rate_limits: Switch = True
     rate_store: str = ""
     body_limit: int = Field(default=65536, ge=1)
+    server: str = HYPERCORN
+
+    @field_validator("server")
+    @classmethod
+    def _is_offered(cls, name: str) -> str:
+        if name not in {HYPERCORN, UVICORN}:
+            raise ValueError(_NOT_OFFERED.get(name, _OFFERED))
+        return name
 
     @field_validator("service_word")
     @classmethod
@@ -105,9 +128,14 @@ class CommonSettings(BaseSettings):
 
 
 def read_settings(kind: type[SettingsType], **overrides: Any) -> SettingsType:
-    """Read settings from the environment, or end the program with status 2 and one line that names the setting."""
+    """Read settings from the environment, or end the program with status 2 and one line that names the setting.
+
+    Args:
+        kind: Which settings.
+        overrides: What counts instead of the environment, by member; None leaves it to the environment.
+    """
     try:
-        return kind(**overrides)
+        return kind(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as fault:
         first = fault.errors(include_input=False, include_url=False)[0]
         place = "_".join(str(part) for part in first["loc"]).upper()

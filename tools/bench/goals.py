@@ -9,7 +9,7 @@ from tools.bench.ratios import Job, Ratio, ratio
 
 OURS = "weldproof"
 SUITE = "the suite's verifier"
-HYPERCORN, UVICORN = "weldproof / Hypercorn", "weldproof / uvicorn"
+HYPERCORN, UVICORN, GRANIAN = "weldproof / Hypercorn", "weldproof / uvicorn", "weldproof / granian"
 QUART_UVICORN = "weldproof, through Quart / uvicorn"
 X402_UVICORN, X402_HYPERCORN, HONO = "x402 FastAPI / uvicorn", "x402 FastAPI / Hypercorn", "@x402/hono"
 HELLO_HYPERCORN = "bare ASGI hello / Hypercorn"

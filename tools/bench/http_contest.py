@@ -111,11 +111,11 @@ class Arena:
         folder = self.plan.folder / f"{app}-{server}"
         words = [sys.executable, "-m", "tools.bench.reference", "serve", app, "--server", server, "--fd", "{fd}"]
         words += ["--folder", str(folder), "--proofs", str(proofs)]
-        path = {"PYTHONPATH": self._path()} if server == "uvicorn" else {}
+        path = {"PYTHONPATH": self._path()} if server == "granian" else {}
         return self._start(words, folder, path), folder
 
     def _path(self) -> str:
-        """Return the module path that adds uvicorn and httptools to our own environment."""
+        """Return the module path that adds granian to our own environment."""
         added = str(peer_home.python_home(self.plan.say).servers)
         return os.pathsep.join(filter(None, (added, os.environ.get("PYTHONPATH", ""))))
 
@@ -143,13 +143,11 @@ Entry = Callable[[Arena], list[Entrant]]
 def challenges() -> list[Entry]:
     """Return who answers unpaid calls."""
 
-    def ours(arena: Arena, server: str, name: str, quart_name: str) -> list[Entrant]:
+    def ours(arena: Arena, server: str, name: str, quart_name: str = "") -> list[Entrant]:
         running, _ = arena.ours(server)
         through = load.request("POST", PATH, _UNPAID, {"PAYMENT-SIGNATURE": "e30="})
-        return [
-            Entrant(name, "ours", running, 402, itertools.repeat(load.request("POST", PATH, _UNPAID))),
-            Entrant(quart_name, "ours", running, 402, itertools.repeat(through)),
-        ]
+        unpaid = Entrant(name, "ours", running, 402, itertools.repeat(load.request("POST", PATH, _UNPAID)))
+        return [unpaid, *([Entrant(quart_name, "ours", running, 402, itertools.repeat(through))] if quart_name else [])]
 
     def peer(name: str, start: Callable[[Arena], Server]) -> Entry:
         unpaid = load.request("POST", PATH, _UNPAID)
@@ -169,11 +167,13 @@ def challenges() -> list[Entry]:
     return [
         lambda arena: ours(arena, "hypercorn", goals.HYPERCORN, "weldproof, through Quart / Hypercorn"),
         lambda arena: ours(arena, "uvicorn", goals.UVICORN, goals.QUART_UVICORN),
+        lambda arena: ours(arena, "granian", goals.GRANIAN),
         peer(goals.X402_UVICORN, lambda arena: arena.x402("uvicorn")),
         peer(goals.X402_HYPERCORN, lambda arena: arena.x402("hypercorn")),
         peer(goals.HONO, Arena.hono),
         prepared("hypercorn", "the same bytes, prepared / Hypercorn"),
         prepared("uvicorn", "the same bytes, prepared / uvicorn"),
+        prepared("granian", "the same bytes, prepared / granian"),
         hello,
     ]
 
@@ -204,6 +204,7 @@ def paid_calls(plan: Plan) -> list[Entry]:
     return [
         ours("hypercorn", goals.HYPERCORN),
         ours("uvicorn", goals.UVICORN),
+        ours("granian", goals.GRANIAN),
         peer(goals.X402_UVICORN, "uvicorn"),
         peer(goals.X402_HYPERCORN, "hypercorn"),
     ]

@@ -25,7 +25,7 @@ class PythonHome:
 
     Attributes:
         python: Its interpreter.
-        servers: A folder that holds nothing but uvicorn and httptools, for a path of modules.
+        servers: A folder that holds nothing but granian, for a path of modules.
     """
 
     python: Path
@@ -45,9 +45,9 @@ def python_home(say: Callable[[str], None]) -> PythonHome:
     home = _tried("Python", lambda: python_packages.environment("bench", pins, what="the Python peers", say=say))
     servers = home.parent / "servers"
     servers.mkdir(exist_ok=True)
-    for name in ("uvicorn", "httptools"):
-        if not (servers / name).exists():
-            (servers / name).symlink_to(python_packages.packages(home) / name)
+    granian = servers / "granian"
+    if not granian.exists():
+        granian.symlink_to(python_packages.packages(home) / "granian")
     return PythonHome(home / "bin" / "python", servers)
 
 
@@ -66,7 +66,9 @@ def node_home(say: Callable[[str], None]) -> Path:
 def versions() -> dict[str, str]:
     """Return the pinned versions of the peers and servers, by name."""
     pinned = dict(line.split("==") for line in (PEERS / "requirements.txt").read_text("ascii").split())
-    found = {name: pinned[name] for name in ("x402", "fastapi", "uvicorn", "httptools", "http-message-signatures")}
+    found = {
+        name: pinned[name] for name in ("x402", "fastapi", "uvicorn", "httptools", "granian", "http-message-signatures")
+    }
     npm: dict[str, str] = json.loads((PEERS / "package.json").read_bytes())["dependencies"]
     return found | npm
 

@@ -24,7 +24,7 @@ from reference.web.exchange import Reply
 from reference.web.hub_link import ISSUER_KEYS, HubLink, Source
 from reference.web.rate import AddressLimit
 from reference.web.request_guard import RequestGuard
-from reference.web.settings import read_settings
+from reference.web.settings import read_settings, server_option
 
 _FRESH = {"Cache-Control": "no-store"}
 
@@ -54,11 +54,16 @@ class Addon:
 
     def main(self) -> None:
         """Serve the addon; this is its command. Settings come from the environment (WP_…, S2_HUB_…)."""
-        command = click.Command(f"weldproof-{self.name}", callback=self._serve, help=f"Serve the addon {self.name}.")
-        command.main(prog_name=command.name)
 
-    def _serve(self) -> None:
-        settings = read_settings(AddonSettings)
+        @click.command(f"weldproof-{self.name}", help=f"Serve the addon {self.name}.")
+        @server_option
+        def serve(server: str | None) -> None:
+            self._serve(server)
+
+        serve.main(prog_name=serve.name)
+
+    def _serve(self, server: str | None) -> None:
+        settings = read_settings(AddonSettings, server=server)
         joining.serve(
             lambda link: self.running(settings, link),
             settings,

@@ -21,20 +21,21 @@ _PAYEE = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAY5HFKQ"
 
 
 @contextmanager
-def five_services(folder: Path) -> Iterator[dict[str, WorkerProcess]]:
-    """Run one worker of each service until the block is left."""
-    rail = {
+def five_services(folder: Path, server: str = "hypercorn") -> Iterator[dict[str, WorkerProcess]]:
+    """Run one worker of each service, on a server of this name, until the block is left."""
+    served = {"WP_SERVER": server}
+    rail = served | {
         "WP_RAIL_DATA_DIR": str(folder / "rail" / "data"),
         "WP_RAIL_PAYTO_ALGORAND": _PAYEE,
         "WP_NODE_ALGORAND_MAINNET": NOWHERE,
         "WP_INDEXER_ALGORAND_MAINNET": NOWHERE,
     }
-    addon = {"WP_ADDON_DATA_DIR": str(folder / "addon" / "data")}
+    addon = served | {"WP_ADDON_DATA_DIR": str(folder / "addon" / "data")}
     workers = {
         "rail": WorkerProcess(folder / "rail", ("-m", "reference.rail"), "WP_RAIL_FD", rail),
-        "gateway": GatewayProcess(folder / "gateway", {}),
-        "agent": WorkerProcess(folder / "agent", ("-m", "reference.agent"), "WP_AGENT_FD", {}),
-        "control_plane": HubProcess(folder / "control_plane"),
+        "gateway": GatewayProcess(folder / "gateway", served),
+        "agent": WorkerProcess(folder / "agent", ("-m", "reference.agent"), "WP_AGENT_FD", served),
+        "control_plane": HubProcess(folder / "control_plane", **served),
         "addon": WorkerProcess(folder / "addon", ("-m", "reference.addons.atb_verifier"), "WP_ADDON_FD", addon),
     }
     with ExitStack() as exits:  # one that ends badly leaves no other behind

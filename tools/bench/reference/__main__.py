@@ -104,7 +104,9 @@ async def _profiles(jobs: Sequence[str]) -> Report:
 
 @main.command("serve")
 @click.argument("app", type=click.Choice(["rail", "prepared", "hello"]))
-@click.option("--server", type=click.Choice(["hypercorn", "uvicorn"]), default="hypercorn", show_default=True)
+@click.option(
+    "--server", type=click.Choice(["hypercorn", "uvicorn", "granian"]), default="hypercorn", show_default=True
+)
 @click.option("--fd", type=int, required=True, help="Number of a socket that listens.")
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), required=True, help="Where its data go.")
 @click.option("--proofs", type=click.IntRange(0), default=0, show_default=True, help="How many payments to make.")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
+import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
@@ -9,6 +12,7 @@ from pathlib import Path
 
 from reference.web import serving
 from reference.web.envelope import AsgiApp, Receive, Scope, Send
+from reference.web.settings import HYPERCORN, UVICORN
 from reference.web.single_task_connection import send_whole
 from tools.bench.reference import material
 from tools.bench.reference.calling import bare, call
@@ -72,32 +76,40 @@ def prepared(folder: Path, ready: Ready) -> Opener:
     return opened
 
 
-def on_hypercorn(opener: Opener, fd: int) -> None:
-    """Serve on Hypercorn, as the services do."""
-    serving.run(opener, fd)
-
-
-def on_uvicorn(opener: Opener, fd: int) -> None:
-    """Serve on uvicorn with uvloop and httptools, the fast deployment; both are the caller's to install."""
+def on_granian(opener: Opener, fd: int) -> None:
+    """Serve on granian, which is no choice of a service (docs/servers.md); it is the caller's to install."""
     import uvloop  # noqa: PLC0415 - only a server needs it
 
-    uvloop.run(_uvicorn(opener, fd))
+    uvloop.run(_granian(opener, fd))
 
 
-async def _uvicorn(opener: Opener, fd: int) -> None:
-    uvicorn = import_module("uvicorn")  # the product does not depend on it
+async def _granian(opener: Opener, fd: int) -> None:
+    embedded, constants = import_module("granian.server.embed"), import_module("granian.constants")
+    with socket.socket(fileno=fd) as handed:  # it binds a port by itself, which has to be free
+        address, port = handed.getsockname()
     async with opener() as app:
-        config = uvicorn.Config(
+        server = embedded.Server(
             app,
-            fd=fd,
-            http="httptools",
-            lifespan="off",
-            ws="none",
-            log_level="warning",
-            access_log=False,
-            h11_max_incomplete_event_size=serving.HEAD_LIMIT,
+            address=address,
+            port=port,
+            interface=constants.Interfaces.ASGINL,
+            http=constants.HTTPModes.http1,
+            websockets=False,
+            backlog=512,
+            log_enabled=False,
         )
-        await uvicorn.Server(config).serve()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, server.stop)
+        await server.serve()
 
 
-SERVERS: dict[str, Callable[[Opener, int], None]] = {"hypercorn": on_hypercorn, "uvicorn": on_uvicorn}
+def _ours(server: str) -> Callable[[Opener, int], None]:
+    """Return what serves as the services do."""
+    return lambda opener, fd: serving.run(opener, fd, server)
+
+
+SERVERS: dict[str, Callable[[Opener, int], None]] = {
+    HYPERCORN: _ours(HYPERCORN),
+    UVICORN: _ours(UVICORN),
+    "granian": on_granian,
+}

@@ -1,0 +1,76 @@
+"""What every server of ours refuses in the head of a request, whatever parses it; bytes and values in, a verdict out.
+
+Behind a proxy that filters paths, another protocol, a second length or a second host brings a caller past the filter.
+So a message of another version, with a target of no known form or with two of what may be there once is refused, and
+its connection ends. The refusal is left to the app, which has the surface's error body and request id for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from reference.web.errors import Refused
+
+HEAD_LIMIT = 65536
+"""Bytes of a head that is not whole yet, from which on it is refused unread; a whole one is the envelope's to judge."""
+HEAD_SECONDS = 30
+"""How long a connection may stand without a whole head: before the first request, and between two."""
+
+_ABSOLUTE = re.compile(rb"https?://([^/?#@]+)([/?].*)?", re.IGNORECASE | re.DOTALL)
+_HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*")
+NOT_FRAMED = Refused(400, "invalid_request", "the request is not framed as HTTP/1.1 has it (RFC 9112)")
+HEAD_TOO_LARGE = Refused(431, "headers_too_large", "the headers are over the limit")
+CODING_UNKNOWN = Refused(501, "not_implemented", "of transfer codings there is chunked alone, once")
+OTHER_VERSION = Refused(505, "http_version_not_supported", "HTTP/1.1 is spoken here")
+_NO_TARGET = Refused(
+    400, "invalid_request", "the target is a path, with http:// and a host before it if you like (RFC 9112, 3.2)"
+)
+_NO_HOST = Refused(400, "invalid_request", "Host is a host, with a port if you like")
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A request's head as the app sees it, and what is wrong with it."""
+
+    target: bytes
+    headers: list[tuple[bytes, bytes]]
+    fault: Refused | None
+
+
+def judged(method: bytes, target: bytes, version: bytes, given: Iterable[tuple[bytes, bytes]]) -> Head:
+    """Return the head of a request that was parsed.
+
+    Args:
+        method: As it was sent.
+        target: As it was sent.
+        version: Such as `1.1`.
+        given: Names in lower case, and values.
+    """
+    headers = list(given)
+    path, authority = _origin_form(target, method)
+    if authority is not None:
+        # RFC 9112, 3.2.2: what the target names stands, whatever Host says.
+        headers = [(name, value) for name, value in headers if name != b"host"] + [(b"host", authority)]
+    fault = None
+    if not version.startswith(b"1."):
+        fault = OTHER_VERSION
+    elif not path:
+        fault = _NO_TARGET
+    elif _HOST.fullmatch(dict(headers).get(b"host", b"")) is None:
+        fault = _NO_HOST
+    return Head(path or b"/", headers, fault)
+
+
+def _origin_form(target: bytes, method: bytes) -> tuple[bytes, bytes | None]:
+    """Return path and query, empty for a target of no form that is served, and the authority that stands before."""
+    if target.startswith(b"/") or (target == b"*" and method == b"OPTIONS"):
+        return target, None
+    absolute = _ABSOLUTE.fullmatch(target)
+    if absolute is None:
+        return b"", None
+    rest = absolute[2] or b""
+    if not rest:
+        rest = b"*" if method == b"OPTIONS" else b"/"
+    return rest if rest[:1] != b"?" else b"/" + rest, absolute[1]
