@@ -124,7 +124,8 @@ def _keys(material: Material) -> Iterator[Vector]:
     yield Vector("a third party's, its key set supplied", "GW-RCPT-06", third, keys(one), valid=True)
     for what, document in _published_elsewhere(material, one).items():
         yield Vector(f"a third party's, its key set {what}", "GW-RCPT-06", third, document, valid=True)
-    named = material.by(one, **{"urn:example:issuer": "third"})
+    further: dict[str, Any] = {"urn:example:issuer": "third"}
+    named = material.by(one, **further)
     yield Vector("a third party's, a header member that nobody knows", "GW-RCPT-06", named, keys(one), valid=True)
     yield Vector("a third party's, no key set", "GW-RCPT-07", third)
     for place, signer in enumerate(material.third):
