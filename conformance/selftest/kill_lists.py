@@ -32,6 +32,7 @@ class KillList:
         caught_by: The row its author named beforehand.
         also: Further rows, each with the reason why it sees the fault.
         warns: Those rows whose breach only warns although they decide: the fault shows beyond what they surely say.
+        receiver: Whether it is a mutant of a webhook receiver, which is then the one under test.
     """
 
     mutant: str
@@ -41,6 +42,7 @@ class KillList:
     also: Mapping[str, str]
     lanes: tuple[str, ...] = DEFAULT_LANES
     warns: tuple[str, ...] = ()
+    receiver: bool = False
 
     def expected(self) -> dict[str, Verdict]:
         """Return each row that must be breached and as what."""
@@ -82,7 +84,8 @@ def load_kill_lists() -> tuple[KillList, ...]:
     for entry in (entry for text in texts for entry in tomllib.loads(text)["mutant"]):
         lanes = tuple(entry.get("lanes", DEFAULT_LANES))
         also, warns = entry.get("also", {}), tuple(entry.get("warns", ()))
-        kill = KillList(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], also, lanes, warns)
+        receiver = entry.get("receiver", False)
+        kill = KillList(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], also, lanes, warns, receiver)
         unknown = [row for row in (kill.caught_by, *kill.also) if row not in load()]
         unreasoned = [row for row, reason in kill.also.items() if not reason.strip()]
         if unknown or unreasoned or not kill.rule:

@@ -1,4 +1,4 @@
-"""Our own `weldproof listen` as a child process: the receiver under test where the operator names none."""
+"""Receivers as child processes: our own `weldproof listen`, which is under test where the operator names none."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from conformance.outcome import Inconclusive
 from conformance.processes.children import ended
@@ -41,11 +41,27 @@ async def own_listener(header: str, signed_string: str, tolerance: float) -> Asy
     Raises:
         Inconclusive: It did not start.
     """
+    words = ("conformance", "listen", "--json", "--port", "0", "--secret-env", _VARIABLE)
+    terms = ("--header", header, "--signed-string", signed_string, "--tolerance", str(tolerance))
+    async with started_receiver((*words, *terms), _VARIABLE) as started:
+        yield replace(started, url=started.url + "/")
+
+
+@asynccontextmanager
+async def started_receiver(words: Sequence[str], variable: str) -> AsyncIterator[Started]:
+    """Start a receiver that prints its `url` and `effects` as JSON and yield what it is; end it on leaving.
+
+    Args:
+        words: Its module and arguments.
+        variable: Environment variable that it reads its secret from.
+
+    Raises:
+        Inconclusive: It did not start.
+    """
     secret = f"weldw_{secrets.token_urlsafe(32)}"
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "conformance", "listen", "--json", "--port", "0", "--secret-env", _VARIABLE),
-        *("--header", header, "--signed-string", signed_string, "--tolerance", str(tolerance)),
-        env={**os.environ, _VARIABLE: secret},
+        *(sys.executable, "-m", *words),
+        env={**os.environ, variable: secret},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
@@ -56,7 +72,7 @@ async def own_listener(header: str, signed_string: str, tolerance: float) -> Asy
     try:
         ready = await _ready(process.stdout)
         reading = asyncio.create_task(_read_on(process.stdout))
-        yield Started(ready["url"] + "/", ready["effects"], secret)
+        yield Started(ready["url"], ready["effects"], secret)
     finally:
         await ended(process, _END_SECONDS)
         if reading is not None:

@@ -34,6 +34,10 @@ def _verifier(name: str, rule: str, apply: Callable[[], None]) -> Mutant:
     return Mutant(f"verifier-{name}", rule, apply, surface=VERIFIER)
 
 
+def _another_port() -> None:
+    validating.ADDON = dataclasses.replace(validating.ADDON, port=8096)
+
+
 def _not_well() -> None:
     """Health is not 200 once more than one issuer is trusted."""
 
@@ -235,6 +239,7 @@ def _slowly() -> None:
 
 
 MUTANTS = (
+    _validator("port-8096", "the federation validator is at 8092 (section 9)", _another_port),
     _validator("health-503", "health answers 200, whoever is trusted (P-AD-01)", _not_well),
     _validator("no-pull", "the trust set is pulled on start (P-AD-02)", _never_pulls),
     _validator("one-pull", "the trust set is pulled again and again (P-CP-04)", _pulls_once),

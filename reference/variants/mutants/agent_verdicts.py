@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -228,6 +229,22 @@ def _no_skew() -> None:
     replace(parameters, "judge", exact)
 
 
+def _keyid_looked_up(run: Run) -> Run:
+    """Look the host of a keyid up before a message is judged, at a resolver of this machine."""
+
+    def ran(request: Any, moment: Moment) -> dict[str, Any]:
+        result = run(request, moment)
+        if "did:web:" in str(result["parameters"].get("keyid")):
+            try:
+                with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as resolver:
+                    resolver.connect(("127.0.0.1", 53))
+            except OSError:
+                return {**result, "valid": False, "errors": ["the key cannot be resolved"]}
+        return result
+
+    return ran
+
+
 def agent_mutant(name: str, rule: str, apply: Callable[[], None]) -> Mutant:
     """Return a mutant of the agent."""
     return Mutant(f"agent-{name}", rule, apply, surface="agent")
@@ -245,6 +262,7 @@ MUTANTS = (
         "verdict-remembered", "the result is of this message and key (P-AG-08)", of_skill(VERIFY, _remembered)
     ),
     agent_mutant("valid-once", "nothing is kept (6.1)", of_skill(VERIFY, _once_only)),
+    agent_mutant("keyid-looked-up", "a keyid is never resolved (P-CV-15)", of_skill(VERIFY, _keyid_looked_up)),
     agent_mutant("keyid-trusted", "keyid never overrides the expected key (P-AG-04)", _keyid_trusted),
     agent_mutant("keyid-compared", "keyid never chooses (P-AG-04)", _keyid_compared),
     agent_mutant("small-keys", "keys of small order are rejected (6.3)", _small_keys),

@@ -22,7 +22,7 @@ from reference.web.errors import Refused
 _ZEROS = "sha256:" + "0" * 64
 
 
-def _document(change: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
+def every_challenge(change: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
     """Return what changes every 402 document."""
 
     def changed(issue: Callable[..., Any]) -> Callable[..., Any]:
@@ -201,11 +201,13 @@ def _verdict_in_lower_case() -> None:
 
 
 MUTANTS = (
-    Mutant("version-1", "the body declares x402 version 2 (P-CH-01)", _document(_version_1)),
-    Mutant("refusal-without-accepts", "every 402 carries accepts (P-ER-01)", _document(_no_accepts)),
-    Mutant("lane-twice", "one entry a lane (P-CH-03)", _document(_lane_twice)),
-    Mutant("price-in-dollars", "amounts are atomic units in decimal digits (P-CV-05)", _document(_price_as_decimal)),
-    Mutant("result-for-free", "a 402 holds no result (P-CH-01)", _document(_result_for_free)),
+    Mutant("version-1", "the body declares x402 version 2 (P-CH-01)", every_challenge(_version_1)),
+    Mutant("refusal-without-accepts", "every 402 carries accepts (P-ER-01)", every_challenge(_no_accepts)),
+    Mutant("lane-twice", "one entry a lane (P-CH-03)", every_challenge(_lane_twice)),
+    Mutant(
+        "price-in-dollars", "amounts are atomic units in decimal digits (P-CV-05)", every_challenge(_price_as_decimal)
+    ),
+    Mutant("result-for-free", "a 402 holds no result (P-CH-01)", every_challenge(_result_for_free)),
     Mutant("challenge-cached", "a 402 is not stored (P-CH-09)", _challenge_cached),
     Mutant("paid-cached", "a paid answer is private (5.9)", _shared_caches),
     Mutant("malformed-is-400", "an unreadable X-PAYMENT is 402 (P-XP-03)", _malformed_is_400),
