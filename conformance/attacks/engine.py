@@ -36,6 +36,7 @@ class Outcome:
     unanswered: list[tuple[Replay, str]] = field(default_factory=list)
     breaches: list[tuple[Replay, Answer]] = field(default_factory=list)
     disclosed: list[tuple[Replay, Answer]] = field(default_factory=list)
+    same: Answer | None = None
 
 
 def _tokens_of_other_lanes(quote: Challenge, lane: str) -> dict[str, str]:
@@ -125,6 +126,8 @@ class Engine:
         except Unreachable as fault:
             outcome.unanswered.append((replay, str(fault)))
             return
+        if not replay.changes:
+            outcome.same = answer
         if answer.status == 200:
             if self.is_breach(answer):
                 outcome.breaches.append((replay, answer))
@@ -138,9 +141,20 @@ class Engine:
                 outcome.faults.append(f"{', '.join(replay.changes)}: answered {answer.status}")
 
     def _asks_something_else(self, replay: Replay) -> bool:
-        """Return whether its one change makes it another request, whatever a server makes of queries and methods."""
+        """Return whether its one change makes it another request, or names a payment that is none of this request.
+
+        Whatever a server makes of queries, methods and spellings.
+        """
         other = replay.url != self.captured.url or replay.body != self.captured.body
-        return other and len(replay.changes) == 1
+        return (other or self._pairs_another(replay)) and len(replay.changes) == 1
+
+    def _pairs_another(self, replay: Replay) -> bool:
+        """Return whether a proof has the token of one live challenge and the payment of another."""
+        members, second = self.material.payment_members, self.material.second
+        another = all(replay.proof.get(one) == second.get(one) for one in members)
+        token = replay.proof.get(self.material.token_member)
+        live = {*self.material.live_tokens, second.get(self.material.token_member)}
+        return another != (token in live)
 
     def is_breach(self, answer: Answer) -> bool:
         """Return whether an answer serves something that no payment bought."""
@@ -178,6 +192,7 @@ class Engine:
                         row, False, "no second execution", found, exchange=answer, where={**where, "axis": axis}
                     )
         self._judge_disclosed(outcome, where, rows)
+        self._judge_same(outcome.same, where)
         for row in rows:
             if row not in broken:
                 found = f"{outcome.sent} replays: {outcome.refused} refused, {outcome.stored} got the stored answer"
@@ -190,6 +205,22 @@ class Engine:
         for fault in outcome.faults:
             self._case.note(f"{where}: a replay should be refused, not break the server: {fault}")
 
+    def _judge_same(self, answer: Answer | None, where: Mapping[str, str]) -> None:
+        """Judge that a spent proof on its own request gets what the profile says that it gets."""
+        bound = self._case.profile.rail_bindings.replay
+        if bound is None or answer is None or answer.status >= 500 or self.is_breach(answer):
+            return
+        self._case.expect(
+            "RAIL-WELD-11",
+            (answer.status == 200) == (bound == "stored-answer"),
+            "the stored answer" if bound == "stored-answer" else "a refusal",
+            answer.status,
+            exchange=answer,
+            where={**where, "axis": "the same bytes again"},
+            hint=f'Answer as [rail] replay = "{bound}" says, or bind what you do.',
+            beyond="nothing is bought twice, but the profile says that the identical request gets something else",
+        )
+
     def _judge_disclosed(self, outcome: Outcome, where: Mapping[str, str], rows: Sequence[str]) -> None:
         for replay, answer in outcome.disclosed:
             for row in rows_of(replay, self.material):
@@ -197,7 +228,7 @@ class Engine:
                     self._case.expect(
                         row,
                         False,
-                        "a refusal: this is another request than the one that was paid",
+                        "a refusal: this is another request or payment than those that belong together",
                         f"200 with the stored answer after: {replay.changes[0]}",
                         exchange=answer,
                         where={**where, "axis": replay.changes[0]},

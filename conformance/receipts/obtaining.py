@@ -176,7 +176,7 @@ def _taken(side: Side, token: str, keys: Sequence[Ed25519Key]) -> Taken:
 
 def _binding(served: Purchase, claims: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Return the recipe by which a claim binds the request that was sent, and the claim's dotted name, or two None."""
-    for name, digests in request_hashes(served).items():
+    for name, digests in request_hashes(served.operation, served.challenge.body, served.challenge.accepts).items():
         place = hashing.find_claim(claims, digests)
         if place is not None:
             return name, place

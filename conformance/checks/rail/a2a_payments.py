@@ -1,8 +1,10 @@
-"""RAIL-WELD-05, -12 and RAIL-PAY-06 over A2A: a task is completed by a payment that is one, and by its first use."""
+"""RAIL-WELD-05, -12, RAIL-PAY-06 and RAIL-RCPT-04 over A2A: what completes a task, once, and what it then sells."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from conformance.attacks.engine import receipts
@@ -11,14 +13,17 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.lanes.algorand.transaction_ids import invented_id
+from conformance.oracles.hashing import find_claim
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
 from conformance.surfaces.rail.algorand.payments import algorand_payer, welded
+from conformance.surfaces.rail.paid_answers import looks_payable
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present
+from conformance.surfaces.rail.receipts import claims_of, request_hashes
 
 _EACH = 12
-_RACE, _STRAY, _UNKNOWN = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06"
+_RACE, _STRAY, _UNKNOWN, _BOUND = "RAIL-WELD-12", "RAIL-WELD-05", "RAIL-PAY-06", "RAIL-RCPT-04"
 _NO_DOOR = "the profile does not claim the option rail.a2a"
 
 
@@ -128,6 +133,49 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
     unknown = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
     name_live_values(case, unknown)
     _judge(case, _UNKNOWN, task, await a2a.paid(case, task.id or "", unknown), "an id that nobody sent")
+
+
+@check(
+    _BOUND,
+    surface="rail",
+    lane="each",
+    fix="Quote, bind and sell over A2A the request that the order holds, not the service's example.",
+)
+async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
+    """What is ordered over A2A is what a payment buys, and what the receipt binds.
+
+    Orders an operation over A2A with another body than its usual one, by the data part that the profile binds, and pays
+    the task. Expects a receipt that does not bind the usual request in place of the one that was ordered.
+    """
+    if _has_no_door(case):
+        return
+    bindings = case.profile.rail_bindings
+    chosen = next((one for one in case.session.operations if one.other_bodies and not one.guessed), None)
+    if chosen is None or bindings.request_hash is None or "{body}" not in json.dumps(bindings.a2a_request):
+        case.not_applicable(_BOUND, "what an order holds, and how a receipt binds it, is not bound in the profile")
+        return
+    ordered = replace(chosen, body=chosen.other_bodies[0])
+    task, quote = await _quoted(case, ordered)
+    became = await _submitted(case, task, await pay(case, quote, case.lane))
+    if became.state != "completed":
+        raise Inconclusive(f"an honest payment over A2A became {became.told()}: its form is open")
+    told = [claims_of(token) for token in _brought(task, became) if looks_payable(token)]
+    usual, own = (hashes_of(one, quote, bindings.request_hash) for one in (chosen, ordered))
+    bound = next((claims for claims in told if find_claim(claims, usual) and not find_claim(claims, own)), None)
+    found = "the usual request" if bound else "no other request"
+    where = {"operation": chosen.path, "door": "A2A"}
+    case.expect(_BOUND, bound is None, "the request that was ordered", found, exchange=became.answer, where=where)
+
+
+def hashes_of(operation: Operation, quote: Challenge, recipe: str) -> set[str]:
+    """Return the digests that an operation's own request may be bound by, by a recipe.
+
+    Args:
+        operation: What is called, with its body.
+        quote: A challenge for it, which names the service.
+        recipe: Name of the recipe.
+    """
+    return request_hashes(operation, operation.body, quote.accepts).get(recipe, set())
 
 
 async def _quoted(case: Case, operation: Operation) -> tuple[Task, Challenge]:

@@ -173,7 +173,8 @@ async def _bindings(case: Case, operation: Operation, payer: Payer) -> None:
 async def _bound(case: Case, served: Purchase, token: str, payer: Payer) -> str | None:
     """Judge the three bindings of one receipt and return its request hash, where that can be told."""
     claims, bindings = claims_of(token), case.profile.rail_bindings
-    place = _judge(case, "RAIL-RCPT-04", claims, request_hashes(served), bindings.request_hash, served)
+    requested = request_hashes(served.operation, served.challenge.body, served.challenge.accepts)
+    place = _judge(case, "RAIL-RCPT-04", claims, requested, bindings.request_hash, served)
     result = result_of(case, served.answer)
     told = hashing.response_hashes(served.answer.body, result, token)
     if result is ABSENT:  # nothing is there to be bound, so no claim can bind it

@@ -26,6 +26,7 @@ _NAMES = ("screen_result", "verdict")
 _FLAGGED = {"recipient_address": "screen-flag", "network": EXAMPLE.key}
 _DEPTH = 4
 _SECOND_PAGE = RESOURCES.partition("?")[0] + "?limit=1&offset=1"
+_NOT_THERE = frozenset({404, 410})
 _SIGN_IN = ("login", "signin", "sign-in", "register", "signup", "sign-up", "oauth", "auth")
 
 
@@ -64,7 +65,10 @@ async def message_verification_is_sold(case: Case) -> None:
 
     Buys one verification. Expects a result, and a signed token beside it.
     """
-    served = await purchase(case, case.session.service("rfc9421-verify"), case.lane)
+    operation = case.session.service("rfc9421-verify")
+    if not await _is_there(case, "RAIL-SVC-02", operation):
+        return
+    served = await purchase(case, operation, case.lane)
     result = result_of(case, served.answer)
     if result is ABSENT and case.profile.rail_bindings.result_at is None:
         raise Inconclusive("unbound: where the result stands in a paid answer is not known; bind [rail] result_at")
@@ -88,7 +92,21 @@ async def screening_is_sold(case: Case) -> None:
     verdict outside the set, there or in the result.
     """
     operation = case.session.service("compliance-receipt")
+    if not await _is_there(case, "RAIL-SVC-03", operation):
+        return
     await run_concurrently(_screened(case, operation, body) for body in screening_bodies(case, operation))
+
+
+async def _is_there(case: Case, row: str, operation: Operation) -> bool:
+    """Judge that a service which the profile binds a path for is offered there at all; return whether it is."""
+    if operation.role not in (case.profile.rail_bindings.services or {}):
+        return True
+    answer = await case.client.call("POST", operation.url, json_body=operation.body)
+    if answer.status not in _NOT_THERE:
+        return True
+    hint = f"Offer it there, or bind [rail.services] {operation.role} to where you do."
+    where = {"operation": operation.path}
+    return case.expect(row, False, "402 with accepts", answer.status, exchange=answer, where=where, hint=hint)
 
 
 def screening_bodies(case: Case, operation: Operation) -> list[Any]:

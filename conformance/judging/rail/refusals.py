@@ -14,6 +14,9 @@ from conformance.surfaces.rail.challenges import entries, leaks
 from conformance.surfaces.rail.paid_answers import brief, goods
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, pay, present, redeem
 
+# The fault of a node that is plainly away.
+AWAY = "unavailable"
+
 
 async def challenged_again(
     case: Case, row: str, operation: Operation, unpaid: Answer, what: str, values: tuple[str, ...]
@@ -100,12 +103,18 @@ def _judge_refusal(
 def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
     """Judge that a call buys nothing while a node shows the fault of `where`; the row is RAIL-WELD-13.
 
+    Of a refusal while the node is plainly away RAIL-WELD-16 names the statuses.
+
     Where the node is plainly away, a status that the target's profile does not name for it warns: who is told to pay
     again by mistake pays twice. 409 is for a payment that is at work.
     """
     _judge_refusal(case, "RAIL-WELD-13", answer, (), where)
     named = case.profile.rail_bindings.chain_down_status
-    if where["fault"] == "unavailable" and answer.status < 500:
+    if where["fault"] == AWAY:
+        passing = sorted({402, 409, 503, *named})
+        told, holds = " or ".join(map(str, passing)), answer.status < 300 or answer.status in passing
+        case.expect("RAIL-WELD-16", holds, told, brief(answer), exchange=answer, where=where)
+    if where["fault"] == AWAY and answer.status < 500:
         case.expect(
             "RAIL-WELD-13",
             answer.status in {*named, 409},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from conformance.discovery.rail import Operation
@@ -14,7 +15,17 @@ from conformance.surfaces.rail.purchase import challenge, pay, redeem
 
 
 async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
-    """Pay one call on the check's lane and judge the answer: `rows` by its status, RAIL-PAY-05 and -16 by the rest."""
+    """Pay calls on the check's lane and judge the answers: `rows` by their status, RAIL-PAY-05 and -16 by the rest.
+
+    Every operation is bought with its usual body, and with another where somebody vouches for one: a rail that quotes
+    something else than it is asked for sells nothing but its usual request.
+    """
+    others = () if operation.guessed else operation.other_bodies[:1]
+    for body in (operation.body, *others):
+        await _served(case, replace(operation, body=body), keys, rows)
+
+
+async def _served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
     where = {"operation": operation.path}
     quote = await challenge(case, operation)
     proof: dict[str, Any] = await pay(case, quote, case.lane)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.discovery.rail import Operation
@@ -44,10 +45,14 @@ def claims_of(token: str) -> dict[str, Any]:
         return {}
 
 
-def request_hashes(served: Purchase) -> dict[str, set[str]]:
-    """Return, for each usual recipe, the digests that the request of a served call may be bound by."""
-    body = served.challenge.body
-    extra = served.challenge.accepts[0].get("extra")
-    service_id = extra.get("service_id") if isinstance(extra, dict) else None
-    operation = served.operation
+def request_hashes(operation: Operation, body: Any, accepts: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
+    """Return, for each usual recipe, the digests that a request may be bound by.
+
+    Args:
+        operation: What is called.
+        body: What is sent.
+        accepts: The entries of a challenge for it, which may name the service.
+    """
+    extra = accepts[0].get("extra") if accepts else None
+    service_id = extra.get("service_id") if isinstance(extra, Mapping) else None
     return hashing.request_hashes("POST", operation.path, "", json_bytes(body), body, service_id or operation.role)

@@ -14,6 +14,7 @@ from conformance.http.client import Answer
 from conformance.judging.rail.chain_away import nothing_is_served
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
 from conformance.judging.rail.refusals import (
+    AWAY,
     assert_right_pair_is_served,
     honest_payment_is_served,
     refused,
@@ -207,6 +208,7 @@ async def token_the_rail_never_issued(case: Case) -> None:
 
 @check(
     "RAIL-WELD-13",
+    "RAIL-WELD-16",
     surface="rail",
     lane="algorand",
     exclusive="chain",
@@ -220,6 +222,8 @@ async def chain_that_cannot_be_asked(case: Case) -> None:
     """
     payer = await algorand_payer(case)
     names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
+    if AWAY not in names:
+        case.documented("RAIL-WELD-16", "this node has no control verb that takes it away")
     if not names:
         case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
         return

@@ -12,7 +12,12 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
-from conformance.judging.rail.refusals import assert_right_pair_is_served, honest_payment_is_served, judge_outage
+from conformance.judging.rail.refusals import (
+    AWAY,
+    assert_right_pair_is_served,
+    honest_payment_is_served,
+    judge_outage,
+)
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.lanes.base.payer import BasePayer
 from conformance.oracles.keccak import keccak256 as keccak
@@ -280,6 +285,7 @@ async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) 
 
 @check(
     "RAIL-WELD-13",
+    "RAIL-WELD-16",
     surface="rail",
     lane="base",
     exclusive="chain",
@@ -295,6 +301,8 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
     """
     payer = await base_payer(case)
     names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
+    if AWAY not in names:
+        case.documented("RAIL-WELD-16", "this node has no control verb that takes it away")
     if not names:
         case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
         return

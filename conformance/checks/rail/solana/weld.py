@@ -18,7 +18,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.chain_away import nothing_is_served
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
-from conformance.judging.rail.refusals import assert_right_pair_is_served, honest_payment_is_served
+from conformance.judging.rail.refusals import AWAY, assert_right_pair_is_served, honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused
@@ -256,6 +256,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
 
 @check(
     "RAIL-WELD-13",
+    "RAIL-WELD-16",
     surface="rail",
     lane="solana",
     exclusive="chain",
@@ -269,6 +270,8 @@ async def solana_chain_that_cannot_be_asked(case: Case) -> None:
     """
     payer = await solana_payer(case)
     names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
+    if AWAY not in names:
+        case.documented("RAIL-WELD-16", "this node has no control verb that takes it away")
     if not names:
         case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
         return

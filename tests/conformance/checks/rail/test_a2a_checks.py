@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.outcome import Verdict
+from conformance.surfaces.rail.purchase import header_value
 from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 
@@ -243,3 +244,41 @@ async def test_a_proof_that_both_doors_take_breaks_its_rows() -> None:
     assert breached(found) == {"RAIL-WELD-08", "RAIL-WELD-11"}
     honest = await judged("a_proof_spent_at_rest_is_dead_over_a2a", rail_with(Door()), CLAIMED)
     assert set(honest.values()) == {Verdict.PASS}
+
+
+class Selling(Door):
+    """Completes a paid task with what was ordered, or with what is usual."""
+
+    def __init__(self, listens: bool) -> None:
+        super().__init__()
+        self.listens = listens
+        self.ordered: dict[str, Any] = {}
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a task that asks for payment, and for a payment the completed one."""
+        assert self.rail is not None
+        if "taskId" not in message:
+            task = super().told(message)
+            self.ordered[task["id"]] = message["parts"][0]["data"]
+            return task
+        order = self.ordered[message["taskId"]]
+        usual = {"recipient_address": "screen-allow", "network": "algorand_mainnet"}
+        body = json.dumps(order["request"] if self.listens else usual).encode()
+        path = next(one for one, role in PATHS.items() if role == order["service_id"])
+        headers = [("X-PAYMENT", header_value(message["metadata"]["x402.payment.payload"]))]
+        served = self.rail._paid_call(Call("POST", path, {}, body, headers)).document
+        artifacts = [{"parts": [{"kind": "data", "data": served}]}]
+        return {"kind": "task", "id": message["taskId"], "status": {"state": "completed"}, "artifacts": artifacts}
+
+
+@pytest.mark.parametrize(("listens", "found"), [(True, Verdict.PASS), (False, Verdict.FAIL)])
+async def test_what_is_ordered_is_what_is_sold(listens: bool, found: Verdict) -> None:
+    """A door that sells its usual request to whoever orders another binds a request that nobody made."""
+    judgement = await judged("what_is_ordered_over_a2a_is_sold", rail_with(Selling(listens)), CLAIMED)
+    assert judgement == {"RAIL-RCPT-04": found}
+
+
+async def test_an_order_of_unknown_form_is_not_judged() -> None:
+    """Where the profile binds no form of an order, nothing is said."""
+    judgement = await judged("what_is_ordered_over_a2a_is_sold", rail_with(Selling(listens=False)), UNBOUND)
+    assert judgement == {"RAIL-RCPT-04": Verdict.NOT_APPLICABLE}

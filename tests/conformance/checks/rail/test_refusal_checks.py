@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
+from cryptography.exceptions import InvalidSignature
 
 from conformance.checks.rail.algorand.paid_calls import SPELLINGS, spelled
 from conformance.engine.check import Case
+from conformance.oracles.keys import KeyFault, decode_base64url
+from conformance.oracles.message_signatures import judgement, members
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 
 UNKNOWN = "unknown_transaction"
@@ -139,20 +143,129 @@ async def test_a_rail_that_matches_text_instead_of_reading_json_is_seen() -> Non
 
 
 @pytest.mark.parametrize(
-    ("bound", "expected"), [(True, set()), (False, {"RAIL-WELD-08", "RAIL-WELD-09"})], ids=["bound", "for anybody"]
+    ("bound", "expected"),
+    [
+        ("request and payment", set()),
+        ("payment", {"RAIL-WELD-08", "RAIL-WELD-09"}),
+        ("request", {"RAIL-WELD-15"}),
+    ],
 )
-async def test_the_stored_answer_is_for_the_request_that_was_paid(
-    bound: bool, expected: set[str], monkeypatch: pytest.MonkeyPatch
+async def test_the_stored_answer_is_for_what_was_paid(
+    bound: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A rail that hands it to whoever names the payment warns by the rows of other operations and other bodies."""
-    stored: dict[str, tuple[str, Reply]] = {}
+    """A rail that hands it to whoever names the payment, or the token, warns by the row of what it does not look at."""
+    sold: dict[str, tuple[str, str, Reply]] = {}
+
+    def changed(call: Call, honest: Reply) -> Reply:
+        if honest.status != 200 or not call.proof:
+            return honest
+        tx_id, token, request = call.proof["tx_id"], call.proof.get("payment_reference"), f"{call.path} {call.body!r}"
+        if token not in sold and all(paid != tx_id for paid, *_ in sold.values()):
+            sold[token] = (tx_id, request, honest)
+        paid, asked, reply = sold.get(token, ("", "", honest))
+        right = {"request": paid and asked == request, "payment": paid == tx_id}
+        return reply if right.get(bound, paid == tx_id and asked == request) else rail.challenge(call)
+
+    monkeypatch.setattr(Rail, "request_hash", staticmethod(lambda _: f"sha256:{'0' * 64}"))
+    rail = Rail(changed)
+    found = await judged("captured_proof_buys_nothing_else", rail)
+    assert breached(found) == expected
+    assert Verdict.FAIL not in found.values()
+
+
+@pytest.mark.parametrize(("said", "expected"), [("stored-answer", {"RAIL-WELD-11"}), ("refuse", set())])
+async def test_the_same_proof_again_gets_what_the_profile_says(
+    said: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rail that refuses it warns where its operator says that it gets the stored answer."""
+    seen: set[str] = set()
 
     def changed(call: Call, honest: Reply) -> Reply:
         if honest.status != 200 or call.proof is None:
             return honest
-        asked, reply = stored.setdefault(call.proof["tx_id"], (f"{call.path} {call.body!r}", honest))
-        return reply if asked == f"{call.path} {call.body!r}" or not bound else rail.challenge(call)
+        again = call.proof["tx_id"] in seen
+        seen.add(call.proof["tx_id"])
+        return Reply(409, {"error": "payment_already_spent"}) if again else honest
 
     monkeypatch.setattr(Rail, "request_hash", staticmethod(lambda _: f"sha256:{'0' * 64}"))
+    profile = f'{PROFILE}[rail]\nreplay = "{said}"\n'
+    found = await judged("captured_proof_buys_nothing_else", Rail(changed), profile)
+    assert breached(found) == expected
+    assert Verdict.FAIL not in found.values()
+
+
+async def test_a_rail_that_sells_its_usual_request_alone_is_seen() -> None:
+    """A payment for any other request is not served."""
+    usual: dict[str, bytes] = {}
+
+    def changed(call: Call, honest: Reply) -> Reply:
+        if call.path not in PATHS:
+            return honest
+        wanted = usual.setdefault(call.path, call.body)
+        return honest if call.body == wanted or call.proof is None else rail.challenge(call)
+
     rail = Rail(changed)
-    assert breached(await judged("captured_proof_buys_nothing_else", rail)) == expected
+    assert breached(await judged(PAID, rail)) == {"RAIL-PAY-01", "RAIL-PAY-02"}
+
+
+def verifying(holds: bool | None) -> Rail:
+    """Return a rail that sells verification: an honest one, or one that says the same of everything."""
+
+    def changed(call: Call, honest: Reply) -> Reply:
+        if honest.status != 200 or not call.path.startswith("/pay/v1/verify/"):
+            return honest
+        asked = json.loads(call.body)
+        if "jws" in asked:
+            valid = jose_holds(rail, asked["jws"])
+        else:
+            names = {"method", "authority", "scheme", "path", "status", "headers", "body_b64", "public_key_hex"}
+            kept = {name: value for name, value in asked.items() if name in names}
+            valid = judgement.judge(
+                members.message_of(kept), members.key_of(kept), members.policy_of(kept), now=int(time.time())
+            ).valid
+        return Reply(200, {**honest.document, "result": {"valid": valid if holds is None else holds}})
+
+    rail = Rail(changed)
+    return rail
+
+
+def jose_holds(rail: Rail, token: str) -> bool:
+    """Return whether a token is the rail's own."""
+    head, _, signature = token.rpartition(".")
+    try:
+        rail.key.public_key().verify(decode_base64url(signature), head.encode())
+    except (InvalidSignature, KeyFault):
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("holds", "found"), [(None, Verdict.PASS), (True, Verdict.FAIL), (False, Verdict.NOT_APPLICABLE)]
+)
+@pytest.mark.parametrize(
+    ("check", "row"),
+    [
+        ("sold_receipt_verification_verifies", "RAIL-SVC-01"),
+        ("sold_message_verification_verifies", "RAIL-SVC-02"),
+    ],
+)
+async def test_a_verification_that_passes_everything_is_seen(
+    check: str, row: str, holds: bool | None, found: Verdict
+) -> None:
+    """Of what refuses everything, and of words that nobody knows, nothing is said."""
+    assert await judged(check, verifying(holds)) == {row: found}
+    assert await judged(check, Rail()) == {row: Verdict.NOT_APPLICABLE}
+
+
+@pytest.mark.parametrize(
+    ("check", "path", "row"),
+    [
+        ("message_verification_is_sold", "/pay/v1/verify/rfc9421", "RAIL-SVC-02"),
+        ("screening_is_sold", "/pay/v1/compliance/receipt", "RAIL-SVC-03"),
+    ],
+)
+async def test_a_service_that_is_not_where_the_profile_says_is_not_offered(check: str, path: str, row: str) -> None:
+    """A path that somebody bound and nobody serves breaks the row of its service."""
+    rail = Rail(lambda call, honest: Reply(404, {"detail": "Not Found"}) if call.path == path else honest)
+    assert (await judged(check, rail))[row] is Verdict.FAIL
+    assert breached(await judged(check, Rail())) == set()

@@ -1,0 +1,121 @@
+"""RAIL-SVC-01 and -02: the verification that is sold tells what holds from what was forged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.http.client import Answer
+from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
+from conformance.outcome import Inconclusive
+from conformance.surfaces.agent import Agent, answers
+from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.rail.paid_answers import ABSENT, result_of
+from conformance.surfaces.rail.purchase import purchase
+from conformance.surfaces.rail.receipts import bought, claims_of
+from conformance.target import REFERENCE_AGENT
+
+_FAMILY = frozenset({"method", "authority", "path", "headers"})
+_OPEN = "what a result says of validity is in words that the interface leaves open, and cannot be read here"
+
+
+@check(
+    "RAIL-SVC-01",
+    surface="rail",
+    lane="each",
+    fix="Verify the signature of the receipt over the bytes that came, under the published key, before anything else.",
+)
+async def sold_receipt_verification_verifies(case: Case) -> None:
+    """The receipt verification that is sold tells the rail's own receipt from forged ones.
+
+    Buys a call and has its receipt verified, as it is, and with another signature and with another claim. Where the
+    result of the first is read as a pass, expects that those of the others are none.
+    """
+    operation = case.session.service("receipt-verify")
+    member = next((name for name, value in _members(operation) if _is_token(value)), None)
+    if member is None:
+        case.not_applicable("RAIL-SVC-01", f"which member of {operation.path} carries the receipt is not known")
+        return
+    _, receipt = await bought(case, operation)
+    bodies = {what: {**operation.body, member: token} for what, token in _receipts(receipt).items()}
+    await _compared(case, "RAIL-SVC-01", operation, bodies)
+
+
+@check(
+    "RAIL-SVC-02",
+    surface="rail",
+    lane="each",
+    fix="Verify the signature over the signature base of the message that came, under the key that the caller gave.",
+)
+async def sold_message_verification_verifies(case: Case) -> None:
+    """The message verification that is sold tells a signed message from changed ones.
+
+    Has a sound message verified, by the members that the published example has, and the same with another path and
+    with another key. Where the result of the first is read as a pass, expects that those of the others are none.
+    """
+    operation = case.session.service("rfc9421-verify")
+    if not dict(_members(operation)).keys() >= _FAMILY:
+        case.not_applicable("RAIL-SVC-02", f"how {operation.path} is given a message is not known")
+        return
+    agent, one = Agent(case, "", REFERENCE_AGENT, ours=True), signed(case)
+    subjects = {
+        "sound": one,
+        "another path": one.changed(target="/elsewhere"),
+        "another key": one.expecting(bytes(reversed(one.key or b""))),
+    }
+    bodies = {what: agent.verify_body(subject) for what, subject in subjects.items()}
+    await _compared(case, "RAIL-SVC-02", operation, bodies)
+
+
+async def _compared(case: Case, row: str, operation: Operation, bodies: Mapping[str, Any]) -> None:
+    """Judge that what is forged gets no pass, where the first body, which is sound, gets one."""
+    passed: bool | None = None
+    for what, body in bodies.items():
+        try:
+            answer = (await purchase(case, operation, case.lane, body=body)).answer
+        except Inconclusive as reason:
+            # Who refuses what is forged sells no pass for it; a sound one that is refused shows nothing.
+            case.note(f"{operation.path}, {what}: {reason}")
+            if passed is None:
+                break
+            continue
+        said = _validity(case, answer)
+        if passed is None:
+            passed = said
+            if passed is not True:
+                break
+            continue
+        where = {"operation": operation.path, "verified": what}
+        case.expect(row, said is not True, "no pass", f"{said}", exchange=answer, where=where)
+    if passed is True:
+        case.expect(row, True, "a pass for what is sound alone", "a pass", where={"operation": operation.path})
+    else:
+        case.not_applicable(row, _OPEN)
+
+
+def _validity(case: Case, answer: Answer) -> bool | None:
+    result = result_of(case, answer)
+    return None if result is ABSENT else answers.validity(result, None)
+
+
+def _members(operation: Operation) -> list[tuple[str, Any]]:
+    return list(operation.body.items()) if isinstance(operation.body, Mapping) else []
+
+
+def _is_token(value: Any) -> bool:
+    return isinstance(value, str) and value.count(".") == 2
+
+
+def _receipts(receipt: str) -> dict[str, str]:
+    """Return a receipt, and two that were forged of it: by its signature, and by a claim."""
+    head, _, signature = receipt.split(".")
+    other = ("A" if signature[0] != "A" else "B") + signature[1:]
+    claims = {**claims_of(receipt), "service_id": "another"}
+    return {
+        "sound": receipt,
+        "another signature": receipt.removesuffix(signature) + other,
+        "another claim": f"{head}.{encode_base64url(jcs_bytes(claims))}.{signature}",
+    }

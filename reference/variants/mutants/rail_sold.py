@@ -1,0 +1,80 @@
+"""Mutants of what a payment buys: verification that verifies, what was ordered, and whom a stored answer is for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reference.protocol.redemption import State
+from reference.rail import services
+from reference.rail.conversation import Conversation
+from reference.rail.redemption import Redeemer, Served
+from reference.variants.mutants.mutant import Mutant
+from reference.variants.seams import replace
+from reference.web.errors import Refused
+
+
+def _says(path: str, **members: Any) -> Callable[[], None]:
+    """Return what sets members of a service's result, whatever was found."""
+
+    def apply() -> None:
+        service = services.SERVICES[path]
+        run = service.run
+
+        def told(*args: Any) -> Mapping[str, Any]:
+            return {**run(*args), **members}
+
+        object.__setattr__(service, "run", told)
+
+    return apply
+
+
+def _example_ordered() -> None:
+    """Take every order over A2A for one of the service's example."""
+
+    def usual(ordered: Callable[..., Any]) -> Callable[..., Any]:
+        def taken(self: Conversation, asked: Mapping[str, Any]) -> Any:
+            memo = ordered(self, asked)
+            service = next(one for one in services.SERVICES.values() if one.id == memo["service_id"])
+            return {**memo, "request": dict(service.example)}
+
+        return taken
+
+    replace(Conversation, "_ordered", usual)
+
+
+def _any_payment() -> None:
+    """Give a spent token's answer to whoever names the token with its request, whatever payment stands beside it."""
+
+    def forgiving(redeem: Callable[..., Any]) -> Callable[..., Any]:
+        async def redeemed(self: Redeemer, presented: Any, call: Any, request: Any) -> Served:
+            rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+            mine = [row for row in rows if (row.token, row.request_hash) == (presented.token.text, call.request_hash)]
+            spent = next((row for row in mine if row.state is State.SPENT), None)
+            served: Served = await (redeem(self, presented, call, request) if spent is None else self._answered(spent))
+            return served
+
+        return redeemed
+
+    replace(Redeemer, "redeem", forgiving)
+
+
+def _spent_is_refused() -> None:
+    """Refuse the identical request with a spent payment, although its answer is stored."""
+
+    def forgetful(_: Callable[..., Any]) -> Callable[..., Any]:
+        async def answered(self: Redeemer, row: Any) -> Served:  # noqa: ARG001 - the seam's shape
+            raise Refused(409, "payment_already_spent", "this payment already bought something")
+
+        return answered
+
+    replace(Redeemer, "_answered", forgetful)
+
+
+MUTANTS = (
+    Mutant("sold-receipts-all-hold", "what is sold verifies (5.2)", _says("/pay/v1/verify/receipt", verified=True)),
+    Mutant("sold-messages-all-hold", "what is sold verifies (5.2)", _says("/pay/v1/verify/rfc9421", valid=True)),
+    Mutant("a2a-sells-the-example", "what is ordered is what is sold (P-RA-05)", _example_ordered),
+    Mutant("stored-for-any-payment", "a stored answer is for its own payment (P-ST-04)", _any_payment),
+    Mutant("spent-is-refused", "the identical request gets the stored answer (P-ST-04)", _spent_is_refused),
+)
