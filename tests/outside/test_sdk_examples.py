@@ -20,7 +20,7 @@ import pytest
 
 from localnet.npm import node_modules
 from programs.node import node
-from tests.outside.sides import BaseSide, Side, SolanaSide
+from tests.outside.sides import AlgorandSide, BaseSide, Side, SolanaSide
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PRICE = 50_000
@@ -40,7 +40,7 @@ class Example:
     @property
     def moves_money_unwelded(self) -> bool:
         """Whether the payment is made before the rail has judged it."""
-        return self.lane == "solana"
+        return self.lane != "base"
 
 
 WEB3PY = Example(
@@ -60,6 +60,12 @@ VIEM = Example(
         ("if (nonce !== authorization_nonce)", "if (!nonce)"),
     ),
     ((', network: "base_mainnet" }', " }"),),
+)
+ALGOSDK = Example(
+    "pay_with_algosdk.py",
+    "algorand",
+    (('note=entry["extra"]["payment_reference"].encode()', 'note=b"for the call"'),),
+    ((', "network": "algorand_mainnet"}', "}"),),
 )
 SOLANA_PY = Example(
     "pay_with_solana_py.py",
@@ -81,11 +87,14 @@ GUARDS = {
 }
 DEAR: Edits = (("PRICE_AT_MOST = 100_000", "PRICE_AT_MOST = 49_999"),)
 
-every_example = pytest.mark.parametrize("example", [WEB3PY, VIEM, SOLANA_PY, WEB3JS], ids=lambda one: one.script)
+EXAMPLES_OF_SDKS = (ALGOSDK, WEB3PY, VIEM, SOLANA_PY, WEB3JS)
+SIDES: dict[str, type[Side]] = {"algorand": AlgorandSide, "base": BaseSide, "solana": SolanaSide}
+
+every_example = pytest.mark.parametrize("example", EXAMPLES_OF_SDKS, ids=lambda one: one.script)
 
 
 def side_of(example: Example, stack: dict[str, str]) -> Side:
-    return BaseSide(stack) if example.lane == "base" else SolanaSide(stack)
+    return SIDES[example.lane](stack)
 
 
 class Payer:
@@ -158,7 +167,13 @@ def test_without_the_weld_the_sdk_buys_nothing(payer: Payer) -> None:
 
 @pytest.mark.parametrize(
     ("example", "guard"),
-    [(WEB3PY, "other_request"), (VIEM, "few_seconds_left"), (SOLANA_PY, "dear"), (WEB3JS, "other_request")],
+    [
+        (WEB3PY, "other_request"),
+        (VIEM, "few_seconds_left"),
+        (SOLANA_PY, "dear"),
+        (ALGOSDK, "few_seconds_left"),
+        (WEB3JS, "other_request"),
+    ],
     ids=lambda one: one if isinstance(one, str) else one.script,
 )
 def test_a_script_stops_before_it_pays(payer: Payer, guard: str) -> None:
