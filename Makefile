@@ -12,7 +12,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all lint types docs unit programs wheel-test selftest chameleon steady oracle thousand fuzz simulate faults clean
+.PHONY: run test test-all lint types docs unit programs wheel-test selftest lines chameleon steady oracle thousand fuzz simulate faults clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -78,6 +78,10 @@ simulate: $(READY_TEST)
 # Mistakes put into a copy of the product, one at a time: the tests must notice each. ONLY=id for one, SHARD=1/4 for a part.
 faults: $(READY_TEST)
 	$(BIN)/python -m tests.seeded_faults $(if $(ONLY),--only $(ONLY)) $(if $(SHARD),--shard $(SHARD))
+
+# What the reports of the named mutants print, run again: curl lines and replays; SHARD=1/8 runs a part.
+lines: $(READY_TEST)
+	$(BIN)/python -m tests.conformance.report.lines_of_mutants $(if $(SHARD),--shard $(SHARD))
 
 # The suite against a correct server that takes each open point another way; SEEDS=8 for eight of them.
 chameleon: $(READY)
