@@ -92,6 +92,7 @@ def test_every_check_is_known_without_any_extra() -> None:
     assert (done.stdout.strip(), done.stderr) == ("True []", "")
 
 
+@pytest.mark.slow
 def test_a_lane_alone_brings_all_of_its_own_checks() -> None:
     """With one lane's extra every check of that lane, and every check of all lanes, is the check itself."""
     program = (

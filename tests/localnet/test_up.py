@@ -231,7 +231,7 @@ def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
 
 def test_an_unknown_mutant_is_refused(tmp_path: Path) -> None:
     """A mutant that does not exist never passes for one that was caught: the stack does not come up."""
-    with start(tmp_path, "--mutant", "no-such") as stack:
+    with start(tmp_path, "--lane", "algorand", "--surface", "rail", "--mutant", "no-such") as stack:
         assert stack.process.wait(600) == 4
         assert "no-such" in stack.words.read_text()
 

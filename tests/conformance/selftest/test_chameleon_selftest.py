@@ -226,6 +226,7 @@ def test_values_of_tasks_are_read_off_the_wire() -> None:
     assert found["rail.a2a-task"] == ("none",)
 
 
+@pytest.mark.slow
 async def test_a_look_of_the_agent_is_sound(tmp_path: Path) -> None:
     """An agent in the look of a seed, with names of its own, fails no row about its answers."""
     rows = load().select(["AGENT-VERIFY-01", "AGENT-VERIFY-06", "AGENT-SIGN", "AGENT-CARD", "AGENT-OAS", "AGENT-A2A"])

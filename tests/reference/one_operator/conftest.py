@@ -67,10 +67,10 @@ def shared(operators: Callable[[str], Operator]) -> Callable[[str], Operator]:
     return functools.cache(operators)
 
 
-_ON_ONE = ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+_SLOW = pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.slow])
 
 
-@pytest.fixture(params=["apart", *_ON_ONE])
+@pytest.fixture(params=["apart", "sqlite", _SLOW])
 def operator(request: pytest.FixtureRequest, shared: Callable[[str], Operator]) -> Operator:
     """An operator with a database for each service, or with one for all; what it runs has sold before."""
     found = shared(request.param)
@@ -78,7 +78,7 @@ def operator(request: pytest.FixtureRequest, shared: Callable[[str], Operator]) 
     return found
 
 
-@pytest.fixture(params=_ON_ONE)
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def new_operator(request: pytest.FixtureRequest, operators: Callable[[str], Operator]) -> Operator:
     """An operator with one new database for all."""
     return operators(request.param)

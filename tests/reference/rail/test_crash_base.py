@@ -42,12 +42,39 @@ def test_a_crash_ends_in_one_receipt_for_one_price(  # each is a part of the sce
     base_payer: BasePayer,
     settler: Settler,
     on_base: dict[str, str],
-    database: dict[str, str],
     mutant: str,
 ) -> None:
     """After the restart the same proof is served; its price has moved once, by one transaction of the settler."""
+    ends_in_one_receipt(own_rail, base, base_payer, settler, on_base, mutant)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("database", [pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
+@pytest.mark.parametrize("mutant", POINTS)
+def test_a_crash_beside_postgresql_ends_in_one_receipt(  # each is a part of the scene
+    own_rail: Callable[..., Rail],
+    base: SimulatedBase,
+    base_payer: BasePayer,
+    settler: Settler,
+    on_base: dict[str, str],
+    database: dict[str, str],
+    mutant: str,
+) -> None:
+    """The same with the ledger in a database that does not die."""
+    ends_in_one_receipt(own_rail, base, base_payer, settler, on_base | database, mutant)
+
+
+def ends_in_one_receipt(
+    make: Callable[..., Rail],
+    base: SimulatedBase,
+    base_payer: BasePayer,
+    settler: Settler,
+    settings: dict[str, str],
+    mutant: str,
+) -> None:
+    """Let a rail die at a point, start it again, and hold it to one receipt for one price."""
     before = base_payer.usdc
-    rail, proof = crashed(own_rail, mutant, base_payer, **LEASE, **on_base, **database)
+    rail, proof = crashed(make, mutant, base_payer, **LEASE, **settings)
     state, sent = POINTS[mutant]
     left = rows_of(rail)
     assert [row.state for row in left] == [state]
