@@ -17,7 +17,7 @@ import orjson
 from reference.lanes.lane import Lane
 from reference.protocol.canonical_json import canonicalise
 from reference.protocol.challenge import NONCE_BYTES, Mint, Terms
-from reference.protocol.hashes import request_hash
+from reference.protocol.hashes import canonical_request_hash
 from reference.rail.services import Service
 from reference.web.errors import Refused
 
@@ -41,26 +41,22 @@ class Call:
     Attributes:
         service: What is to be run.
         request_hash: The request's hash.
-        body: The request, as JSON was read.
+        kept: The request in its RFC 8785 form, as it is kept for as long as it is not served.
     """
 
     service: Service
     request_hash: str
-    body: Any = field(default=None, compare=False, repr=False)
-
-    def kept(self) -> bytes:
-        """Return the request as it is kept for as long as it is not served."""
-        return canonicalise(self.body)
+    kept: bytes = field(compare=False, repr=False)
 
     @classmethod
-    def of(cls, service: Service, body: Any, query: str) -> Call:
-        """Return the call of a valid request.
+    def of(cls, service: Service, body: Any, query: str, canonical: bytes | None = None) -> Call:
+        """Return the call of a valid request, whose RFC 8785 form is `canonical` where that is at hand.
 
         Raises:
             NotCanonical: The body has no RFC 8785 form.
         """
-        hashed = request_hash(body=body, path=service.path, query=query, service_id=service.id)
-        return cls(service, hashed, body)
+        kept = canonicalise(body) if canonical is None else canonical
+        return cls(service, canonical_request_hash(kept, service.path, query, service.id), kept)
 
     @classmethod
     def example(cls, service: Service) -> Call:

@@ -72,12 +72,12 @@ def quoted(request: Request, service: Service) -> Quoted:
         return Quoted(Call.example(service))
     try:
         order = order_of(request)
-        service.accepts(order.body)
+        _, canonical = service.accepted(order.body)
     except Refused:
         return Quoted(Call.example(service), faults_told(_another_media_type()))
     except Unprocessable as fault:
         return Quoted(Call.example(service), faults_told(fault.detail))
-    return Quoted(Call.of(service, order.body, order.query))
+    return Quoted(Call.of(service, order.body, order.query, canonical))
 
 
 def _another_media_type() -> Faults:

@@ -152,8 +152,9 @@ class PaidEndpoint:
             with self._deadlines.start():
                 presented = await self._redeemer.present(proof.decode(proofs))
                 asked = order()
-                accepted = service.accepts(asked.body)
-                return await self._redeemer.redeem(presented, Call.of(service, asked.body, asked.query), accepted)
+                accepted, canonical = service.accepted(asked.body)
+                call = Call.of(service, asked.body, asked.query, canonical)
+                return await self._redeemer.redeem(presented, call, accepted)
         except TimeoutError as late:
             raise in_progress() from late
 

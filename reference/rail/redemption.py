@@ -90,8 +90,11 @@ class Redeemer:
         """
         token = Token.parse(proof.token)
         since = self._clock.now() - self._settings.challenge_ttl - self._settings.rail_settle_window
-        known = await self._generations.known(since=min(since, token.unix) if token else since)
-        terms = None if token is None else self._mint.issued_for(token, known)
+        least = min(since, token.unix) if token else since
+        terms = None if token is None else self._mint.issued_for(token, self._generations.lately_known(since=least))
+        if terms is None:  # another worker may have put terms in force since then
+            known = await self._generations.known(since=least)
+            terms = None if token is None else self._mint.issued_for(token, known)
         collector = None if terms is None else self._collectors.get(terms.network)
         if token is None or terms is None or collector is None:
             raise PaymentRefused("unknown_challenge")
@@ -325,7 +328,7 @@ class Redeemer:
     async def _keep(self, row: Redemption, call: Call) -> None:
         """Let a claim not lapse, and keep its request: it may be found paid while its payer is not there."""
         await self._ledger.keep(row, now=self._clock.now())
-        request = call.kept()
+        request = call.kept
         if len(request) <= MOST_UNPAID_BYTES:
             await self._ledger.keep_order(row.id, request)
 
@@ -335,7 +338,7 @@ class Redeemer:
         try:
             self._refuse_unchecked(row.network)
             if presented.authorization is not None:  # whoever sends for it may not be here when it is final
-                await self._ledger.keep_order(row.id, call.kept())
+                await self._ledger.keep_order(row.id, call.kept)
             return await self._collector(presented).collect(presented, row)
         except ChainUnavailable as fault:
             await self._keep(row, call)
@@ -385,7 +388,7 @@ class Redeemer:
             if await self._ledger.mark_paid_and_spend(row, payment, answer, **ending):
                 return self._sent(answer, lease)
         else:
-            paid = await self._ledger.mark_paid(row, payment, worker=self._worker, now=now, request=call.kept())
+            paid = await self._ledger.mark_paid(row, payment, worker=self._worker, now=now, request=call.kept)
             if paid is not None:
                 return await self._serve(paid, call, request, lease)
         await self._refuse_bought(row, presented, call)

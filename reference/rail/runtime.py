@@ -38,7 +38,7 @@ from reference.rail.redemption import Redeemer
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
 from reference.rail.settlement import SettlingPaymentSource
-from reference.rail.signing import Signer
+from reference.rail.signing import PlatformKeys, Signer
 from reference.rail.standing import Standing
 from reference.store.absences import Absences
 from reference.store.database import Database, DatabaseUnavailable
@@ -358,7 +358,7 @@ def signer_with(
         clock,
         keyring,
         did=did_web(settings.public_url),
-        platform_keys=lambda: (*(key.jwk() for key in keyring().published), *trusted()),
+        platform_keys=PlatformKeys(keyring, trusted),
     )
 
 

@@ -66,10 +66,18 @@ class Service:
         """Return the request that `body` holds.
 
         Raises:
+            Unprocessable: As `accepted`.
+        """
+        return self.accepted(body)[0]
+
+    def accepted(self, body: JsonValue) -> tuple[BaseModel, bytes]:
+        """Return the request that `body` holds, and the body in its RFC 8785 form.
+
+        Raises:
             Unprocessable: It holds none; also when RFC 8785 has no form for it (P-CV-20).
         """
         try:
-            canonicalise(body)
+            canonical = canonicalise(body)
             request = self.model.model_validate(whole_numbers(body))
             if isinstance(request, screening.ScreeningRequest):
                 screening.screened_network(request.network)
@@ -80,7 +88,7 @@ class Service:
             raise Unprocessable([{"loc": ["body"], "msg": str(fault), "type": "not_canonical"}]) from fault
         except ValidationError as fault:
             raise Unprocessable.of(fault) from fault
-        return request
+        return request, canonical
 
 
 def _verify_receipt(request: receipt_verification.ReceiptVerifyRequest, bench: ServiceContext) -> dict[str, Any]:

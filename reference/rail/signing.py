@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -11,6 +11,7 @@ import orjson
 from reference.protocol import challenge, networks, receipts
 from reference.protocol.hashes import response_hash, settled_payment_ref
 from reference.protocol.jws import sign_compact
+from reference.protocol.keys import SigningKey
 from reference.rail.services import Service, ServiceContext
 from reference.rail.settings import RailSettings
 from reference.store.redemptions import Answer, Redemption
@@ -68,7 +69,7 @@ class Signer:
             pay_to=row.pay_to,
             amount_microunits=int(row.amount),
         )
-        attestation = self.attestation(row, "SETTLED")
+        attestation = self._attested(row, "SETTLED", reference, now_ms, key)
         body = orjson.dumps(
             {
                 "service_id": service.id,
@@ -84,18 +85,42 @@ class Signer:
 
     def attestation(self, row: Redemption, result: receipts.SettlementResult) -> str:
         """Return the signed statement that a payment was settled or reversed."""
+        reference = settled_payment_ref(self._word, row.tx_id, row.network)
+        return self._attested(row, result, reference, self._clock.now_ms(), self._keyring().active)
+
+    def _attested(
+        self, row: Redemption, result: receipts.SettlementResult, reference: str, now_ms: int, key: SigningKey
+    ) -> str:
         network = networks.NETWORKS[row.network]
         claims = receipts.settlement_attestation(
             provider_did=self._did,
-            timestamp_ms=self._clock.now_ms(),
+            timestamp_ms=now_ms,
             result=result,
-            settled_payment_ref=settled_payment_ref(self._word, row.tx_id, network.key),
+            settled_payment_ref=reference,
             settlement_chain=network.key,
             asset_id=network.asset_id,
             amount_minor=int(row.amount),
             jurisdiction_flags=self._settings.jurisdiction_flags,
         )
-        return sign_compact(claims, self._keyring().active)
+        return sign_compact(claims, key)
+
+
+class PlatformKeys:
+    """The keys that receipts are verified against when the caller gives none: the rail's own, then the trusted ones."""
+
+    def __init__(self, keyring: Callable[[], Keyring], trusted: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
+        self._keyring = keyring
+        self._trusted = trusted
+        self._put_together: tuple[object, object, tuple[Mapping[str, Any], ...]] = (None, None, ())
+
+    def __call__(self) -> tuple[Mapping[str, Any], ...]:
+        """Return them as they are now; they are put together when one of the files changed."""
+        ring, others = self._keyring(), self._trusted()
+        of_ring, of_others, keys = self._put_together
+        if ring is not of_ring or others is not of_others:
+            keys = (*(key.jwk() for key in ring.published), *others)
+            self._put_together = (ring, others, keys)
+        return keys
 
 
 def payment_response(row: Redemption, caip2: str) -> str:

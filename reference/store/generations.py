@@ -7,6 +7,7 @@ came back have several rows.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import bindparam, case, delete, insert, or_, select, update
@@ -15,6 +16,7 @@ from reference.protocol.challenge import GRACE_SECONDS, Generation, Terms
 from reference.store.database import Change, Database, Missed, Row, Taken
 from reference.store.tables import TERMS_MEMBERS, generations, terms_in_force
 
+_LATELY_SECONDS = 1.0
 _TERMS = tuple(TERMS_MEMBERS)
 _ROW, _NOW = generations.c, terms_in_force.c
 _HERE = (_ROW.service_id == bindparam("service")) & (_ROW.network == bindparam("lane"))
@@ -60,6 +62,8 @@ class Generations:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._read: tuple[Sequence[Row], tuple[Generation, ...]] = ((), ())
+        self._read_at = -_LATELY_SECONDS
+        self._read_since = 0
 
     async def put_in_force(self, terms: Mapping[str, tuple[Terms, ...]], *, now: int) -> None:
         """Make `terms` (by service) the ones in force, closing those they replace."""
@@ -96,9 +100,19 @@ class Generations:
             for one in lanes
         )
 
+    def lately_known(self, *, since: int) -> tuple[Generation, ...]:
+        """Return what `known` found within the last second, nothing where it was not asked as far back.
+
+        What another worker ended in that second is in force still, by grace; what it began is not there.
+        """
+        is_new = time.monotonic() - self._read_at < _LATELY_SECONDS
+        return self._read[1] if is_new and since >= self._read_since else ()
+
     async def known(self, *, since: int) -> tuple[Generation, ...]:
         """Return every generation that a token issued at `since` or later can be of."""
+        asked_at = time.monotonic()
         rows = await self._database.rows(_KNOWN, least=since - GRACE_SECONDS)
+        self._read_at, self._read_since = asked_at, since
         read, known = self._read
         if rows != read:  # asked for with each proof, and changed when an operator changes a price
             # Services that ask the same share a generation.

@@ -39,12 +39,12 @@ def _any_request() -> None:
 
 def _query_unbound() -> None:
     original = Call.of.__func__  # type: ignore[attr-defined]
-    Call.of = classmethod(lambda cls, service, body, query: original(cls, service, body, ""))  # type: ignore[assignment,method-assign]  # noqa: ARG005
+    Call.of = classmethod(lambda cls, service, body, query, canonical=None: original(cls, service, body, ""))  # type: ignore[assignment,method-assign]  # noqa: ARG005
 
 
 def _body_unbound() -> None:
     original = Call.of.__func__  # type: ignore[attr-defined]
-    Call.of = classmethod(lambda cls, service, body, query: original(cls, service, {}, query))  # type: ignore[assignment,method-assign]  # noqa: ARG005
+    Call.of = classmethod(lambda cls, service, body, query, canonical=None: original(cls, service, {}, query))  # type: ignore[assignment,method-assign]  # noqa: ARG005
 
 
 def _runs_again() -> None:
