@@ -78,6 +78,9 @@ class Collector(Protocol):
             ChainUnavailable: The node could not be asked.
         """
 
+    async def paid(self, presented: Presented, payment: Payment) -> None:
+        """Note that the row of a payment that was collected is paid."""
+
     async def is_known(self, claim: Redemption) -> bool:
         """Return whether the chain knows what an unpaid claim names, so that it is not evicted (P-ST-08).
 
@@ -160,6 +163,9 @@ class MinedPaymentSource:
         terms = Terms(claim.network, network.caip2, network.asset_id, claim.amount, claim.pay_to)
         seen = await self._observed(claim.tx_id)
         return self.lane.judge(seen, terms, token, claim.tx_id, self._settings.challenge_ttl)
+
+    async def paid(self, presented: Presented, payment: Payment) -> None:
+        """Nothing: what is mined and paid needs nothing more."""
 
     async def is_known(self, claim: Redemption) -> bool:
         """Ask the node for the transaction."""

@@ -382,14 +382,18 @@ class Redeemer:
         """
         payment = await self._paid_on_chain(presented, row, call)
         now = self._clock.now()
+        worker, recheck_at = self._worker, now + self._settings.rail_recheck_seconds
         if made is not None and made.holds(payment, now):
             answer = made.paid_by(payment.payer)
-            ending = {"worker": self._worker, "now": now, "recheck_at": now + self._settings.rail_recheck_seconds}
-            if await self._ledger.mark_paid_and_spend(row, payment, answer, **ending):
+            if await self._ledger.mark_paid_and_spend(
+                row, payment, answer, worker=worker, now=now, recheck_at=recheck_at
+            ):
+                await self._collector(presented).paid(presented, payment)
                 return self._sent(answer, lease)
         else:
-            paid = await self._ledger.mark_paid(row, payment, worker=self._worker, now=now, request=call.kept)
+            paid = await self._ledger.mark_paid(row, payment, worker=worker, now=now, request=call.kept)
             if paid is not None:
+                await self._collector(presented).paid(presented, payment)
                 return await self._serve(paid, call, request, lease)
         await self._refuse_bought(row, presented, call)
         return None

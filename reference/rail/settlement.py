@@ -23,7 +23,6 @@ from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization
 from reference.protocol.observed import ABSENT, ObservedTransaction, TxStatus
 from reference.protocol.proof import AuthorizedProof, Proof
-from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
 from reference.rail.collecting import Presented, in_progress
@@ -62,8 +61,8 @@ class SettlingPaymentSource:
         self._settlements = settlements
         self._worker = worker
         self._watch = LeaseWatch(settings.rail_lease_seconds)
-        # By token, the transactions that calls wait for.
-        self._awaited: dict[str, str] = {}
+        # By token, what calls of this worker wait for.
+        self._awaited: dict[str, Settlement] = {}
 
     # Steps 6 and 12.
 
@@ -93,21 +92,26 @@ class SettlingPaymentSource:
         """Settle, or go on with a settlement that was begun, and wait a while for it to be final (P-ER-05)."""
         ends = time.monotonic() + self._settings.rail_confirm_wait
         try:
-            while True:
-                payment = await self._step(presented, claim)
-                if payment is not None:
-                    return payment
+            while (payment := await self._step(presented, claim)) is None:
                 left = ends - time.monotonic()
                 if left <= 0:
                     raise await self._pending(presented)
                 await asyncio.sleep(min(left, self._pause(presented)))
-        finally:
+        except BaseException:
             self._awaited.pop(presented.token.text, None)
+            raise
+        return payment
+
+    async def paid(self, presented: Presented, payment: Payment) -> None:
+        """Close what a call has seen final, now that its row is paid; after a crash in between `tend` does."""
+        sent = self._awaited.pop(presented.token.text, None)
+        if sent is not None and payment.tx_id in sent.hashes:
+            await self._settlements.close(sent, Fate.SETTLED, now=self._clock.now())
 
     def _pause(self, presented: Presented) -> float:
         """Return for how long nobody need look: until the transaction may be final, by the pace of its chain."""
-        tx_id = self._awaited.get(presented.token.text)
-        due = (None if tx_id is None else self.lane.final_in(tx_id)) or _POLL_SECONDS
+        sent = self._awaited.get(presented.token.text)
+        due = (None if sent is None else self.lane.final_in(sent.hashes[-1])) or _POLL_SECONDS
         return min(self._settings.chain_poll_seconds, max(_POLL_SECONDS, due))
 
     async def _pending(self, presented: Presented) -> PaymentRefused:
@@ -121,7 +125,7 @@ class SettlingPaymentSource:
         if on_its_way is not None and on_its_way.payment_key != presented.payment_key:
             raise in_progress()  # at most one submission a token (P-ST-08); this payer is not charged
         if on_its_way is not None:
-            self._awaited[on_its_way.token] = on_its_way.hashes[-1]
+            self._awaited[on_its_way.token] = on_its_way
             return await self._follow(on_its_way, presented)
         outlook = await self.lane.outlook(_authorization(presented), self._account.address)
         if not outlook.used:
@@ -207,7 +211,7 @@ class SettlingPaymentSource:
             raise ChainUnavailable("the settler's account cannot pay for gas")
         await self._ledger.hold(claim.id, until=min(_authorization(presented).valid_before, _FOR_EVER))
         sent = await self._reserved(presented, outlook)
-        self._awaited[sent.token] = sent.hashes[-1]
+        self._awaited[sent.token] = sent
         # At the node's own count nothing of this account is to be sent before it.
         await (self.lane.send(sent.raw) if sent.nonce == outlook.nonce else self._send(sent))
 
@@ -332,10 +336,6 @@ class SettlingPaymentSource:
             claim = next((one for one in claims if one.payment_key == sent.payment_key), None)
             if claim is None:
                 await self._abandoned(sent)
-            elif claim.state is not State.UNPAID and claim.tx_id in sent.hashes:
-                await self._settlements.close(
-                    sent, Fate.SETTLED, now=self._clock.now()
-                )  # it is what the row was paid by
             elif self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker):
                 try:
                     await self._tend_claim(sent, claim)

@@ -165,6 +165,9 @@ def _absent(method: str, target: str, body: bytes) -> Answer | None:
             return Answer(404, {}, b'{"message":"not found"}')
         return None
     asked = json.loads(body)
+    if isinstance(asked, list):  # it is asked one by one then, and lies where it wants to
+        told = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no batches"}}
+        return Answer(200, {}, json.dumps(told).encode())
     if asked.get("method") in {"eth_getTransactionReceipt", "eth_getTransactionByHash"}:
         return Answer(200, {}, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": None}).encode())
     if asked.get("method") == "getSignatureStatuses":

@@ -10,15 +10,17 @@ import orjson
 
 
 class FalteringNode:
-    """Passes calls on to a node, but for one.
+    """Passes calls on to a node, but for one; who fails a call of a batch fails the batch.
 
     Attributes:
         url: Its address.
         failed: Methods of the calls that it failed.
+        takes_batches: Whether it does.
     """
 
-    def __init__(self, behind: str) -> None:
+    def __init__(self, behind: str, *, takes_batches: bool = True) -> None:
         self.failed: list[str] = []
+        self.takes_batches = takes_batches
         self._behind = httpx.Client(base_url=behind, trust_env=False, timeout=30)
         self._method = ""
         self._left = 0
@@ -52,11 +54,15 @@ class FalteringNode:
             self._method, self._left, self._deaf = method, time, deaf
 
     def _answered(self, body: bytes) -> tuple[int, bytes]:
-        method = orjson.loads(body)["method"]
+        asked = orjson.loads(body)
+        if isinstance(asked, list) and not self.takes_batches:
+            return 200, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"batches are not supported"}}'
+        methods = [call["method"] for call in (asked if isinstance(asked, list) else [asked])]
         with self._lock:
-            self._left -= method == self._method
-            fails, deaf = method == self._method and self._left == 0, self._deaf
-            self.failed += [method] if fails else []
+            before = self._left
+            self._left -= methods.count(self._method)
+            fails, deaf = self._left < 1 <= before, self._deaf
+            self.failed += [self._method] if fails else []
         if fails and deaf:
             return 503, b"upstream connect error"
         answer = self._behind.post("/", content=body, headers={"Content-Type": "application/json"})

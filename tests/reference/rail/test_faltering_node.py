@@ -22,18 +22,17 @@ CALLS = [  # in the order in which a settlement makes them
     ("eth_maxPriorityFeePerGas", 1),
     ("eth_getBalance", 1),
     ("eth_getTransactionCount", 1),
-    ("eth_getTransactionCount", 2),
     ("eth_sendRawTransaction", 1),
     ("eth_getTransactionReceipt", 1),
-    ("eth_getBlockByNumber", 2),
     ("eth_blockNumber", 1),
+    ("eth_getBlockByNumber", 2),
 ]
 
 
-@pytest.fixture
-def node(base: SimulatedBase) -> Iterator[FalteringNode]:
+@pytest.fixture(params=[True, False], ids=["asked at once", "asked one by one"])
+def node(base: SimulatedBase, request: pytest.FixtureRequest) -> Iterator[FalteringNode]:
     """A node in front of the simulated one."""
-    running = FalteringNode(base.rpc)
+    running = FalteringNode(base.rpc, takes_batches=request.param)
     yield running
     running.stop()
 
