@@ -24,6 +24,7 @@ from conformance.surfaces.rail.challenges import (
     objects,
     references,
 )
+from conformance.surfaces.rail.paid_answers import goods
 from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
 
 _KEY = "weld_0123456789012345678901234567890123456789012"
@@ -49,6 +50,7 @@ _DOTS = 2
 _LONG_ENOUGH = 600  # of lifetimes, in seconds, for paying within the last twentieth
 _METHODS = ("get", "post", "put", "patch", "delete")
 _BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+_FROM_HOME = "one that says to come from the machine itself"
 # Bodies that no service takes, by what they are.
 _NO_ORDERS: Mapping[str, bytes] = {"no body": b"", "an object without its end": b'{"a":'}
 
@@ -188,9 +190,10 @@ def _is_like(one: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
 async def every_unpaid_call_is_challenged(case: Case) -> None:
     """An unpaid call is answered 402 with a challenge, whoever calls and whatever he orders.
 
-    Calls each paid operation without payment: as a browser that would rather have a page, without a body, and with half
-    a one. Expects 402 with accepts in a JSON object each time. The interface says it of a paid call in general; where
-    nobody says that it holds of these, a breach warns.
+    Calls each paid operation without payment: as a browser that would rather have a page, as one who says to come from
+    the machine itself, without a body, and with half a one; and by other spellings of its path. Expects 402 with
+    accepts in a JSON object each time, and of another path anything that hands nothing over. The interface says it of a
+    paid call in general; where nobody says that it holds of the body's or the browser's, a breach warns.
     """
     ours = case.profile.target.defaults == "reference"
     for operation in case.session.operations:
@@ -198,14 +201,26 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
             what: {"body": body, "headers": {"Content-Type": "application/json"}} for what, body in _NO_ORDERS.items()
         }
         calls["a browser's"] = {"json_body": operation.body, "headers": {"Accept": _BROWSER}}
+        calls[_FROM_HOME] = {"json_body": operation.body, "headers": {"X-Forwarded-For": "127.0.0.1"}}
         for what, sent in calls.items():
             answer = await case.client.call("POST", operation.url, **sent)
             where = {"operation": operation.path, "call": what}
-            beyond = None if ours else "the interface says nothing of such a call"
+            beyond = None if ours or what == _FROM_HOME else "the interface says nothing of such a call"
             unpaid = answer.status == 402
             case.expect("RAIL-402-01", unpaid, "402", answer.status, exchange=answer, where=where, beyond=beyond)
             if unpaid:
                 _judge_form(case, answer, where, beyond)
+        await _by_other_paths(case, operation)
+
+
+async def _by_other_paths(case: Case, operation: Operation) -> None:
+    """Judge that nothing is handed over at paths that a careless router takes for a paid one."""
+    head, _, last = operation.path.rpartition("/")
+    for path in (f"{operation.path}/", f"{head}//{last}", f"{head}/{last.upper()}", f"{head}/./{last}"):
+        answer = await case.client.call("POST", case.session.rail + path, json_body=operation.body)
+        handed = goods(case, answer) if answer.status < 300 else []
+        told, where = "402, or nothing there", {"operation": path}
+        case.expect("RAIL-402-01", not handed, told, handed or answer.status, exchange=answer, where=where)
 
 
 def _judge_form(case: Case, answer: Answer, where: Mapping[str, str], beyond: str | None) -> None:
@@ -213,7 +228,8 @@ def _judge_form(case: Case, answer: Answer, where: Mapping[str, str], beyond: st
     told = "a JSON object"
     case.expect("RAIL-402-02", bool(body), told, answer.body[:80], exchange=answer, where=where, beyond=beyond)
     told = "accepts is a non-empty array"
-    case.expect("RAIL-402-04", bool(entries(answer)), told, body, exchange=answer, where=where, beyond=beyond)
+    if body:
+        case.expect("RAIL-402-04", bool(entries(answer)), told, body, exchange=answer, where=where, beyond=beyond)
 
 
 @check(

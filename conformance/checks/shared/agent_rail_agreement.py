@@ -16,7 +16,7 @@ from conformance.surfaces.rail.purchase import challenge, pay, redeem
 from conformance.target import REFERENCE_AGENT
 
 _ROW = "X-DIFF-01"
-_FAMILY = frozenset({"method", "authority", "path", "headers"})
+FAMILY = frozenset({"method", "authority", "path", "headers"})
 
 
 def body_for_rail(agent: Agent, example: Any, one: Subject) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def body_for_rail(agent: Agent, example: Any, one: Subject) -> dict[str, Any]:
 
     Otherwise by the agent's, since nobody says of either how they differ.
     """
-    if isinstance(example, Mapping) and example.keys() >= _FAMILY:
+    if isinstance(example, Mapping) and example.keys() >= FAMILY:
         agent = replace(agent, bindings=REFERENCE_AGENT)
     return agent.verify_body(one)
 

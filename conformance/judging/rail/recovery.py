@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 from conformance.surfaces import binding_hints
 from conformance.surfaces.rail.challenges import entries, references
 from conformance.surfaces.rail.paid_answers import brief
+from conformance.surfaces.rail.purchase import Challenge, pay, present, redeem
 
+# Base64 of an empty object: a proof that proves nothing.
+_NO_PROOF = "e30="
 SUBMISSION_FAULTS = frozenset({"withhold", "reject_late", "early_finality"})
 
 
@@ -27,3 +31,21 @@ def judge_recovery(case: Case, answer: Answer, seen: set[str], allowed: tuple[in
         hint=binding_hints.of_spent(answer.status, allowed) if allowed == spent else None,
     )
     seen |= fresh
+
+
+async def judge_fresh_terms(case: Case, operation: Operation) -> None:
+    """Judge that a client recovers from a refusal: it pays what the refusal asks for, and is served (RAIL-WELD-16).
+
+    What is ordered is another request than the usual one where one is known, for that may be the server's own example.
+    A refusal of another status than 402 asks for nothing, and is judged elsewhere.
+    """
+    others = () if operation.guessed else operation.other_bodies
+    body = others[0] if others else operation.body
+    refusal = await present(case, operation, _NO_PROOF, body=body)
+    asked = tuple(entries(refusal))
+    if refusal.status != 402 or not asked:
+        return
+    quote = Challenge(operation, body, refusal, asked)
+    answer = await redeem(case, operation, await pay(case, quote, case.lane), body=body)
+    where = {"payment": "of what a refusal asks for"}
+    case.expect("RAIL-WELD-16", answer.status == 200, "200", brief(answer), exchange=answer, where=where)

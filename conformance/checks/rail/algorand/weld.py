@@ -12,7 +12,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.http.client import Answer
 from conformance.judging.rail.chain_away import nothing_is_served
-from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_fresh_terms, judge_recovery
 from conformance.judging.rail.refusals import (
     AWAY,
     assert_right_pair_is_served,
@@ -303,8 +303,9 @@ async def refusal_lets_the_client_recover(case: Case) -> None:
     """A refused payment answers 402 with a fresh accepts array, so that the client can recover.
 
     Provokes one refusal of each kind that needs no clock: unknown transaction, wrong note, wrong amount, another
-    operation, an unreadable proof, a token that was never issued, a payment that already bought something. Expects 402
-    with accepts whose tokens are new; 409 also passes for the last.
+    operation, an unreadable proof, a token that was never issued, a payment that already bought something; and pays
+    what a refusal asks for. Expects 402 with accepts whose tokens are new, and to be served for those; 409 also passes
+    for what already bought something.
     """
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
@@ -326,6 +327,7 @@ async def refusal_lets_the_client_recover(case: Case) -> None:
     for what, proof in wrong.items():
         answer = await present(case, operation, proof)
         judge_recovery(case, answer, seen, (402, 503) if what == "an unknown transaction" else (402,), what)
+    await judge_fresh_terms(case, operation)
     again = await present(case, operation, {**spent, "payment_reference": token})
     judge_recovery(case, again, seen, case.profile.rail_bindings.spent_status, "a payment that bought something")
     for other in case.session.operations[1:2]:

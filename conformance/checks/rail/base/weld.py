@@ -11,7 +11,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
-from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_fresh_terms, judge_recovery
 from conformance.judging.rail.refusals import (
     AWAY,
     assert_right_pair_is_served,
@@ -235,7 +235,8 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
 
     Provokes one refusal of each kind that needs no clock: wrong nonce, value, recipient and signature, expired, no
     money, a forged token, an authorization without members; and one that already bought something, again with another
-    token and on another operation. Expects 402 with accepts whose tokens are new; 409 also passes for the last.
+    token and on another operation; and pays what a refusal asks for. Expects 402 with accepts whose tokens are new, and
+    to be served for those; 409 also passes for what already bought something.
     """
     payer = await base_payer(case)
     operation = case.session.operations[0]
@@ -251,6 +252,7 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
     for what, proof in refusals.items():
         seen.add(str(proof["challenge_token"]))
         judge_recovery(case, await present(case, operation, proof), seen, (402,), what)
+    await judge_fresh_terms(case, operation)
     spent_status = case.profile.rail_bindings.spent_status
     again = await present(case, operation, {**spent, "challenge_token": token})
     judge_recovery(case, again, seen, spent_status, "a payment that bought something, another token")

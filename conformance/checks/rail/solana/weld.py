@@ -17,7 +17,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.chain_away import nothing_is_served
-from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_recovery
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_fresh_terms, judge_recovery
 from conformance.judging.rail.refusals import AWAY, assert_right_pair_is_served, honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
@@ -346,7 +346,8 @@ async def solana_refusal_lets_the_client_recover(case: Case) -> None:
 
     Provokes one refusal of each kind that needs no clock: unknown transaction, no reference, wrong amount, another
     recipient, another operation, an unreadable proof, a token that was never issued, a payment that already bought
-    something. Expects 402 with accepts whose tokens are new; 409 also passes for the last.
+    something; and pays what a refusal asks for. Expects 402 with accepts whose tokens are new, and to be served for
+    those; 409 also passes for what already bought something.
     """
     operation = case.session.operations[0]
     bought = await Quoted.ask(case, operation)
@@ -372,6 +373,7 @@ async def solana_refusal_lets_the_client_recover(case: Case) -> None:
     for what, proof in wrong.items():
         answer = await present(case, operation, proof)
         judge_recovery(case, answer, seen, (402, 503) if what == "an unknown transaction" else (402,), what)
+    await judge_fresh_terms(case, operation)
     again = await present(case, operation, {**spent, "payment_reference": token})
     judge_recovery(case, again, seen, case.profile.rail_bindings.spent_status, "a payment that bought something")
     for other in case.session.operations[1:2]:

@@ -110,7 +110,31 @@ async def test_an_unpaid_call_is_told_the_price_whatever_it_orders(row: str, rai
 async def test_a_page_for_browsers_is_no_challenge() -> None:
     """A browser is answered in JSON, too."""
     rail = unpaid(402, b"<!doctype html>", accept="text/html")
-    assert breached(await judged(ANY_UNPAID, rail)) == {"RAIL-402-02", "RAIL-402-04"}
+    assert breached(await judged(ANY_UNPAID, rail)) == {"RAIL-402-02"}
+
+
+@pytest.mark.parametrize("profile", [PROFILE, PROFILE.replace('"reference"', '"none"')])
+@pytest.mark.parametrize(
+    "let_in",
+    [
+        lambda call: call.headers.get("X-Forwarded-For") == "127.0.0.1",
+        lambda call: call.path.endswith("/"),
+        lambda call: "//" in call.path,
+        lambda call: call.path != call.path.lower(),
+        lambda call: "/./" in call.path,
+    ],
+)
+async def test_a_way_round_the_price_is_told(let_in: Callable[[Call], bool], profile: str) -> None:
+    """Whoever says to be at home, and a path that a router takes for the paid one, get nothing for it."""
+    result = {"result": {"verdict": "ALLOW"}}
+    rail = Rail(lambda call, reply: Reply(200, result) if let_in(call) and call.method == "POST" else reply)
+    assert (await judged(ANY_UNPAID, rail, profile))["RAIL-402-01"] is Verdict.FAIL
+
+
+async def test_a_page_at_another_path_is_no_way_round() -> None:
+    """Nothing is handed over by a 200 that holds nothing that is sold."""
+    rail = Rail(lambda call, reply: Reply(200, {"hint": "no slash"}) if call.path.endswith("/") else reply)
+    assert breached(await judged(ANY_UNPAID, rail)) == set()
 
 
 async def test_an_honest_rail_challenges_every_unpaid_call() -> None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from typing import Any
 
 import pytest
 from cryptography.exceptions import InvalidSignature
 
+from conformance import target
 from conformance.checks.rail.algorand.paid_calls import SPELLINGS, spelled
-from conformance.engine.check import Case
+from conformance.engine.check import Case, Check
+from conformance.engine.session import Session
+from conformance.http.client import Client, Counter, Names
+from conformance.judging.rail.recovery import judge_fresh_terms
+from conformance.log.events import EventLog
 from conformance.oracles.keys import KeyFault, decode_base64url
 from conformance.oracles.message_signatures import judgement, members
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Payer, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 
 UNKNOWN = "unknown_transaction"
@@ -269,3 +275,39 @@ async def test_a_service_that_is_not_where_the_profile_says_is_not_offered(check
     rail = Rail(lambda call, honest: Reply(404, {"detail": "Not Found"}) if call.path == path else honest)
     assert (await judged(check, rail))[row] is Verdict.FAIL
     assert breached(await judged(check, Rail())) == set()
+
+
+def bound_to(body: bytes | None) -> Rail:
+    """Return a rail whose refusals are for this body, whatever was ordered; None for what was ordered."""
+    meant: dict[str, bytes] = {}
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        if reply.status == 402:
+            refused = any(name.lower() == "x-payment" for name, _ in call.lines)
+            token = reply.document["accepts"][0]["extra"]["payment_reference"]
+            meant[token] = call.body if body is None or not refused else body
+            return reply
+        kept = call.proof is None or meant.get(call.proof["payment_reference"]) == call.body
+        return reply if kept else Reply(402, {"error": "weld_mismatch"})
+
+    return Rail(changed)
+
+
+@pytest.mark.parametrize(("body", "verdict"), [(None, "pass"), (b"{}", "fail")])
+async def test_who_pays_what_a_refusal_asks_for_is_served(body: bytes | None, verdict: str) -> None:
+    """Tokens that are fresh, and for something else than was ordered, let nobody recover."""
+    rail, names, log = bound_to(body), Names(), EventLog()
+
+    async def run(case: Case) -> None:
+        await judge_fresh_terms(case, case.session.operations[0])
+
+    row = Check("made_up", ("RAIL-WELD-16",), "rail", "algorand", False, "Mend it.", run)
+    client, profile = Client(rail, log, row.id, names, Counter()), target.parse(PROFILE)
+    session = Session(profile, client, names, 1)
+    await session.open()
+    session._payers["algorand"] = Payer(rail)
+    try:
+        await run(Case(row, profile, client, log, random.Random(1), session))
+    finally:
+        await session.close()
+    assert [event["verdict"] for event in log.of("judgement")] == [verdict]
