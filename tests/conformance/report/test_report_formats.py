@@ -247,7 +247,8 @@ def test_junit_says_each_verdict_in_its_own_words() -> None:
     assert isinstance(found["GW-DOC-01"].result[0], Skipped)
     assert found["RAIL-402-07"].result == []
     assert "lower case" in str(found["RAIL-402-07"].system_out)
-    assert (suites.tests, suites.failures, suites.errors, suites.skipped) == (104, 2, 2, 12)
+    assert (suites.tests, suites.failures, suites.errors) == (104, 2, 2)
+    assert sum(suite.skipped for suite in suites) == 12
 
 
 def test_junit_tells_a_warning_in_the_output_of_its_case() -> None:
@@ -260,9 +261,10 @@ def test_junit_tells_a_warning_in_the_output_of_its_case() -> None:
     assert {one.name: one.value for one in told}["warnings"] == "1"
 
 
-# What CI systems read of JUnit's XML: each element's attributes, the required ones first, and children in their order.
+# What the schema of Jenkins' xUnit plugin (junit-10.xsd), to which pytest is held too, allows of what we write: each
+# element's attributes, the required ones first, and children in their order, where it prescribes none, in ours.
 JUNIT: dict[str, tuple[set[str], set[str], list[str]]] = {
-    "testsuites": (set(), {"name", "tests", "failures", "errors", "skipped", "time"}, ["testsuite"]),
+    "testsuites": (set(), {"name", "tests", "failures", "errors", "time"}, ["testsuite"]),
     "testsuite": (
         {"name", "tests", "failures", "errors"},
         {"skipped", "time", "timestamp", "hostname"},
@@ -292,6 +294,7 @@ def test_junit_has_the_elements_of_its_schema_and_no_others(text: str) -> None:
             assert places == sorted(places)
             numbers = [element.get(name, "0") for name in ("tests", "failures", "errors", "skipped")]
             assert all(number.isdecimal() for number in numbers)
+            assert len(element) == 0 or not (element.text or "").strip(), "only text has text"
             assert re.fullmatch(r"\d+(\.\d{1,3})?", element.get("time", "0"))
 
 
@@ -299,7 +302,7 @@ def test_junit_counts_all_suites_and_says_when() -> None:
     """The root carries the sums that CI systems show, and each suite the run's begin in UTC."""
     suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(every_verdict()))
     listed = list(suites)
-    for name in ("tests", "failures", "errors", "skipped"):
+    for name in ("tests", "failures", "errors"):
         assert getattr(suites, name) == sum(getattr(one, name) for one in listed) > 0
     assert {one.timestamp for one in listed} == {"2025-10-09T08:53:20"}
 
