@@ -157,7 +157,10 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
         hub: HubFound = found["control_plane"]
         click.echo(f"Wrote {output}: a control plane at {hub.url}.")
         if "token" not in hub.bindings:
-            click.echo(f"  no admin token yet: set {HUB_TOKEN_VARIABLE} and give [hub] token, or most rows stay open")
+            click.echo(
+                f"  no admin token yet, without which most rows stay open: set {HUB_TOKEN_VARIABLE} to it, and add"
+            )
+            click.echo(f'  to {output}: [hub.token]  env = "{HUB_TOKEN_VARIABLE}"  (or call init again with --force)')
     lanes = claimed_lanes(found)
     click.echo(f"  lanes claimed: {', '.join(lanes) or 'none'}")
     for lane in lanes:

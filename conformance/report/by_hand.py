@@ -18,6 +18,8 @@ from conformance.log.events import Event
 
 # Options of a run that brings a stack of its own up, and ends it.
 _OWN_STACK: Final = ("own_stack", "mutant", "settings")
+# Methods that ask for what is there (RFC 9110, 9.2.1).
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _KINDS: Final = re.compile(r"(?:[a-z]+=)?(?:sim|localnet)(?:,|$)")
 # What curl writes itself, or waits for where it is given.
 _FRAMING: Final = frozenset({"transfer-encoding", "content-length", "connection", "upgrade", "expect", "te"})
@@ -32,22 +34,29 @@ class ByHand:
         variables: Names of what the reader gave the run, and so can set.
         reasons: Check to why no single request shows what it finds.
         ended: Whether the target ended with the run.
+        changed: Check to the number of the first of its exchanges by which the target may have changed something.
     """
 
     origins: frozenset[str]
     variables: frozenset[str]
     reasons: Mapping[str, str]
     ended: bool
+    changed: Mapping[str, int]
 
     @classmethod
-    def of(cls, started: Event) -> Self:
-        """Read a `run.started` event; one from before it named variables names none."""
+    def of(cls, started: Event, exchanges: Iterable[Event] = ()) -> Self:
+        """Read a `run.started` event, and the run's exchanges; one from before it named variables names none."""
+        changed: dict[str, int] = {}
+        for one in exchanges:
+            if one["request"]["method"] not in _SAFE and _succeeded(one):
+                changed.setdefault(str(one.get("check", "")), int(one["n"]))
         options = started["options"]
         return cls(
             origins=frozenset(_origin(str(url)) for url in started["target"]["surfaces"].values()),
             variables=frozenset(map(str, started.get("variables", ()))),
             reasons={str(check): str(reason) for check, reason in started.get("not_alone", {}).items()},
             ended=any(options.get(name) for name in _OWN_STACK) or _KINDS.match(str(options.get("chains"))) is not None,
+            changed=changed,
         )
 
     def line(self, event: Event) -> str:
@@ -69,8 +78,19 @@ class ByHand:
             yield f"only a run has {_listed(f'${name}' for name in unknown)}"
         if _origin(str(request["url"])) not in self.origins:
             yield "it went to none of the target's surfaces, but to what the check started or found"
+        if event["request"]["method"] in _SAFE and _succeeded(event) and self._came_late(event):
+            yield "the check changes something before it asks"
         if (reason := self.reasons.get(str(event.get("check", "")))) is not None:
             yield reason
+
+    def _came_late(self, event: Event) -> bool:
+        first = self.changed.get(str(event.get("check", "")))
+        return first is not None and first < int(event["n"])
+
+
+def _succeeded(exchange: Event) -> bool:
+    response = exchange["response"]
+    return response is not None and 200 <= int(response["status"]) < 300
 
 
 def _origin(url: str) -> str:

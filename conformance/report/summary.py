@@ -240,7 +240,7 @@ class _Reader:
         rows = self._rows(started["rows"])
         cited = {finding.exchange for row in rows if row.needs_attention for finding in row.findings}
         recorded = (*self._kinds["exchange"], *self._kinds["arrival"])
-        by_hand = ByHand.of(started)
+        by_hand = ByHand.of(started, self._kinds["exchange"])
         exchanges = {event["n"]: Exchange.of(event, by_hand) for event in recorded if event["n"] in cited}
         rows = with_causes(rows, exchanges, self._judged())
         return Summary(

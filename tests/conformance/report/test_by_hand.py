@@ -88,6 +88,23 @@ def test_a_delivery_is_not_sent_by_the_reader() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("before", "asked", "shown"),
+    [(201, 200, False), (401, 200, True), (201, 404, True), (None, 200, True)],
+    ids=["after a change", "after a refusal", "what is never there", "before any change"],
+)
+def test_what_is_there_after_a_change_is_not_shown_by_asking_again(before: int | None, asked: int, shown: bool) -> None:
+    """The check may have taken it back since, and nobody else made it."""
+    run = RunBuilder(["CP-ISSUER-09"])
+    if before is not None:
+        run.exchange("one_key", status=before, headers=[JSON])
+    number = run.exchange("one_key", status=asked, headers=[], method="GET", body=None)
+    run.exchange("one_key", status=201, headers=[JSON])
+    run.judge("CP-ISSUER-09", Verdict.FAIL, check="one_key", exchange=number)
+    said = summarise(run.finish({"CP-ISSUER-09": Verdict.FAIL})).exchanges[number].curl
+    assert said.startswith("curl ") if shown else "changes something before" in why(said)
+
+
 def test_a_log_from_before_says_so_of_names_alone() -> None:
     """It does not tell which names are the reader's, nor which checks need more than a request."""
     run = RunBuilder(["RAIL-PAY-01"])
