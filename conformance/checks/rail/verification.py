@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.checks.shared.agent_rail_agreement import FAMILY
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.keys import encode_base64url
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import Agent, answers
+from conformance.surfaces.agent import Agent, Subject, answers
 from conformance.surfaces.agent import subject as signed
-from conformance.surfaces.rail.paid_answers import ABSENT, result_of
+from conformance.surfaces.rail.paid_answers import ABSENT, brief, result_of
 from conformance.surfaces.rail.purchase import purchase
 from conformance.surfaces.rail.receipts import bought, claims_of
 from conformance.target import REFERENCE_AGENT
 
-_FAMILY = frozenset({"method", "authority", "path", "headers"})
 _OPEN = "what a result says of validity is in words that the interface leaves open, and cannot be read here"
 
 
@@ -57,7 +58,7 @@ async def sold_message_verification_verifies(case: Case) -> None:
     with another key. Where the result of the first is read as a pass, expects that those of the others are none.
     """
     operation = case.session.service("rfc9421-verify")
-    if not dict(_members(operation)).keys() >= _FAMILY:
+    if not dict(_members(operation)).keys() >= FAMILY:
         case.not_applicable("RAIL-SVC-02", f"how {operation.path} is given a message is not known")
         return
     agent, one = Agent(case, "", REFERENCE_AGENT, ours=True), signed(case)
@@ -68,6 +69,37 @@ async def sold_message_verification_verifies(case: Case) -> None:
     }
     bodies = {what: agent.verify_body(subject) for what, subject in subjects.items()}
     await _compared(case, "RAIL-SVC-02", operation, bodies)
+
+
+@check(
+    "RAIL-SVC-02",
+    surface="rail",
+    fix="Verify messages for pay as the free agent does: the key as hex or as did:key, the signature over the base.",
+)
+async def sound_messages_are_verified(case: Case) -> None:
+    """The paid verification of messages finds a sound message sound, by either spelling of its key.
+
+    Buys on one lane the verification of a message whose signature holds, its key given in hex and as did:key. Expects
+    both valid. Where the service has names of its own for a message nothing is judged; what another target than the
+    reference says warns.
+    """
+    operation, lanes = case.session.service("rfc9421-verify"), case.profile.claims.lanes
+    if not dict(_members(operation)).keys() >= FAMILY or not operation.sure or not lanes:
+        case.note("How this service takes a message is not known, so that nothing is said of what it verifies.")
+        return
+    agent, sound = Agent(case, "", REFERENCE_AGENT, ours=True), signed(case)
+    spellings = {"its key in hex": sound, "its key as did:key": sound.expecting(sound.key, "did")}
+    beyond = None if case.profile.target.defaults == "reference" else "the interface leaves open how it is asked"
+
+    async def verified(what: str, subject: Subject) -> None:
+        body = agent.verify_body(subject)
+        answer = (await purchase(case, operation, lanes[0], body=body)).answer
+        result = result_of(case, answer)
+        said = None if result is ABSENT else answers.validity(result, None)
+        found, where = f"{brief(answer)}, valid: {said}", {"message": what}
+        case.expect("RAIL-SVC-02", said is True, "valid", found, exchange=answer, where=where, beyond=beyond)
+
+    await run_concurrently(verified(*spelling) for spelling in spellings.items())
 
 
 async def _compared(case: Case, row: str, operation: Operation, bodies: Mapping[str, Any]) -> None:
