@@ -52,7 +52,7 @@ class BaseLane:
         self._asset = network.asset_id.lower()
         self.finder: Finder = BaseFinder(network, rpc, confirmations)
         self._pace = Pace()
-        # In which blocks transactions stood that are not final yet, by id, the oldest first.
+        # In which blocks transactions stood that are not final yet, or may stand, by id, the oldest first.
         self._blocks: dict[str, int] = {}
 
     def live_members(self, token: str) -> Mapping[str, str]:
@@ -75,7 +75,7 @@ class BaseLane:
     async def observe(self, tx_id: str) -> ObservedTransaction:
         """Return what the node shows of a transaction, with every Transfer and every use of an authorization.
 
-        All of it is asked at once, but for the block that it is mined in, until that is known from an earlier look.
+        All of it is asked at once, unless it is mined in another block than where it stood or was to be looked for.
         """
         number, sent = self._blocks.pop(tx_id, None), ("eth_getTransactionByHash", tx_id)
         further: list[Call] = [sent] if self._reads_calldata else []
@@ -210,7 +210,9 @@ class BaseLane:
         return _fees(*await self._rpc.ask_all(_NEWEST, _TIP))
 
     async def send(self, raw: bytes) -> None:
-        """Hand a signed transaction to the node."""
+        """Hand a signed transaction to the node; in the next block it is looked for first."""
+        if self._pace.newest is not None:
+            self._remember("0x" + keccak(raw).hex(), self._pace.newest + 1)
         try:
             await self._rpc.call("eth_sendRawTransaction", "0x" + raw.hex())
         except NodeRefused as refusal:

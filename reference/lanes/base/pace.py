@@ -25,6 +25,11 @@ class Pace:
         if not self._heads or head > self._heads[-1][0]:
             self._heads.append((head, self._monotonic()))
 
+    @property
+    def newest(self) -> int | None:
+        """The newest block that was seen."""
+        return self._heads[-1][0] if self._heads else None
+
     def seconds_until(self, block: int | None, later: int) -> float | None:
         """Return in how many seconds a block is due, negative for one that is overdue; None while no two were seen.
 

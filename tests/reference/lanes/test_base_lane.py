@@ -7,6 +7,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from eth_utils.crypto import keccak
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -298,6 +299,22 @@ async def test_a_transaction_that_was_seen_in_its_block_is_seen_again_at_once(op
         assert (await lane.observe(TX)).final is final
         requests.append(node.requests - before)
     assert requests == [2, 1, 1, 2]
+
+
+async def test_what_was_sent_is_looked_for_in_the_next_block(opened: tuple[BaseLane, RpcNode]) -> None:
+    """Its receipt and that block come together; a transaction in another block takes one more question."""
+    lane, node = opened
+    for head, requests in (("0x8", 1), ("0x7", 2)):
+        node.results["eth_getBlockByNumber"] = {**MINED, "number": head}
+        await lane.outlook(AUTHORIZATION, STRANGER)
+        raw = b"\x02" + head.encode()
+        await lane.send(raw)
+        tx_id = "0x" + keccak(raw).hex()
+        node.results |= {"eth_getTransactionReceipt": {**RECEIPT, "transactionHash": tx_id}}
+        node.results["eth_getBlockByNumber"] = lambda number, _: MINED if number == "0x9" else {**MINED, "hash": TX}
+        before = node.requests
+        assert await lane.observe(tx_id) == SEEN
+        assert node.requests - before == requests
 
 
 @pytest.mark.parametrize(
