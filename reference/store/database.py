@@ -48,7 +48,7 @@ class Change:
 class Write(Protocol):
     """Carries out several statements in one transaction, maybe with further ones (`Database.change_all`)."""
 
-    async def __call__(self, *changes: Change) -> None:
+    async def __call__(self, *changes: Change) -> object:
         """Carry them out, or raise as `Database.change_all`."""
 
 
@@ -70,8 +70,8 @@ class Database(Protocol):
             DatabaseUnavailable: It was not carried out.
         """
 
-    async def change_all(self, *changes: Change) -> None:
-        """Carry out several statements in one transaction.
+    async def change_all(self, *changes: Change) -> Sequence[int]:
+        """Carry out several statements in one transaction and return how many rows each changed.
 
         Raises:
             Taken: A unique index refused one, and none was carried out.

@@ -7,7 +7,6 @@ raised the delivery's attempt number from the one that he saw: one statement, so
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +28,8 @@ from sqlalchemy import (
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.webhook_delivery import DELIVERY, DeliveryMove, DeliveryState, EventType, Outcome
-from reference.store.database import Change, Database, Row, Taken
+from reference.store.database import Change, Database, Row
+from reference.store.notes import Notes
 from reference.store.paging import behind
 from reference.store.webhook_tables import attempts, deliveries, destinations, events, subscriptions
 
@@ -280,6 +280,7 @@ class Deliveries:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._notes = Notes(database)
 
     # What a change of state writes.
 
@@ -315,15 +316,28 @@ class Deliveries:
             for row in rows
         ]
 
-    async def claim(self, due: Due, *, now_ms: int) -> bool:
-        """Claim the next attempt of a delivery; False when somebody else has it, or it is not due any more."""
-        given = {"delivery": due.id, "seen": due.attempt, "mine": due.attempt + 1}
-        return await self._database.change(_CLAIM, **given, now_ms=now_ms, began_ms=now_ms) == 1
+    async def claim(self, wanted: Sequence[Due], *, now_ms: int) -> list[Due]:
+        """Claim the next attempt of each of these deliveries, all in one transaction.
+
+        Returns:
+            Those that are now the caller's; somebody else has the others, or they are not due any more.
+        """
+        # Always in the same order: two workers that want some of the same never wait for each other.
+        ordered = sorted(wanted, key=lambda one: one.id)
+        at = {"now_ms": now_ms, "began_ms": now_ms}
+        changes = (
+            Change(_CLAIM, {"delivery": one.id, "seen": one.attempt, "mine": one.attempt + 1, **at}) for one in ordered
+        )
+        changed = await self._database.change_all(*changes)
+        return [one for one, rows in zip(ordered, changed, strict=True) if rows == 1]
 
     async def finish(
         self, delivery_id: str, attempt: Attempt, *, move: DeliveryMove, failures: int, due_ms: int | None
     ) -> None:
         """Tell what came of a claimed attempt; one that was told already, or never claimed, changes nothing.
+
+        What is told at the same time shares a transaction, and so does what comes while that is under way. It is on the
+        disk when this returns.
 
         Args:
             delivery_id: The delivery.
@@ -336,8 +350,8 @@ class Deliveries:
         told = {"over_ms": attempt.ended_ms, "came": attempt.outcome.value, "answered": attempt.status}
         arrived = attempt.ended_ms // 1000 if attempt.outcome is Outcome.DELIVERED else None
         after = {"new_failures": failures, "next_ms": due_ms, "arrived_at": arrived}
-        with suppress(Taken):  # by somebody who tells of it at the same moment
-            await self._database.change_all(Change(_TELL, {**named, **told}), Change(_FINISH[move], {**named, **after}))
+        changes = Change(_TELL, {**named, **told}), Change(_FINISH[move], {**named, **after})
+        await self._notes.write(delivery_id, changes)
 
     async def in_flight(self) -> Sequence[InFlight]:
         """Return the attempts that are claimed and not told, of every worker."""

@@ -66,17 +66,20 @@ class PostgresDatabase:
 
         return await bounded(write(), self._seconds)
 
-    async def change_all(self, *changes: Change) -> None:
-        """Carry out several statements in one transaction."""
+    async def change_all(self, *changes: Change) -> Sequence[int]:
+        """Carry out several statements in one transaction and return how many rows each changed."""
 
-        async def write() -> None:
+        async def write() -> list[int]:
+            changed = []
             async with self._transaction() as connection:
                 for change in changes:
                     done = await connection.execute(change.statement, dict(change.values))
-                    if change.needed and done.rowcount == 0:
+                    changed.append(int(done.rowcount))
+                    if change.needed and not changed[-1]:
                         raise Missed
+            return changed
 
-        await bounded(write(), self._seconds)
+        return await bounded(write(), self._seconds)
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables and indexes that are missing, one worker at a time; what is there is not touched."""

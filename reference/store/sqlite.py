@@ -128,17 +128,21 @@ class SqliteDatabase:
         changed: int = await self._hand_over(lambda writer: writer.execute(asked.text, given).rowcount)
         return changed
 
-    async def change_all(self, *changes: Change) -> None:
-        """Carry out several statements in one transaction."""
+    async def change_all(self, *changes: Change) -> Sequence[int]:
+        """Carry out several statements in one transaction and return how many rows each changed."""
         asked = [(_sql(change.statement), change) for change in changes]
         bound = [(one.text, one.bound(change.values), change.needed) for one, change in asked]
 
-        def work(writer: sqlite3.Connection) -> None:
+        def work(writer: sqlite3.Connection) -> list[int]:
+            changed = []
             for text, given, needed in bound:
-                if writer.execute(text, given).rowcount == 0 and needed:
+                changed.append(writer.execute(text, given).rowcount)
+                if needed and not changed[-1]:
                     raise Missed
+            return changed
 
-        await self._hand_over(work, several=True)
+        found: list[int] = await self._hand_over(work, several=True)
+        return found
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables and indexes that are missing."""

@@ -1,8 +1,9 @@
 """Takes what is due from the outbox, on any number of workers (P-WH-08, P-WH-11).
 
-Each destination is served on its own, so that one that hangs holds nobody else up. A worker claims an attempt before it
-sends, by one statement; one that dies in between leaves a claim that stands still. Whoever sees it stand still for
-longer than an attempt may take, by his own monotonic time, notes it as interrupted and lets the delivery be due again.
+Each destination is served on its own, so that one that hangs holds nobody else up. A worker claims attempts before it
+makes them, as many together as it makes at once; one that dies in between leaves claims that stand still. Whoever sees
+one stand still for longer than an attempt may take, by his own monotonic time, notes it as interrupted and lets the
+delivery be due again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from reference.webhooks.sending import Sender, Sent
 _log = get_logger()
 # At once where one destination waits for nothing, and still a pool that a thousand hanging ones do not exhaust.
 WIDTH = 16
+# So many are claimed at once, where so many wait: a claim is a transaction, whether of one attempt or of several.
+_TOGETHER = 8
 ALTOGETHER = 128
 
 
@@ -98,7 +101,7 @@ class Dispatcher:
         self._pace = pace or Pace()
         self._slots = asyncio.Semaphore(ALTOGETHER)
         self._feeders: dict[str, asyncio.Task[None]] = {}
-        self._attempts: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._in_hand: set[str] = set()
         self._claimed: dict[str, _Claimed] = {}
         self._standing = _Standing()
@@ -147,14 +150,20 @@ class Dispatcher:
         """Start what is due for a destination, as many at once as one may have, until nothing is left."""
         waiting: deque[Due] = deque()
         flying: set[asyncio.Task[None]] = set()
+        quiet = False
         while True:
             if not waiting:
                 waiting.extend(await self._fresh(destination_id))
-            while waiting and len(flying) < WIDTH:
-                flying.add(self._start(waiting.popleft()))
+            while waiting and (len(flying) <= WIDTH - _TOGETHER or quiet):
+                quiet = False
+                room = await self._room(min(len(waiting), WIDTH - len(flying)))
+                batch = [waiting.popleft() for _ in range(room)]
+                # Whoever stops us stops feeding at once, and lets what is being claimed come to its end.
+                await asyncio.shield(self._kept(_logged(self._take(batch, flying), "webhook_claiming_failed")))
             if not flying:
                 return
-            _, flying = await asyncio.wait(flying, timeout=self._pace.poll, return_when=asyncio.FIRST_COMPLETED)
+            over, flying = await asyncio.wait(flying, timeout=self._pace.poll, return_when=asyncio.FIRST_COMPLETED)
+            quiet = not over and len(flying) < WIDTH  # the rest take their time: nobody waits for them
 
     async def _fresh(self, destination_id: str) -> list[Due]:
         if self._clock.doubt:
@@ -163,35 +172,71 @@ class Dispatcher:
         found = await self._deliveries.due(destination_id, now_ms=now_ms, most=2 * WIDTH)
         return [one for one in found if one.id not in self._in_hand]
 
-    def _start(self, due: Due) -> asyncio.Task[None]:
-        self._in_hand.add(due.id)
-        task = asyncio.create_task(_logged(self._attempt(due), "webhook_attempt_failed"))
-        self._attempts.add(task)
+    async def _room(self, most: int) -> int:
+        """Take a place of those for all destinations, and further ones up to `most` that are free; return how many."""
+        await self._slots.acquire()
+        room = 1
+        while room < most and not self._slots.locked():
+            await self._slots.acquire()  # at once
+            room += 1
+        return room
 
-        def over(_: asyncio.Task[None]) -> None:
-            self._attempts.discard(task)
-            self._in_hand.discard(due.id)
-
-        task.add_done_callback(over)
+    def _kept(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return task
+
+    # Several attempts.
+
+    async def _take(self, batch: Sequence[Due], flying: set[asyncio.Task[None]]) -> None:
+        """Claim attempts, a place is taken for each, and make those that are ours; their tasks come into `flying`."""
+        started_ms = self._clock.now_ms()
+        for due in batch:
+            self._in_hand.add(due.id)
+            self._claimed[due.id] = _Claimed(due, started_ms)
+        try:
+            unwanted = [due for due in batch if due.sealed_secret is None]
+            for due in unwanted:
+                await self._deliveries.drop(due.id)
+            wanted = [due for due in batch if due.sealed_secret is not None]
+            ours = {due.id for due in await self._deliveries.claim(wanted, now_ms=started_ms)} if wanted else set()
+        except asyncio.CancelledError:
+            raise  # whoever stops us gives back what was claimed
+        except Exception:
+            for due in batch:
+                self._let_go(due)  # what was claimed all the same is taken back like a dead worker's
+            raise
+        for due in batch:
+            if due.id in ours:
+                flying.add(self._start(self._claimed[due.id]))
+            else:
+                self._let_go(due)
+
+    def _start(self, claimed: _Claimed) -> asyncio.Task[None]:
+        task = self._kept(_logged(self._attempt(claimed), "webhook_attempt_failed"))
+        task.add_done_callback(lambda _: self._over(claimed.due))
+        return task
+
+    def _let_go(self, due: Due) -> None:
+        del self._claimed[due.id]
+        self._over(due)
+
+    def _over(self, due: Due) -> None:
+        self._in_hand.discard(due.id)
+        self._slots.release()
 
     # One attempt.
 
-    async def _attempt(self, due: Due) -> None:
-        async with self._slots:
-            if due.sealed_secret is None:
-                await self._deliveries.drop(due.id)
-                return
-            claimed = self._claimed[due.id] = _Claimed(due, self._clock.now_ms())
-            try:
-                if await self._deliveries.claim(due, now_ms=claimed.started_ms):
-                    await self._finish(claimed, await self._sent(due, due.sealed_secret))
-            except asyncio.CancelledError:
-                raise  # whoever stops us gives back what was claimed
-            except Exception:
-                del self._claimed[due.id]  # what was claimed all the same is taken back like a dead worker's
-                raise
-            del self._claimed[due.id]
+    async def _attempt(self, claimed: _Claimed) -> None:
+        try:
+            await self._finish(claimed, await self._sent(claimed.due, claimed.due.sealed_secret or b""))
+        except asyncio.CancelledError:
+            raise  # as above
+        except Exception:
+            del self._claimed[claimed.due.id]  # it is taken back like a dead worker's
+            raise
+        del self._claimed[claimed.due.id]
 
     async def _sent(self, due: Due, sealed_secret: bytes) -> Sent:
         try:
@@ -234,11 +279,12 @@ class Dispatcher:
         for feeder in feeders:
             feeder.cancel()
         await asyncio.gather(*feeders, return_exceptions=True)
-        if self._attempts:
-            await asyncio.wait(set(self._attempts), timeout=self._pace.grace)
-        rest = list(self._attempts)
-        for attempt in rest:
-            attempt.cancel()
+        ends = time.monotonic() + self._pace.grace
+        while self._tasks and (left_seconds := ends - time.monotonic()) > 0:
+            await asyncio.wait(set(self._tasks), timeout=left_seconds)  # who claims lets attempts follow
+        rest = list(self._tasks)
+        for task in rest:
+            task.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
         for left in list(self._claimed.values()):
             claim = InFlight(left.due.id, left.due.attempt + 1, left.started_ms, left.due.failures)

@@ -88,8 +88,8 @@ async def test_one_of_many_workers_claims_an_attempt(box: Box) -> None:
     destination = await box.add()
     await box.tell()
     (due,) = await box.due(destination)
-    claims = await asyncio.gather(*(box.deliveries.claim(due, now_ms=NOW * 1000) for _ in range(10)))
-    assert sum(claims) == 1
+    claims = await asyncio.gather(*(box.deliveries.claim([due], now_ms=NOW * 1000) for _ in range(10)))
+    assert sorted(map(len, claims)) == [0] * 9 + [1]
     assert await box.due(destination) == []
     assert [(due.id, 1)] == [(one.delivery_id, one.number) for one in await box.deliveries.in_flight()]
 
@@ -99,7 +99,7 @@ async def test_an_attempt_is_told_once(box: Box) -> None:
     destination = await box.add()
     await box.tell()
     (due,) = await box.due(destination)
-    assert await box.deliveries.claim(due, now_ms=NOW * 1000)
+    assert await box.deliveries.claim([due], now_ms=NOW * 1000)
     unclaimed = attempt(2, Outcome.INTERRUPTED)
     await box.deliveries.finish(due.id, unclaimed, move=DeliveryMove.GIVEN_UP, failures=9, due_ms=None)
     lost, late = attempt(1, Outcome.INTERRUPTED), attempt(1, Outcome.STATUS, 500)
@@ -107,7 +107,7 @@ async def test_an_attempt_is_told_once(box: Box) -> None:
     await box.deliveries.finish(due.id, late, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
     (again,) = await box.due(destination)
     assert (again.attempt, again.failures) == (1, 0)
-    assert await box.deliveries.claim(again, now_ms=NOW * 1000)
+    assert await box.deliveries.claim([again], now_ms=NOW * 1000)
     done = attempt(2, Outcome.DELIVERED, 204)
     await box.deliveries.finish(due.id, done, move=DeliveryMove.ARRIVED, failures=0, due_ms=None)
     (listed,) = await box.deliveries.of_tenant(TENANT)
@@ -121,7 +121,7 @@ async def test_what_failed_waits_for_its_time_and_may_be_asked_for_at_any(box: B
     await box.tell()
     (due,) = await box.due(destination)
     later = (NOW + 30) * 1000
-    assert await box.deliveries.claim(due, now_ms=NOW * 1000)
+    assert await box.deliveries.claim([due], now_ms=NOW * 1000)
     assert await box.deliveries.retry(TENANT, due.id, now_ms=NOW * 1000)  # it is under way
     assert await box.due(destination, NOW + 99) == []
     failed = attempt(1, Outcome.TIMEOUT)
@@ -129,7 +129,7 @@ async def test_what_failed_waits_for_its_time_and_may_be_asked_for_at_any(box: B
     assert await box.due(destination, NOW + 29) == []
     (again,) = await box.due(destination, NOW + 30)
     assert (again.attempt, again.failures, again.delivered_before) == (1, 1, False)
-    assert await box.deliveries.claim(again, now_ms=later)
+    assert await box.deliveries.claim([again], now_ms=later)
     done = attempt(2, Outcome.DELIVERED, 200)
     await box.deliveries.finish(due.id, done, move=DeliveryMove.ARRIVED, failures=1, due_ms=None)
     assert not await box.deliveries.retry(OTHER, due.id, now_ms=NOW * 1000)

@@ -90,7 +90,7 @@ async def test_deliveries_with_their_attempts(database: Database) -> None:
             await database.change_all(*deliveries.recording(event))
     far = (NOW + 99) * 1000
     for due in await deliveries.due("d-t-1", now_ms=far, most=99):
-        assert await deliveries.claim(due, now_ms=far)
+        assert await deliveries.claim([due], now_ms=far)
         told = Attempt(1, far, far + 1, Outcome.STATUS, 500)
         await deliveries.finish(due.id, told, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
     found = list(await deliveries.of_tenant("t-1"))

@@ -1,4 +1,8 @@
-"""A worker that dies in an attempt: `python doomed.py DSN NOW WHEN`, WHEN is before or after sending."""
+"""A worker that dies in its work: `python doomed.py DSN NOW WHEN`.
+
+WHEN is `before` or `after` sending; `claimed`: when its claims are on the disk and nothing is sent; `noting` or
+`noted`: before or after what came of its attempts is on the disk.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,12 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE
-from reference.store.deliveries import Deliveries
+from reference.store.deliveries import Deliveries, Due
 from reference.store.opening import open_database
 from reference.web.clock import WpClock
 from reference.web.resolving import AddressCheck
@@ -18,15 +24,42 @@ from reference.webhooks.connecting import open_session
 from reference.webhooks.dispatcher import Dispatcher
 from reference.webhooks.sending import Sender, Sent
 
+WHEN = sys.argv[3]
+
 
 class Doomed(Sender):
     """Kills its process instead of, or after, sending."""
 
     async def send(self, url: str, secret: str, body: bytes) -> Sent:
-        if sys.argv[3] == "after":
-            await super().send(url, secret, body)
-        os.kill(os.getpid(), signal.SIGKILL)
-        raise AssertionError("still alive")
+        if WHEN == "before":
+            die()
+        sent = await super().send(url, secret, body)
+        if WHEN == "after":
+            die()
+        return sent
+
+
+class DoomedOutbox(Deliveries):
+    """Kills its process around the transactions of several attempts."""
+
+    async def claim(self, wanted: Sequence[Due], *, now_ms: int) -> list[Due]:
+        claimed = await super().claim(wanted, now_ms=now_ms)
+        if WHEN == "claimed":
+            die()
+        return claimed
+
+    async def finish(self, *told: Any, **after: Any) -> None:
+        if WHEN == "noting":
+            die()
+        await super().finish(*told, **after)
+        if WHEN == "noted":
+            die()
+
+
+def die() -> NoReturn:
+    """End as by a power cut."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("still alive")
 
 
 async def main() -> None:
@@ -36,7 +69,7 @@ async def main() -> None:
     clock, check = WpClock(system=lambda: now), AddressCheck(allow_loopback=True)
     async with open_session(ServiceWord(), check) as session:
         sender = Doomed(session, check, clock, ServiceWord(), seconds=5, with_v2=False)
-        await Dispatcher(Deliveries(database), sender, Seal(bytes(32)), clock, DEFAULT_SCHEDULE).run()
+        await Dispatcher(DoomedOutbox(database), sender, Seal(bytes(32)), clock, DEFAULT_SCHEDULE).run()
 
 
 if __name__ == "__main__":

@@ -195,6 +195,12 @@ class Faltering:
             raise DatabaseUnavailable("away")
         return int(await self._real.change(statement, **values))
 
+    async def change_all(self, *changes: Any) -> Sequence[int]:
+        if self._fails():
+            raise DatabaseUnavailable("away")
+        found: Sequence[int] = await self._real.change_all(*changes)
+        return found
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 

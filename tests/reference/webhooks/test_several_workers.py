@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from reference.protocol.webhook_delivery import DeliveryState, Outcome
+from reference.store.deliveries import Deliveries
 from reference.webhooks.dispatcher import Pace
-from tests.reference.webhooks.conftest import START, Desk
+from tests.reference.webhooks.conftest import START, TENANT, Desk
 from tests.reference.webhooks.receiver import Receiver
 
 DOOMED = Path(__file__).with_name("doomed.py")
@@ -80,6 +81,46 @@ async def test_a_claim_of_a_killed_worker_is_taken_back(desk: Desk, receiver: Re
     assert [one.outcome for one in told.attempts] == [Outcome.INTERRUPTED, Outcome.DELIVERED]
     assert told.state is DeliveryState.DELIVERED
     assert [got.event_id for got in receiver.got] == [event.id] * (sent + 1)
+
+
+@pytest.mark.parametrize("when", ["claimed", "before", "after", "noting", "noted"])
+async def test_a_kill_between_many_claims_and_their_notes_loses_and_doubles_nothing(
+    desk: Desk, receiver: Receiver, when: str
+) -> None:
+    """Claims and notes go to the disk together: what is noted is never sent again, and all the rest is, once."""
+    await desk.destination(receiver.url)
+    events = {(await desk.event()).id for _ in range(12)}
+    await killed(desk, when)
+    before = Counter(got.event_id for got in receiver.got)
+    claims = {one.delivery_id for one in await desk.deliveries.in_flight()}
+    sent_before = {one.event_id for one in await desk.deliveries.of_tenant(TENANT) if one.state == "delivered"}
+
+    assert (len(claims) + len(sent_before), max(before.values(), default=0) <= 1) == (12, True)
+    assert (when == "noted") == bool(sent_before)
+    assert sent_before <= before.keys()
+    await desk.started(pace=IMPATIENT)
+    found = await desk.until(lambda all_: len(all_) == 12 and all(one.state == "delivered" for one in all_))
+    now = Counter(got.event_id for got in receiver.got)
+    assert (now - before) == Counter(events - sent_before)
+    assert now.keys() == events
+    for one in found:
+        outcomes = [attempt.outcome for attempt in one.attempts]
+        lost = [] if one.event_id in sent_before else [Outcome.INTERRUPTED]
+        assert outcomes == [*lost, Outcome.DELIVERED]
+
+
+async def test_what_two_workers_want_is_claimed_by_one_of_them(desk: Desk, receiver: Receiver) -> None:
+    """Several at once and in any order: each attempt has one owner, and whoever lost one keeps the others."""
+    there = await desk.destination(receiver.url)
+    for _ in range(9):
+        await desk.event()
+    due = list(await desk.deliveries.due(there.id, now_ms=START * 1000, most=9))
+    another = Deliveries(desk.another())
+    claims = await asyncio.gather(
+        desk.deliveries.claim(due[:6], now_ms=START * 1000), another.claim(due[:2:-1], now_ms=START * 1000)
+    )
+
+    assert sorted(one.id for won in claims for one in won) == sorted(one.id for one in due)
 
 
 async def test_the_lease_runs_by_monotonic_time(desk: Desk, receiver: Receiver) -> None:

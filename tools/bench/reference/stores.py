@@ -54,12 +54,14 @@ class DirectDatabase:
         except sqlite3.IntegrityError as fault:
             raise Taken(str(fault)) from fault
 
-    async def change_all(self, *changes: Change) -> None:
+    async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements."""
+        changed = []
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             for one in changes:
-                if self._run(one.statement, one.values).rowcount == 0 and one.needed:
+                changed.append(self._run(one.statement, one.values).rowcount)
+                if one.needed and not changed[-1]:
                     raise Missed
         except sqlite3.IntegrityError as fault:
             self._connection.execute("ROLLBACK")
@@ -68,6 +70,7 @@ class DirectDatabase:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
+        return changed
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables."""
@@ -105,16 +108,19 @@ class EngineDatabase:
         except IntegrityError as fault:
             raise Taken(str(fault)) from fault
 
-    async def change_all(self, *changes: Change) -> None:
+    async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements."""
+        changed = []
         try:
             async with self._engine.begin() as connection:
                 for one in changes:
                     done = cast("CursorResult[Any]", await connection.execute(one.statement, dict(one.values)))
-                    if done.rowcount == 0 and one.needed:
+                    changed.append(done.rowcount)
+                    if one.needed and not changed[-1]:
                         raise Missed
         except IntegrityError as fault:
             raise Taken(str(fault)) from fault
+        return changed
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables."""
