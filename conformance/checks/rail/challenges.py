@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
+from conformance.checks.rail.keys import names_host
 from conformance.discovery.openapi_paths import at_their_paths
 from conformance.discovery.rail import INDEX, Operation, catalog_urls, index_urls, is_paid, listing_urls, path_of
 from conformance.engine import clock
@@ -12,6 +14,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.addresses import is_address
+from conformance.oracles.keys import did_web_of
 from conformance.oracles.x402 import atomic_amount, faults_of_challenge
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.challenges import (
@@ -24,6 +27,7 @@ from conformance.surfaces.rail.challenges import (
     objects,
     references,
 )
+from conformance.surfaces.rail.keys import DID, document
 from conformance.surfaces.rail.paid_answers import goods
 from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
 
@@ -270,7 +274,8 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     """Every operation that a catalog lists answers 402 when it is not paid for.
 
     Reads the addresses in both catalogs, the index and the OpenAPI document, and sends an unpaid call to each, by every
-    method that the OpenAPI document declares as paid there, else by POST. Expects 402.
+    method that the OpenAPI document declares as paid there, else by POST. Expects 402. Where the rail's DID names the
+    address under test, listed addresses of another host warn.
     """
     rail = case.session.rail
     openapi = at_their_paths((await case.client.call("GET", rail + "/openapi.json")).object(), rail)
@@ -278,6 +283,7 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     listing = (await case.client.call("GET", rail + "/discovery/resources?limit=100")).object()
     index = (await case.client.call("GET", rail + INDEX)).object()
     urls = [*catalog_urls(catalog), *listing_urls(listing), *index_urls(index)]
+    await _judge_hosts(case, urls)
     calls = {(path, method) for path, method in paid_methods(openapi) if "{" not in path}
     declared = {path for path, _ in calls}
     calls |= {(path, "POST") for url in urls if (path := path_of(rail, url)) not in declared}
@@ -292,6 +298,34 @@ async def every_listed_operation_costs_something(case: Case) -> None:
             case.inconclusive("RAIL-402-19", unsure, exchange=answer)
             continue
         case.expect("RAIL-402-19", answer.status == 402, "402", answer.status, exchange=answer, where=where)
+
+
+async def _judge_hosts(case: Case, urls: Sequence[str]) -> None:
+    """Judge that listed addresses are of the host that the rail's own DID names, where that is the one under test.
+
+    Which public address a rail has is its operator's affair: one that is tested at another one is not judged.
+    """
+    _, did = await document(case, DID)
+    identifier = did.get("id") if isinstance(did, dict) else None
+    if not names_host(identifier, did_web_of(case.session.rail)):
+        return
+    own = host_of(case.session.rail)
+    others = sorted({host for url in urls if (host := host_of(url)) is not None and host != own})
+    told, beyond = f"addresses at {own}", "the interface says nothing of the host that a catalog names"
+    case.expect("RAIL-402-19", not others, told, others or told, beyond=beyond)
+
+
+def host_of(url: str) -> str | None:
+    """Return host and port of an absolute http address, a loopback address as `localhost`; None where it has none."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:  # a bracket that opens no IPv6 address, or a port that is no number
+        return None
+    if not parts.hostname or port is None:
+        return None
+    host = "localhost" if parts.hostname in {"127.0.0.1", "::1"} else parts.hostname
+    return f"{host}:{port}"
 
 
 def paid_methods(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -153,7 +153,7 @@ def _named_as_in_the_proof(entry: dict[str, Any]) -> None:
 
 def _reference_of_the_hour() -> None:
     def referring(reference: Callable[..., str]) -> Callable[..., str]:
-        return lambda self, token: reference(self, str(int(token.partition(":")[0]) // 3600))
+        return lambda self, token: reference(self, str(int(token.partition(":")[0] or 0) // 3600))
 
     replace(SolanaLane, "reference", referring)
 
@@ -220,6 +220,20 @@ def _sold_beside_the_prefix() -> None:
         def listed(self: Any) -> dict[str, Any]:
             value = catalog(self)
             return {**value, "resources": [*value["resources"], self._url(_BESIDE)]}
+
+        return listed
+
+    replace(documents.Documents, "_catalog", listing)
+
+
+def _listed_inside() -> None:
+    """List what is sold at the address that the service is bound to, and not at its public one."""
+
+    def listing(catalog: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+        def listed(self: Any) -> dict[str, Any]:
+            value = catalog(self)
+            inside = [url.replace(self._settings.public_url, "http://10.0.0.7:8402") for url in value["resources"]]
+            return {**value, "resources": inside}
 
         return listed
 
@@ -303,6 +317,7 @@ MUTANTS = (
         "the catalog is at /.well-known/x402 (5.10)",
         _served("/.well-known/x402", _moved("/discovery/resources")),
     ),
+    Mutant("catalog-of-the-inside", "what is listed has the public address (5.10)", _listed_inside),
     Mutant("listing-wants-a-limit", "the listing needs no query (5.10)", _limit_wanted),
     Mutant("index-moved", "the index is at /pay/v1/index (5.10)", _served("/pay/v1/index", _moved("/pay/v1/index/"))),
     Mutant("openapi-reference-to-nothing", "the OpenAPI document is valid (5.10)", _openapi(_reference_to_nothing)),

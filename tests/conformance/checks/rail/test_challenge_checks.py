@@ -12,7 +12,7 @@ from conformance.checks.rail.challenges import paid_methods
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.challenges import is_shareable, leaks
-from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 
 UNPAID = "unpaid_call_is_challenged"
@@ -229,3 +229,29 @@ def test_paid_methods_are_those_that_say_so() -> None:
     }
     assert list(paid_methods(openapi)) == [("/a", "GET")]
     assert list(paid_methods({"paths": []})) == []
+
+
+def listing(base: str, did: str = "did:web:rail.test") -> Rail:
+    """Return a rail whose catalog lists addresses below this one."""
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        if call.path == "/.well-known/x402":
+            return Reply(200, {"resources": [base + path for path in PATHS]})
+        return Reply(200, {**reply.document, "id": did}) if call.path.endswith("did.json") else reply
+
+    return Rail(changed)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "rail"),
+    [
+        (Verdict.WARN, listing("http://10.0.0.7:8402")),
+        (Verdict.WARN, listing("http://rail.test:8402")),
+        (Verdict.PASS, listing("http://rail.test:80")),
+        (Verdict.PASS, listing("")),
+        (Verdict.PASS, listing("https://shop.example", "did:web:shop.example")),
+    ],
+)
+async def test_a_catalog_that_lists_another_host_warns(verdict: Verdict, rail: Rail) -> None:
+    """Unless the rail says by its DID that its public address is another than the one under test."""
+    assert (await judged("every_listed_operation_costs_something", rail))["RAIL-402-19"] is verdict
