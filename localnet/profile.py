@@ -123,6 +123,8 @@ def profile_text(facts: StackFacts) -> str:
     document["version"] = 1
     document["target"] = {"name": _name(facts), "defaults": "reference", "service_word": facts.service_word}
     document["surfaces"] = {name: {"url": getattr(facts, name)} for name in facts.surfaces}
+    if "rail" in facts.surfaces:
+        document["surfaces"]["rail"]["restart"] = restart_words(restart_file(facts.clock_file.parent, "rail"))
     claimed = [*facts.surfaces, *([] if facts.sells is None else ["webhooks"])]
     document["claims"] = {"surfaces": claimed, "lanes": list(facts.lanes), "options": _options(facts)}
     document["chains"] = {lane: _chain(facts, lane, 1) for lane in facts.lanes}
@@ -148,6 +150,16 @@ def profile_text(facts: StackFacts) -> str:
     for key, value in facts.bindings.items():
         _bind(document, key.split("."), value)
     return MARK + tomlkit.dumps(document)
+
+
+def restart_file(data_dir: Path, surface: str) -> Path:
+    """Return the file whose presence asks a stack to start a surface again."""
+    return data_dir / f"restart_{surface}"
+
+
+def restart_words(wish: Path) -> list[str]:
+    """Return the command that asks for a restart and ends when that is done."""
+    return ["sh", "-c", 'touch "$0" && while [ -e "$0" ]; do sleep 0.1; done', str(wish)]
 
 
 def _options(facts: StackFacts) -> list[str]:

@@ -20,7 +20,7 @@ from localnet.node_processes import NodeProcesses
 from localnet.plan import COMPANIONS, PORTS, Plan
 from localnet.prepared.service import Prepared, prepared
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
-from localnet.profile import StackFacts
+from localnet.profile import StackFacts, restart_file
 from localnet.surfaces import TITLES, Surfaces, payees
 
 _CHAIN_PORTS = tuple(name for lane in LANES.values() for name in lane.ports)
@@ -37,6 +37,7 @@ class Stack:
         self.children = children
         self._session = session
         self._surfaces = surfaces
+        self._changed = asyncio.Event()
 
     async def renew(self, before: Sequence[str] = ()) -> None:
         """Start every surface again, with nothing of what it kept and at the same address; the chains go on.
@@ -70,8 +71,34 @@ class Stack:
             await asyncio.sleep(0.02)
 
     async def first_end(self) -> Child:
-        """Wait until a child ends by itself and return it."""
-        return await first_end(self.children)
+        """Wait until a child ends by itself and return it; one that is started again has not."""
+        while True:
+            self._changed.clear()
+            waits = [asyncio.ensure_future(first_end(self.children)), asyncio.ensure_future(self._changed.wait())]
+            try:
+                await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+                if waits[0].done() and (child := waits[0].result()) in self.children:  # type: ignore[operator]
+                    return child  # type: ignore[return-value]
+            finally:
+                for one in waits:
+                    one.cancel()
+
+    async def follow_restarts(self) -> None:
+        """Start the rail again, with what it kept, whenever its file asks for that; the file is then taken away.
+
+        Raises:
+            ChildFault: It did not become ready.
+        """
+        wish = restart_file(self.plan.data_dir, "rail")
+        while True:
+            if wish.exists():
+                old = next(child for child in self.children if child.name == TITLES["rail"])
+                self.children.remove(old)
+                await old.stop()
+                await self._surfaces.start_rail()
+                self._changed.set()
+                wish.unlink()
+            await asyncio.sleep(0.05)
 
 
 @asynccontextmanager

@@ -72,7 +72,7 @@ class Surfaces:
             await self._hub()
             starts += [self._addon(name) for name in self.plan.addons]
         if "rail" in self.plan.surfaces:
-            starts.append(self._rail())
+            starts.append(self.start_rail())
         if "agent" in self.plan.surfaces:
             starts.append(self._agent())
             if self.plan.companions and (apart := await isolation.command_prefix()):
@@ -83,7 +83,12 @@ class Surfaces:
                 starts.append(self._limited())
         await all_of(starts)
 
-    async def _rail(self) -> None:
+    async def start_rail(self) -> None:
+        """Start the rail, with what it kept where it ran before.
+
+        Raises:
+            ChildFault: It did not become ready.
+        """
         facts, plan = self.facts, self.plan
         environment = {
             "WP_RAIL_PUBLIC_URL": facts.rail,

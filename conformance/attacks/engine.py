@@ -152,6 +152,7 @@ class Engine:
         """Return whether a proof has the token of one live challenge and the payment of another."""
         members, second = self.material.payment_members, self.material.second
         another = all(replay.proof.get(one) == second.get(one) for one in members)
+        another |= self.material.invented is not None and replay.proof.get("tx_id") == self.material.invented
         token = replay.proof.get(self.material.token_member)
         live = {*self.material.live_tokens, second.get(self.material.token_member)}
         return another != (token in live)

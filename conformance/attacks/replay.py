@@ -101,6 +101,18 @@ class Material:
         """Names of the proof's members that hold the payment."""
         return ("authorization", "signature") if "authorization" in self.second else ("tx_id",)
 
+    @property
+    def invented(self) -> str | None:
+        """A transaction id that nobody sent, None where the proof has none.
+
+        One letter of a true one is another, in the middle, where every letter is as good.
+        """
+        text = self.second.get("tx_id")
+        if not isinstance(text, str):
+            return None
+        place = len(text) // 2
+        return text[:place] + ("B" if text[place] == "A" else "A") + text[place + 1 :]
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -231,6 +243,9 @@ def _references(material: Material) -> list[Change]:
         name = f"{' and '.join(payment)} of another payment"
         others = {one: material.second.get(one) for one in payment}
         found.append(Change(name, "transaction", "RAIL-WELD-15", _proof(name, **others)))
+    if material.invented is not None:
+        name = "a transaction that nobody sent"
+        found.append(Change(name, "transaction", "RAIL-WELD-15", _proof(name, tx_id=material.invented)))
     return found
 
 

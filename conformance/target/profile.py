@@ -44,9 +44,13 @@ class Surface(Table):
 
     Attributes:
         url: Where it is, such as `http://localhost:8402`.
+        restart: A command, word by word, that starts it again with what it kept and ends when that is done; called from
+            the folder that the run is called from. Only what a restart must not forget asks for it, and only of the
+            rail.
     """
 
     url: Address
+    restart: tuple[str, ...] | None = Field(default=None, min_length=1)
 
 
 class Claims(Table):

@@ -68,6 +68,15 @@ def test_an_authorized_proof_is_changed_in_its_own_members() -> None:
     assert all(made[name] != SIGNED for name in made if name.startswith(("authorization", "signature", "reference")))
 
 
+def test_an_invented_transaction_has_the_form_of_a_true_one() -> None:
+    """One letter differs, and no proof of an authorization has such a change."""
+    made = {change.name: change.apply(CAPTURED).proof for change in changes(MATERIAL)}
+    invented = made["a transaction that nobody sent"]["tx_id"]
+    assert sum(one != other for one, other in zip(invented, SECOND["tx_id"], strict=True)) == 1
+    assert invented.isalnum()
+    assert "a transaction that nobody sent" not in {change.name for change in changes(ON_BASE)}
+
+
 def test_the_axis_of_the_other_lane() -> None:
     """A proof is presented with another lane's token, under another shape's names, and in both shapes at once."""
     captured = Replay(HERE.url, "POST", "", HERE.body, SIGNED)

@@ -1,0 +1,63 @@
+"""Starting a server under test again by the operator's own command."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from typing import Final
+
+from conformance.http.client import Client, Names, Unreachable
+from conformance.outcome import Inconclusive
+from conformance.processes.children import Child, ended
+from conformance.processes.launching import environment_of
+
+RESTART_SECONDS: Final = 100.0
+_END_SECONDS = 5.0
+_POLL_SECONDS = 0.1
+_TOLD_BYTES = 400
+
+
+async def restart(words: Sequence[str], url: str, client: Client, names: Names) -> None:
+    """Run a command that starts a server again, and wait until the server answers.
+
+    Args:
+        words: The command, word by word, called from the folder that the run is called from.
+        url: An address of the server that anybody may read.
+        client: Asks it.
+        names: Keep secrets out of what the command says.
+
+    Raises:
+        Inconclusive: The command did not end with 0 in time, or the server does not answer afterwards.
+    """
+    try:
+        async with asyncio.timeout(RESTART_SECONDS):
+            await _run(words, names)
+            while not await _answers(url, client):  # noqa: ASYNC110 - nobody sets an event when it answers
+                await asyncio.sleep(_POLL_SECONDS)
+    except TimeoutError as fault:
+        raise Inconclusive(f"after {RESTART_SECONDS:.0f} s the restarted server does not answer at {url}") from fault
+
+
+async def _run(words: Sequence[str], names: Names) -> None:
+    with tempfile.TemporaryFile() as said:
+        try:
+            process = Child(words, environment_of({}), said)
+        except OSError as fault:
+            raise Inconclusive(f"the restart command cannot be run: {fault}") from fault
+        try:
+            code = await process.wait()
+        finally:
+            await ended(process, _END_SECONDS)
+        if code != 0:
+            said.seek(0)
+            text = " ".join(said.read().decode("utf-8", "replace").split())
+            raise Inconclusive(f"the restart command ended with {code}: {names.redact(text)[-_TOLD_BYTES:]}")
+
+
+async def _answers(url: str, client: Client) -> bool:
+    try:
+        await client.call("GET", url, retry=True)
+    except Unreachable:
+        return False
+    return True
