@@ -62,13 +62,15 @@ class RawTransport:
             self._silent += 1
             raise Unreachable(f"no answer within {self._seconds:g} s") from fault
         except EOFError as fault:
-            raise Unreachable(closed(self._address)) from fault
+            raise Unreachable(closed(self._address, answered=self._answered)) from fault
         except h11.RemoteProtocolError as fault:
             # The reader's own words for a close before any answer.
             ended = "ConnectionClosed" in str(fault)
-            raise Unreachable(closed(self._address) if ended else no_http(str(fault), self._address)) from fault
+            raise Unreachable(
+                closed(self._address, answered=self._answered) if ended else no_http(str(fault), self._address)
+            ) from fault
         except ConnectionResetError as fault:
-            raise Unreachable(because(fault, self._address)) from fault
+            raise Unreachable(because(fault, self._address, answered=self._answered)) from fault
         except OSError as fault:
             raise Unreachable(cannot_connect(fault, f"{self._host}:{self._port}")) from fault
         self._answered = True

@@ -94,7 +94,7 @@ class HttpTransport:
             what = "no whole answer" if sending.began else "no answer"
             raise Late(f"{what} within {self._seconds:g} s") from fault
         except (aiohttp.ClientError, OSError, ValueError) as fault:
-            raise Unreachable(because(fault, url)) from fault
+            raise Unreachable(because(fault, url, answered=origin in self._answered)) from fault
 
     async def _sent(
         self, method: str, address: URL, headers: Sequence[tuple[str, str]], body: bytes | None, sending: Sending

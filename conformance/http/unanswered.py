@@ -18,12 +18,13 @@ _SHOWN = 200
 _LONGEST_LINE = 8190
 
 
-def because(fault: Exception, url: str) -> str:
+def because(fault: Exception, url: str, *, answered: bool = False) -> str:
     """Return who was called, and what came of it.
 
     Args:
         fault: What the client raised.
         url: The address that was called.
+        answered: Whether it answered any other call of the run.
     """
     if isinstance(fault, aiohttp.ClientConnectorDNSError):
         return f"there is no host {fault.host}: {_reason(fault.os_error)}"
@@ -36,12 +37,12 @@ def because(fault: Exception, url: str) -> str:
     if isinstance(fault, aiohttp.ClientPayloadError):
         return f"its answer was cut off: {_one(fault)}"
     if isinstance(fault, aiohttp.ServerDisconnectedError):
-        return closed(url)
+        return closed(url, answered=answered)
     if isinstance(fault, aiohttp.ClientConnectionResetError):
         # Somebody who speaks first is heard out before he is asked, where the machine is slow.
         return f"the connection was closed before it was asked: there is no HTTP answer{_other_scheme(url)}"
     if isinstance(fault, OSError) and fault.errno == errno.ECONNRESET:
-        return f"the connection was reset before an answer came{_other_scheme(url)}"
+        return f"the connection was reset before an answer came{_next(url, answered=answered)}"
     return f"{type(fault).__name__}: {_one(fault)}"
 
 
@@ -73,9 +74,16 @@ def no_http(said: str, url: str) -> str:
     return f"what came is no HTTP answer: {' '.join(said.split())[:_SHOWN]}"
 
 
-def closed(url: str) -> str:
-    """Return what is said of a connection that was closed before an answer came."""
-    return f"the connection was closed without an answer{_other_scheme(url)}"
+def closed(url: str, *, answered: bool = False) -> str:
+    """Return what is said of a connection that was closed before an answer came; `answered` as above."""
+    return f"the connection was closed without an answer{_next(url, answered=answered)}"
+
+
+def _next(url: str, *, answered: bool) -> str:
+    """Return where to look: whoever answers others speaks what was spoken to him."""
+    return (
+        "; others were answered: your server's own log says what became of this one" if answered else _other_scheme(url)
+    )
 
 
 def _other_scheme(url: str) -> str:
