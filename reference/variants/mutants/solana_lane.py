@@ -127,18 +127,21 @@ def _inside_calls(transfers: Seen, meta: Mapping[str, Any], keys: Sequence[str])
 
 
 def _failed_counts() -> None:
-    def blind(ask: Callable[..., Any]) -> Callable[..., Any]:
-        async def asked(self: SolanaLane, tx_id: str) -> Any:
-            found = await ask(self, tx_id)
-            if found is None:
-                return None
-            meta = {"meta": {**found["meta"], "err": None}} if isinstance(found.get("meta"), dict) else {}
-            return {**found, "err": None, **meta}
+    def blind(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def found(told: Any) -> Any:
+            status = read(told)
+            return None if status is None else {**status, "err": None}
 
-        return asked
+        return found
 
-    replace(SolanaLane, "_status", blind)
-    replace(SolanaLane, "_transaction", blind)
+    def as_if_good(observed: Callable[..., Any]) -> Callable[..., Any]:
+        async def seen(self: SolanaLane, found: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+            return await observed(self, {**found, "meta": {**found["meta"], "err": None}}, *args, **kwargs)
+
+        return seen
+
+    replace(lane, "_status", blind)
+    replace(SolanaLane, "_observed", as_if_good)
 
 
 MUTANTS = (
