@@ -75,7 +75,7 @@ class PaidEndpoint:
         except (Refused, Unprocessable) as fault:
             # A copy: callers who waited together share the fault, and each has an allowance of his own.
             raise replace(fault, headers={**fault.headers, **limits}) from fault
-        return Reply(reply.status, reply.body, {**reply.headers, **limits})
+        return Reply(reply.status, reply.body, {**reply.headers, **limits}) if limits else reply
 
     async def _answer(self, request: Request, offered: Challenges) -> Reply:
         try:
