@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 from sqlalchemy import Delete, Update, and_, bindparam, delete, or_, update
 from sqlalchemy.sql.elements import ColumnElement
@@ -52,7 +53,7 @@ def moving(*happenings: Happening) -> Update:
     for before, after in pairwise(happenings):
         if REDEMPTION.end(before) not in REDEMPTION.starts(after):
             raise ValueError(f"{after} does not follow {before}")
-    entered = {_SINCE[REDEMPTION.end(happening)]: bindparam("now") for happening in happenings}
+    entered: dict[str, Any] = {_SINCE[REDEMPTION.end(happening)]: bindparam("now") for happening in happenings}
     return update(redemptions).where(IS_IT, can_happen(happenings[0])).values(entered)
 
 
