@@ -41,13 +41,18 @@ def page(rows: Sequence[Explanation], named: int, verdicts: Mapping[str, int]) -
 
 
 def _totals(rows: Sequence[Explanation], named: int, verdicts: Mapping[str, int]) -> Iterator[str]:
-    deciding = [one for one in rows if one.row.decides]
+    unshown = [one.row.id for one in rows if one.row.documented and not one.checks]
+    deciding = [one for one in rows if one.row.decides and one.row.id not in unshown]
     unseen = [one.row.id for one in deciding if not _kills(one)]
     yield (
         f"{len(rows)} requirements, of which {len(deciding)} decide a verdict. {named} named mutants, each caught by "
         f"exactly the rows of its kill list; {len(deciding) - len(unseen)} deciding requirements catch one."
     )
     yield f"Deciding requirements that catch no named mutant: {', '.join(map(_linked, unseen)) or 'none'}."
+    yield (
+        "Requirements that nothing on the wire shows, which decide nothing; the page of each says why: "
+        f"{', '.join(map(_linked, unshown)) or 'none'}."
+    )
     counted = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
     yield f"Survivors among the [mutants made by rule](generated-mutants.md), as far as they were judged: {counted}."
 
