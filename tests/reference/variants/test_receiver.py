@@ -1,0 +1,54 @@
+"""The webhook receiver that is there to be broken does what a receiver must (P-WH-13)."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from conformance.selftest.kill_lists import load_kill_lists
+from reference.protocol.service_word import ServiceWord
+from reference.protocol.webhook_signature import header_value
+from reference.variants.mutants.webhook_receivers import MUTANTS
+from reference.variants.receiver.receiving import Receiver
+
+SECRET = "weldw_a-secret-of-this-test"
+BODY = json.dumps({"id": "evt_1", "type": "payment.confirmed"}).encode()
+HEADER = "X-Weldproof-Signature"
+
+
+def signed(body: bytes = BODY, *, away: int = 0, word: ServiceWord | None = None) -> str:
+    """Return a genuine signature of a moment `away` seconds from now."""
+    return header_value(SECRET, body, t=int(time.time()) + away, word=word)
+
+
+async def effects(*deliveries: tuple[bytes, str | None]) -> tuple[list[int], int]:
+    """Deliver and return the statuses, and how many effects the event had."""
+    async with TestClient(TestServer(Receiver(SECRET, ServiceWord()).app())) as client:
+        statuses = []
+        for body, value in deliveries:
+            answer = await client.post("/hook", data=body, headers={} if value is None else {HEADER: value})
+            statuses.append(answer.status)
+        return statuses, int(await (await client.get("/effects/evt_1")).text())
+
+
+async def test_an_event_has_one_effect_however_often_it_comes() -> None:
+    """The same again, signed anew, in other bytes, and with a second signature."""
+    other = json.dumps(json.loads(BODY), indent=1).encode()
+    again = [(BODY, signed()), (BODY, signed(away=-9)), (other, signed(other)), (BODY, signed(word=ServiceWord()))]
+    assert await effects(*again) == ([204] * 4, 1)
+
+
+@pytest.mark.parametrize("value", [None, "", "t=1", "v1=", signed(b"{}"), signed(away=-301), signed(away=330)])
+async def test_what_is_not_signed_has_no_effect(value: str | None) -> None:
+    """No signature, a part of one, another body's, and one that is too old or from tomorrow."""
+    assert await effects((BODY, value)) == ([401], 0)
+    assert await effects((BODY, value), (BODY, signed())) == ([401, 204], 1)
+
+
+def test_the_selftest_puts_these_mutants_under_test_as_receivers() -> None:
+    """A kill list that forgot to say so would judge the suite's own listener, which is clean."""
+    assert {one.mutant for one in load_kill_lists() if one.receiver} == {one.id for one in MUTANTS}
+    assert {one.surface for one in MUTANTS} == {"variants.receiver"}
