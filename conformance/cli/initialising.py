@@ -134,8 +134,10 @@ def _tell_rail(rail: Mapping[str, Any], output: Path) -> None:
     click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
     for one in rail["operations"]:
         if not one.sure:
-            bind = f"[rail.bodies] {one.role}" if one.role else "[rail.services] and [rail.bodies]"
-            click.echo(f"  no body that {one.path} accepts is known yet: give {bind}")
+            name = one.role or "NAME"
+            service = "" if one.role else f'[rail.services] NAME = "{one.path}" and '
+            bind = f'{service}[rail.bodies] {name} = {{ member = "value" }}'
+            click.echo(f"  no body that {one_line(one.path, 200)} accepts is known yet: give {one_line(bind, 400)}")
 
 
 def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:
