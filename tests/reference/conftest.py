@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from programs.missing import Missing
-from tests.reference.postgres_cluster import own_database, private_cluster
+from tests.reference.postgres_cluster import drop_databases, own_database, private_cluster
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +17,7 @@ def postgres_server() -> Iterator[str]:
     named = os.environ.get("WELDPROOF_TEST_POSTGRES")
     if named:
         yield named
+        drop_databases(named)
         return
     try:
         with private_cluster() as address:
