@@ -78,6 +78,7 @@ def ends_in_one_receipt(
     state, sent = POINTS[mutant]
     left = rows_of(rail)
     assert [row.state for row in left] == [state]
+    assert left[0].held_until is not None  # else it would be forgotten although its money may move
     assert len(settlements_of(rail)) == 1
     until(lambda: base.count_of(settler.address) == sent)
     rail.start()
