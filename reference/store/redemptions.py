@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import String, bindparam, cast, delete, exists, insert, literal_column, or_, select, update
 from sqlalchemy.sql.elements import ColumnElement
@@ -143,12 +144,12 @@ _RENEW_LEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease_counter=_
 _RELEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease=None, lease_counter=_ROW.lease_counter + 1)
 _DROP_UNPAID = dropping(Happening.BAD_PAYMENT, Happening.EVICTED, Happening.WINDOW_OVER).where(IS_IT)
 _HOLD = staying(Happening.UNDECIDED).values(held_until=bindparam("until"))
-_PAID_BY = {
+_PAID_BY: dict[str, Any] = {
     "payer": bindparam("by"),
     "tx_id": bindparam("in_transaction"),
     "transfer_key": bindparam("in_transfer"),
 }
-_STORED = {
+_STORED: dict[str, Any] = {
     "answer": bindparam("body"),
     "payment_response": bindparam("told"),
     "attestation": bindparam("attested"),
