@@ -22,13 +22,16 @@ from reference.rail.challenges import Call
 from reference.rail.collecting import MinedPaymentSource, Presented
 from reference.rail.leases import LeaseWatch
 from reference.rail.redemption import Served
+from reference.store.generations import Generations
 from reference.store.opening import sqlite_dsn
 from reference.store.redemptions import Redemption, Redemptions
 from reference.web.clock import WpClock
 from tests.reference.rail.scripted_workers import (
     BODY,
     LEASE_SECONDS,
+    MINT,
     SERVICE,
+    TERMS,
     Bench,
     opened_bench,
     seen_later,
@@ -354,3 +357,17 @@ async def test_a_lease_runs_out_when_its_counter_stands_still(bench: Bench) -> N
         ticks.seconds = seconds
         looks.append(watch.has_run_out(replace(held, lease_counter=counter)))
     assert looks == [False, False, False, False, True]
+
+
+async def test_terms_that_another_worker_has_just_put_in_force_are_known(bench: Bench) -> None:
+    """A worker that read the terms a moment ago looks again for a token that fits none of them."""
+    first = bench.token()
+    bench.lane.pay(0, first)
+    assert not (await bench.redeem(0, first)).replayed
+    other = replace(TERMS, amount="1")
+    await Generations(bench.database).put_in_force({SERVICE.id: (other,)}, now=WpClock().now())
+    request = Call.of(SERVICE, BODY, "").request_hash
+    now = WpClock().now()
+    token = MINT.token(other, service_id=SERVICE.id, request_hash=request, unix=now, nonce=bytes(8))
+    bench.lane.pay(1, token)
+    assert not (await bench.redeem(1, token)).replayed

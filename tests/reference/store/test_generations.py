@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -91,3 +92,18 @@ async def test_other_services_and_lanes_supersede_nobody(generations: Generation
     await generations.put_in_force({"service": (OLD,)}, now=100)
     await generations.put_in_force({"other": (NEW,), "service": (elsewhere,)}, now=200)
     assert not await generations.superseded({"service": (OLD,)})
+
+
+async def test_what_was_read_lately_is_at_hand_for_a_second(
+    generations: Generations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing before the first read, nothing from further back than was read, and nothing when the second is over."""
+    now = [1_000.0]
+    monkeypatch.setattr("reference.store.generations.time", SimpleNamespace(monotonic=lambda: now[0]))
+    await generations.put_in_force({"service": (OLD,)}, now=100)
+    assert generations.lately_known(since=200) == ()
+    known = await generations.known(since=200)
+    now[0] += 0.9
+    assert [generations.lately_known(since=since) for since in (199, 200, 300)] == [(), known, known]
+    now[0] += 0.1
+    assert generations.lately_known(since=200) == ()
