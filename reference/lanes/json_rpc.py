@@ -26,6 +26,8 @@ class NodeRefused(Exception):
     message: str
 
 
+# Of JSON-RPC itself: what was sent is no request. Any other error to a batch may be of the moment.
+_INVALID_REQUEST = -32600
 # A method and its parameters.
 Call: TypeAlias = tuple[Any, ...]
 
@@ -36,6 +38,7 @@ class JsonRpc:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._numbers = itertools.count(1)
+        self._takes_batches = True
 
     async def call(self, method: str, *params: Any) -> Any:
         """Return a method's result.
@@ -53,15 +56,18 @@ class JsonRpc:
     async def batch(self, *calls: Call) -> list[Any]:
         """Return what several calls gave, in their order, asked for at once: a result each, or the node's refusal.
 
-        A node that takes no batches is asked one by one.
+        A node that takes no batches, as surfpool, is asked one by one.
 
         Raises:
             ChainUnavailable: It answered something else to one of them, or not at all.
         """
+        if not self._takes_batches:
+            return [await self.attempt(*call) for call in calls]
         numbered = [(next(self._numbers), method, params) for method, *params in calls]
         told = await self._node.post([_request(*one) for one in numbered])
         if isinstance(told, dict) and isinstance(told.get("error"), dict):
-            return [await self.attempt(method, *params) for _, method, params in numbered]
+            self._takes_batches = told["error"].get("code") != _INVALID_REQUEST
+            return [await self.attempt(*call) for call in calls]
         if not isinstance(told, list) or len(told) != len(numbered):
             raise ChainUnavailable("the node's answer belongs to another call")
         by_number = {one.get("id"): one for one in told if isinstance(one, dict) and isinstance(one.get("id"), int)}

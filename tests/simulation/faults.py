@@ -166,7 +166,7 @@ def _absent(method: str, target: str, body: bytes) -> Answer | None:
         return None
     asked = json.loads(body)
     if isinstance(asked, list):  # it is asked one by one then, and lies where it wants to
-        told = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no batches"}}
+        told = {"jsonrpc": "2.0", "id": None, "error": {"code": -32005, "message": "no batches now"}}
         return Answer(200, {}, json.dumps(told).encode())
     if asked.get("method") in {"eth_getTransactionReceipt", "eth_getTransactionByHash"}:
         return Answer(200, {}, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": None}).encode())

@@ -39,6 +39,7 @@ class RpcNode:
         self.asked: list[tuple[str, list[Any]]] = []
         self.requests = 0
         self.takes_batches = True
+        self.refusal_of_batches = -32600
         self.arranged: Callable[[list[Any]], Any] = reversed_order
         self.url = ""
 
@@ -52,7 +53,8 @@ class RpcNode:
         if not isinstance(asked, list):
             return _sent(self._told(asked))
         if not self.takes_batches:
-            return _sent({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "no batches here"}})
+            error = {"code": self.refusal_of_batches, "message": "no batches"}
+            return _sent({"jsonrpc": "2.0", "id": None, "error": error})
         told = [self._told(call) for call in asked]
         return _sent(next((one for one in told if isinstance(one, Whole)), self.arranged(told)))
 

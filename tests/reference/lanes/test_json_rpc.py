@@ -36,12 +36,17 @@ async def test_a_batch_is_one_request(opened: tuple[JsonRpc, RpcNode]) -> None:
     assert (node.requests, node.asked) == (1, [("one", [1]), ("two", ["x", {"y": []}]), ("three", [])])
 
 
-async def test_a_node_that_takes_no_batches_is_asked_one_by_one(opened: tuple[JsonRpc, RpcNode]) -> None:
-    """It refuses the whole with one error; the answers are the same."""
+@pytest.mark.parametrize(("code", "requests"), [(-32600, 3), (-32005, 4)], ids=["never", "not now"])
+async def test_a_node_that_takes_no_batches_is_asked_one_by_one(
+    opened: tuple[JsonRpc, RpcNode], code: int, requests: int
+) -> None:
+    """It refuses the whole with one error; one to which it is no request is not asked so again."""
     rpc, node = opened
-    node.takes_batches = False
+    node.takes_batches, node.refusal_of_batches = False, code
     assert said(await rpc.batch(*CALLS)) == ["1", (-7, "no two"), None]
     assert node.requests == 4
+    assert said(await rpc.batch(*CALLS)) == ["1", (-7, "no two"), None]
+    assert node.requests == 4 + requests
 
 
 async def test_what_a_node_has_no_reason_to_refuse(opened: tuple[JsonRpc, RpcNode]) -> None:
