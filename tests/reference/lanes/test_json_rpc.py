@@ -13,7 +13,7 @@ from reference.lanes.lane import ChainUnavailable
 from reference.lanes.node import Node
 from tests.reference.lanes.json_rpc_node import Refusal, RpcNode, serving
 
-CALLS = (("one", 1), ("two", "x", {"y": []}), ("three",))
+CALLS: tuple[tuple[Any, ...], ...] = (("one", 1), ("two", "x", {"y": []}), ("three",))
 
 
 @pytest.fixture
