@@ -33,8 +33,9 @@ def install(shape: Shape, surface: str) -> None:
 
         return dressed
 
-    Config.include_date_header = False  # a look dates its answers itself
-    replace(serving, "run", lambda run: lambda build, fd: run(wrapped(build), fd))
+    # A look dates its answers itself, so it is served by the server that it keeps from doing so, whichever is chosen.
+    Config.include_date_header = False
+    replace(serving, "run", lambda run: lambda build, fd, _: run(wrapped(build), fd))
 
 
 def _edits(shape: Shape, surface: str) -> tuple[list[Edit], list[Edit]]:
