@@ -20,7 +20,7 @@ from tools.bench.record import RECORD
 @click.option(
     "--seconds", type=click.FloatRange(0.01), default=0.7, show_default=True, help="Work of a server a round."
 )
-@click.option("--quick", is_flag=True, help="In process only, compared with the figures recorded last.")
+@click.option("--quick", is_flag=True, help="Plain calls only, compared with the figures recorded last.")
 @click.option("--record", is_flag=True, help="Write docs/performance.md and docs/performance.json.")
 @click.option("--against", type=click.Path(path_type=Path, dir_okay=False), default=RECORD, show_default=True)
 @click.option(
@@ -33,6 +33,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Peers are installed into a cache of the bench's own at first use; one that cannot be is named, and the rest goes on.
     With --suite REPORT alone: where the seconds of that run of the suite went, by check.
+
+    With --quick a job is slower that lost more than 15 % of its ratio to a floor of the same run, each at its best
+    round, and still did when it was measured again.
 
     Exit codes: 0 measured, with --quick also nothing became slower; 1 something did; 2 usage; 4 the bench failed.
     """

@@ -57,7 +57,7 @@ def _goals(figures: Figures) -> str:
             f"{one.ratio.median:.2f}x",
             f"{one.ratio.low:.2f} to {one.ratio.high:.2f}",
             f"{one.goal.at_least:.2f}x",
-            "reached" if one.reached else "not reached",
+            one.verdict,
         )
         for one in goals.standings(figures.jobs)
     ]
@@ -68,7 +68,7 @@ def _goals(figures: Figures) -> str:
 def _limits(figures: Figures) -> str:
     rows = [
         (one.job, one.ours, _cost(one.cost), _cost(one.limit), "reached" if one.reached else "not reached")
-        for one in goals.holdings(figures.jobs)
+        for one in (*goals.holdings(figures.jobs), *goals.lane_holdings(figures.lanes))
     ]
     return "## Limits\n\n" + _table(("Job", "Ours", "CPU us", "At most", ""), rows) if rows else ""
 

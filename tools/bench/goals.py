@@ -9,11 +9,12 @@ from tools.bench.ratios import Job, Ratio, ratio
 
 OURS = "weldproof"
 SUITE = "the suite's verifier"
+QUART = "weldproof, through Quart"
 HYPERCORN, UVICORN, GRANIAN = "weldproof / Hypercorn", "weldproof / uvicorn", "weldproof / granian"
 QUART_UVICORN = "weldproof, through Quart / uvicorn"
 X402_UVICORN, X402_HYPERCORN, HONO = "x402 FastAPI / uvicorn", "x402 FastAPI / Hypercorn", "@x402/hono"
 HELLO_HYPERCORN = "bare ASGI hello / Hypercorn"
-ATTEMPT = "weldproof, an attempt"
+ATTEMPT, OUTBOX = "weldproof, an attempt", "weldproof, from the outbox"
 
 JOBS: Mapping[str, str] = {
     "challenge": "an unpaid call answered with a 402 of three lanes, in process",
@@ -35,14 +36,22 @@ JOBS: Mapping[str, str] = {
 """What each job is. The first ten are measured in one process by `python -m tools.bench.reference`."""
 
 IN_PROCESS = tuple(JOBS)[:10]
+QUICK = ("receipt", "message", "falcon", "audit-chain")
+"""What `--quick` compares: plain calls, whose best round costs the same on a busy machine. What waits for a loop, a
+socket, a thread or a disk costs more there, and so does its floor, but not alike."""
+
 IN_TURNS = ("receipt-peers", "receipt-offline", "message-peers")
 """Those of programs that are asked for one round at a time."""
 
 COUNTED: Mapping[str, str] = {name: "receipts" for name in JOBS if name.startswith("receipt")}
 """What is told as so many a second and core, too: a million by the CPU microseconds of one."""
 
-WITHIN: Mapping[str, float] = {"zk-issue": 0.5, "zk-verify": 0.3}
-"""CPU seconds that one of these jobs may take at most, whatever it is beside others; each contender of ours."""
+WITHIN: Mapping[str, float] = {"challenge": 40e-6, "paid-call": 400e-6, "zk-issue": 0.5, "zk-verify": 0.3}
+"""CPU seconds that one of these jobs may take at most, whatever it is beside others; each contender of ours that takes
+the way that is meant to be fast."""
+
+LANES: Mapping[str, float] = {"algorand": 3e-3, "base": 6e-3, "solana": 3e-3}
+"""CPU seconds of the rail's process for a paid call against a simulated node, at most, by lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +73,42 @@ class Goal:
     at_least: float
 
 
+# The bars of the second round, where it sets one; those of the first elsewhere.
 GOALS: tuple[Goal, ...] = (
     Goal("G1", "receipt", OURS, "libsodium", 0.88),
+    Goal("G1", "receipt", OURS, "dalek", 0.82),
     Goal("G1", "receipt", OURS, "cryptography", 1.6),
     Goal("G1", "receipt-peers", OURS, "npm jose compactVerify", 2.5),
-    Goal("G2", "message", OURS, "libsodium + sha256", 0.80),
-    Goal("G2", "message-peers", OURS, "http-message-signatures", 2.8),
-    Goal("G3", "challenge-http", HYPERCORN, X402_UVICORN, 1.3),
+    Goal("G2", "message", OURS, "libsodium + sha256", 0.90),
+    Goal("G2", "message-peers", OURS, "http-message-signatures", 4.0),
+    Goal("G3", "challenge-http", HYPERCORN, X402_UVICORN, 1.35),
     Goal("G3", "challenge-http", HYPERCORN, X402_HYPERCORN, 2.2),
     Goal("G3", "challenge-http", HYPERCORN, HELLO_HYPERCORN, 0.62),
-    Goal("G3b", "challenge-http", UVICORN, X402_UVICORN, 7.0),
-    Goal("G3b", "challenge-http", UVICORN, HONO, 3.5),
+    Goal("G3b", "challenge-http", UVICORN, X402_UVICORN, 4.0),
+    Goal("G3b", "challenge-http", UVICORN, HONO, 2.4),
     Goal("G3b", "challenge-http", QUART_UVICORN, X402_UVICORN, 2.0),
     Goal("G3b", "challenge-http", QUART_UVICORN, HONO, 1.1),
-    Goal("G4", "paid-http", HYPERCORN, X402_HYPERCORN, 2.0),
-    Goal("G4", "paid-http", UVICORN, X402_UVICORN, 2.0),
+    Goal("G4", "paid-http", HYPERCORN, X402_HYPERCORN, 1.8),
+    Goal("G4", "paid-http", UVICORN, X402_UVICORN, 1.8),
     Goal("G4", "paid-http", HYPERCORN, X402_UVICORN, 1.25),
-    Goal("G4", "paid-call", OURS, "Quart hello", 1 / 2.2),
     Goal("G6", "falcon", OURS, "bare pqcrypto", 0.95),
     Goal("G7", "delivery", ATTEMPT, "bare aiohttp POST loop", 0.9),
+    Goal("G7", "delivery", OUTBOX, "bare aiohttp POST loop", 0.6),
     Goal("G7", "delivery", ATTEMPT, "httpx, signing", 15.0),
     Goal("G9", "audit-chain", OURS, "plain SHA-256", 0.45),
     Goal("G9", "audit-chain", OURS, "json + rfc8785 + hmac.new", 10.0),
     Goal("G10", "redemption", "weldproof, durable", "sqlite3 direct, not durable", 0.95),
     Goal("G10", "redemption", "weldproof, durable", "SQLAlchemy async + aiosqlite", 8.0),
 )
+
+# Why a goal that is not reached is not, where that does not change from run to run: by goal and contender beside.
+ARGUMENTS: Mapping[tuple[str, str], str] = {
+    (
+        "G9",
+        "plain SHA-256",
+    ): "accepted: the HMAC over bytes that lie ready is 0.64x by itself, and the text of an entry "
+    "has to be written again to see that nothing else was sealed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +124,12 @@ class Standing:
     def reached(self) -> bool:
         """Whether the median reaches the goal."""
         return self.ratio.median >= self.goal.at_least
+
+    @property
+    def verdict(self) -> str:
+        """`reached`, or `not reached` with the argument where there is one."""
+        argument = ARGUMENTS.get((self.goal.id, self.goal.other))
+        return "reached" if self.reached else ": ".join(filter(None, ("not reached", argument)))
 
 
 def standings(jobs: Sequence[Job]) -> list[Standing]:
@@ -139,9 +165,14 @@ def holdings(jobs: Sequence[Job]) -> list[Holding]:
         Holding(job.name, one.name, one.cost, WITHIN[job.name] * 1_000_000)
         for job in jobs
         if job.name in WITHIN
-        for one in job.contenders
-        if one.role == "ours"
+        for one in job.of_ours()
+        if one.name != QUART
     ]
+
+
+def lane_holdings(lanes: Mapping[str, float]) -> list[Holding]:
+    """Return how the lanes that were measured, in CPU microseconds a paid call, stand beside their limits."""
+    return [Holding("lanes", lane, cost, LANES[lane] * 1_000_000) for lane, cost in lanes.items() if lane in LANES]
 
 
 def unmeasured(jobs: Sequence[Job]) -> list[Goal]:

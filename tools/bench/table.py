@@ -22,6 +22,8 @@ def show(figures: Figures) -> None:
         click.echo(f"\n{click.style('lanes', bold=True)}  a paid call against the simulated chains, for information")
         for lane, cost in figures.lanes.items():
             click.echo(f"  {lane:38} {cost:10.1f} us")
+        for one in goals.lane_holdings(figures.lanes):
+            click.echo(f"  {one.ours:38} {'at most':>10} {one.limit:.1f} us  {_word(reached=one.reached)}")
     _show_goals(figures)
 
 
@@ -44,7 +46,11 @@ def _show_goals(figures: Figures) -> None:
     standings = goals.standings(figures.jobs)
     for standing in standings:
         click.echo(_line(standing))
-    held: list[Standing | Holding] = [*standings, *goals.holdings(figures.jobs)]
+    held: list[Standing | Holding] = [
+        *standings,
+        *goals.holdings(figures.jobs),
+        *goals.lane_holdings(figures.lanes),
+    ]
     reached = sum(one.reached for one in held)
     missing = len(goals.unmeasured(figures.jobs))
     rest = f", {missing} not measured" if missing else ""

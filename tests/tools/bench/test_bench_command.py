@@ -56,6 +56,7 @@ def test_nothing_slower_is_exit_zero(tmp_path: Path) -> None:
         ("--quick", "--record"),
         ("--record", "--only", "receipt"),
         ("--quick", "--only", "paid-http"),
+        ("--quick", "--only", "delivery"),
         ("--suite", "pyproject.toml"),
         ("--only", "nothing"),
     ],

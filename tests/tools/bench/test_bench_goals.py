@@ -9,6 +9,7 @@ import pytest
 
 from tests.tools.bench.bench_figures import figures, job
 from tools.bench import document, goals, table
+from tools.bench.ratios import Contender, Job
 from tools.bench.record import Figures
 
 FAST = job("receipt", [60.0] * 3, libsodium=[54.0] * 3, cryptography=[104.0] * 3)
@@ -40,7 +41,7 @@ def test_the_document_says_where_a_goal_stands() -> None:
     text = document.document(figures(FAST))
     assert "| G1 | receipt | weldproof: 60.0 | libsodium: 54.0 | 0.90x | 0.90 to 0.90 | 0.88x | reached |" in text
     assert "not reached" in document.document(figures(SLOW))
-    assert "Not measured in this run: G1 beside npm jose compactVerify" in text
+    assert "Not measured in this run: G1 beside dalek, G1 beside npm jose compactVerify" in text
 
 
 def test_receipts_are_told_by_second_and_core(capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,7 +59,25 @@ def test_the_document_says_who_keeps_within_a_limit() -> None:
     text = document.document(figures(job("zk-verify", [300_001.0] * 3, bare=[400_000.0] * 3)))
     assert "| zk-verify | weldproof | 300,001 | 300,000 | not reached |" in text
     assert "| zk-verify | bare | 400,000 | 300,000" not in text
-    assert "## Limits" not in document.document(figures(FAST))
+    assert "| lanes | base | 9,000 | 6,000 | not reached |" in text
+    assert "## Limits" not in document.document(replace(figures(FAST), lanes={}))
+
+
+def test_a_call_in_process_has_a_limit_and_the_plain_way_has_none() -> None:
+    """40 us a challenge from the front; what goes through Quart is shown beside it."""
+    text = document.document(figures(job("challenge", [41.0] * 3, bare=[4.0] * 3)))
+    assert "| challenge | weldproof | 41.0 | 40.0 | not reached |" in text
+    slow = Contender(goals.QUART, "ours", (200.0,))
+    assert goals.holdings([Job("challenge", (slow,))]) == []
+
+
+def test_a_goal_that_is_out_of_reach_has_its_argument() -> None:
+    """In the row itself, and only while it is not reached."""
+    name = "plain SHA-256"
+    kept, reached = (job("audit-chain", [cost] * 3, **{name: [0.5] * 3}) for cost in (1.2, 1.0))
+    assert "| not reached: accepted: " in document.document(figures(kept))
+    assert "accepted" not in document.document(figures(reached))
+    assert {key[0] for key in goals.ARGUMENTS} <= {goal.id for goal in goals.GOALS}
 
 
 def test_the_document_says_where_time_goes() -> None:
@@ -105,7 +124,7 @@ def test_a_job_with_a_limit_is_held_to_it(capsys: pytest.CaptureFixture[str], co
 
 def test_limits_are_counted_among_the_goals(capsys: pytest.CaptureFixture[str]) -> None:
     """A job that has a limit and no goal beside others counts, reached or not; the printed number is of both kinds."""
-    table.show(figures(job("zk-verify", [299_999.0] * 3)))
+    table.show(replace(figures(job("zk-verify", [299_999.0] * 3)), lanes={}))
     assert "1 of 1 measured goals are reached" in capsys.readouterr().out
-    table.show(figures(FAST, job("zk-verify", [300_001.0] * 3)))
+    table.show(replace(figures(FAST, job("zk-verify", [300_001.0] * 3)), lanes={}))
     assert "2 of 3 measured goals are reached" in capsys.readouterr().out

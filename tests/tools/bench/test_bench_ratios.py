@@ -47,32 +47,31 @@ def test_twice_the_cost_is_a_slowdown() -> None:
     before = [job("receipt", [10.0] * 3, libsodium=[9.0] * 3)]
     now = [job("receipt", [20.0] * 3, libsodium=[9.0] * 3)]
     (found,) = slowdowns(before, now)
-    assert found.sentence == "receipt: weldproof is 0.45x of libsodium, recorded 0.90x (0.90 to 0.90): 50 % slower"
+    assert found.sentence == "receipt: weldproof is 0.45x of libsodium, recorded 0.90x: 50 % slower"
 
 
 @pytest.mark.parametrize(
     ("ours", "floor"),
-    [([10.0] * 3, [9.0] * 3), ([20.0] * 3, [18.0] * 3), ([10.9] * 3, [9.0] * 3), ([5.0] * 3, [9.0] * 3)],
+    [([10.0] * 3, [9.0] * 3), ([20.0] * 3, [18.0] * 3), ([11.7] * 3, [9.0] * 3), ([5.0] * 3, [9.0] * 3)],
     ids=["the same", "a slow machine", "within the margin", "faster"],
 )
 def test_what_is_no_slowdown(ours: list[float], floor: list[float]) -> None:
-    """Neither a slower machine nor less than 10 % nor an improvement is one."""
+    """Neither a slower machine nor less than 15 % nor an improvement is one."""
     before = [job("receipt", [10.0] * 3, libsodium=[9.0] * 3)]
     assert slowdowns(before, [job("receipt", ours, libsodium=floor)]) == []
 
 
 def test_a_noisy_run_is_no_slowdown() -> None:
-    """A median that fell is not believed while the run's own spread reaches the recorded median."""
+    """What else runs makes rounds dearer, ours or the floor's, and most of them on a busy machine: the best counts."""
     before = [job("receipt", [10.0] * 5, libsodium=[10.0] * 5)]
-    now = [job("receipt", [10.0, 10.0, 14.0, 14.0, 14.0], libsodium=[10.0] * 5)]
+    now = [job("receipt", [14.0, 30.0, 11.0, 14.0, 14.0], libsodium=[20.0, 10.0, 40.0, 10.0, 10.0])]
     assert slowdowns(before, now) == []
 
 
-def test_a_wide_record_widens_the_margin() -> None:
-    """The recorded spread is allowed on top of the 10 %."""
-    before = [job("receipt", [10.0] * 5, libsodium=[8.0, 8.0, 10.0, 12.0, 12.0])]
-    assert slowdowns(before, [job("receipt", [10.0] * 5, libsodium=[7.5] * 5)]) == []
-    assert len(slowdowns(before, [job("receipt", [10.0] * 5, libsodium=[7.1] * 5)])) == 1
+def test_sixteen_percent_in_the_best_round_is_a_slowdown() -> None:
+    """However the others were."""
+    before = [job("receipt", [10.0] * 3, libsodium=[9.0] * 3)]
+    assert len(slowdowns(before, [job("receipt", [12.0, 30.0, 13.0], libsodium=[9.0, 9.5, 30.0])])) == 1
 
 
 def test_what_only_one_run_knows_is_not_compared() -> None:
