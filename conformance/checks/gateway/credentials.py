@@ -155,6 +155,7 @@ async def a_call_without_a_tenant_id_is_rejected(case: Case) -> None:
     headers = {"Authorization": f"Bearer {tenant.key}"}
     for path in await _paths(case, tenant):
         await rejected(case, "GW-AUTH-02", path, headers, tenant, "the key alone", envelope="GW-AUTH-08")
+    _leave_the_envelope(case)
 
 
 @check("GW-AUTH-03", "GW-AUTH-08", surface="gateway", fix=_FIX)
@@ -185,6 +186,13 @@ async def another_scheme_is_rejected(case: Case) -> None:
             rejected(case, "GW-AUTH-04", path, _with(tenant, value), tenant, how, envelope="GW-AUTH-08")
             for how, value in wrong_schemes(tenant.key, tenant.id)
         )
+    _leave_the_envelope(case)
+
+
+def _leave_the_envelope(case: Case) -> None:
+    """Leave the envelope to the checks of keys, which decide it, where a check met no refusal that could bear one."""
+    if "GW-AUTH-08" not in case.judged:
+        case.expect("GW-AUTH-08", True, "every refusal in the envelope", "no refusal")
 
 
 def _with(tenant: Credentials, authorization: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ _BEYOND, _AT_ONCE = 2 * _RATE + 35, 40
 _BATCH, _APART = 25, 5.0
 _SECONDS, _EACH_SECOND = 61, 2
 MINUTE = 60.0
+_OF_EVERY_429 = ("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08")
 _FIX = "Count receipt verifications of a caller apart from all other calls: at most 120 in any minute, 429 beyond."
 
 
@@ -34,7 +35,7 @@ async def _verify(service: LimitedGateway, call: tuple[dict[str, str], dict[str,
     return await run_concurrently(calls, at_once=_AT_ONCE)
 
 
-@check("GW-RCPT-31", "GW-RATE-03", "GW-RATE-04", "GW-HTTP-08", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RCPT-31", *_OF_EVERY_429, surface="gateway", exclusive="limits", fix=_FIX)
 async def verification_is_throttled(case: Case) -> None:
     """More than 120 receipt verifications per minute are answered 429.
 
@@ -44,18 +45,28 @@ async def verification_is_throttled(case: Case) -> None:
     """
     async with limited_gateway(case) as service:
         call = await _prepared(case, service)
-        started = service.now
-        answers = await _verify(service, call, _BEYOND)
-        quick_enough(service, started, throttled(answers), f"{_BEYOND} calls")
-        _judge(case, service, answers, "at once")
-        await service.advance(MINUTE + 1)
-        started, answers = service.now, []
-        for number in range(_BEYOND // _BATCH):
-            if number:
-                await service.advance(_APART)
-            answers += await _verify(service, call, _BATCH)
-        quick_enough(service, started, throttled(answers), f"{len(answers)} calls")
-        _judge(case, service, answers, f"within {(_BEYOND // _BATCH - 1) * _APART:.0f} seconds")
+        try:
+            await _exhaust(case, service, call)
+        except Inconclusive as reason:
+            case.inconclusive("GW-RCPT-31", str(reason))
+        for row in (one for one in _OF_EVERY_429 if one not in case.judged):
+            # What every 429 carries is decided by those of a tenant's rate where no verification was answered one.
+            case.expect(row, True, "every 429 as it should be", "no 429")
+
+
+async def _exhaust(case: Case, service: LimitedGateway, call: tuple[dict[str, str], dict[str, str]]) -> None:
+    started = service.now
+    answers = await _verify(service, call, _BEYOND)
+    quick_enough(service, started, throttled(answers), f"{_BEYOND} calls")
+    _judge(case, service, answers, "at once")
+    await service.advance(MINUTE + 1)
+    started, answers = service.now, []
+    for number in range(_BEYOND // _BATCH):
+        if number:
+            await service.advance(_APART)
+        answers += await _verify(service, call, _BATCH)
+    quick_enough(service, started, throttled(answers), f"{len(answers)} calls")
+    _judge(case, service, answers, f"within {(_BEYOND // _BATCH - 1) * _APART:.0f} seconds")
 
 
 def _judge(case: Case, service: LimitedGateway, answers: list[Answer], how: str) -> None:
