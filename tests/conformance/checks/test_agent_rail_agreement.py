@@ -114,6 +114,10 @@ async def compared(
     """Compare an agent and a rail that say this of every message; return the log and what the agent was asked."""
     asked: list[Subject] = []
 
+    def noted(one: Subject) -> Any:
+        asked.append(one)
+        return same(None)
+
     async def same(value: Any) -> Any:
         return value
 
@@ -134,7 +138,7 @@ async def compared(
     told = SimpleNamespace(
         bindings=_OWN,
         ours=True,
-        verify=lambda one: same(asked.append(one)),
+        verify=noted,
         verify_body=lambda _: {},
         validity=lambda _: free,
     )
