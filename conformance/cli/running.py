@@ -16,6 +16,7 @@ from conformance.cli.addon_command import command_of
 from conformance.cli.connection import connected
 from conformance.cli.mutants import checked_mutant
 from conformance.cli.own_addon import ADDON_ROWS, with_addon
+from conformance.cli.own_receiver import with_receiver
 from conformance.cli.row_selection import asked_for, shared_out, wanted
 from conformance.cli.run_reports import run_and_report
 from conformance.cli.targets import (
@@ -77,7 +78,11 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     asked, names = _asked(command_of(ctx), options), Names()
 
     async def body(log: EventLog) -> Exit:
-        async with brought_in(), opened(asked.profile, asked.stack) as profile:
+        async with (
+            brought_in(),
+            opened(asked.profile, asked.stack) as started,
+            with_receiver(started, options["mutant"]) as profile,
+        ):
             return await _planned(asked, profile, log, names, options).execute(options=_plain(options))
 
     known = (*(() if asked.profile is None else asked.profile.xfail), *asked.expected)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import click
 import orjson
 
 from conformance.cli.chameleon import against_chameleon
 from conformance.cli.generated import against_generated
+from conformance.cli.own_receiver import with_receiver
 from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.engine.runner import Plan, Run, select_checks
@@ -23,15 +22,12 @@ from conformance.outcome import Exit, Verdict
 from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault, own_stack, surface_options
 from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
-from conformance.surfaces.webhooks.own_listener import started_receiver
-from conformance.target import Budgets, Profile, Receiver, Secret
+from conformance.target import Budgets, Profile
 
 # Enough generated requests for the rows that judge each exchange.
 FUZZ_SECONDS = 3.0
 # What a broken hub or addon never does is waited for so long; a whole one needs a second or two.
 PROPAGATION_SECONDS = 20.0
-_RECEIVER: Final = "reference.variants.receiver"
-_SECRET: Final = "WP_RECEIVER_SECRET"  # noqa: S105 - a variable's name
 
 
 def selftest(
@@ -95,7 +91,7 @@ def _described(one: KillList) -> dict[str, Any]:
 async def _all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any]], *, quiet: bool) -> None:
     for one in lists:
         started = time.perf_counter()
-        found = await verdicts_against(one.mutant, one.surface, seed, one.lanes, receiver=one.receiver)
+        found = await verdicts_against(one.mutant, one.surface, seed, one.lanes)
         differences = one.differences(found)
         result = {**_described(one), "seconds": round(time.perf_counter() - started, 1), "differences": differences}
         results.append(result)
@@ -113,16 +109,9 @@ def _budgets(profile: Profile, rows: Sequence[Requirement]) -> Budgets:
 
 
 async def verdicts_against(
-    mutant: str | None, surface: str, seed: int, lanes: Sequence[str] = DEFAULT_LANES, *, receiver: bool = False
+    mutant: str | None, surface: str, seed: int, lanes: Sequence[str] = DEFAULT_LANES
 ) -> dict[str, Verdict]:
     """Run the suite over `surface` against our own stack with `mutant` and return the verdict of each row.
-
-    Args:
-        mutant: Id of the mutant, or None.
-        surface: Prefixes of the rows, with spaces between.
-        seed: Seed of the run.
-        lanes: Lanes of the stack.
-        receiver: Whether the mutant is a webhook receiver's, which is then started and under test.
 
     Raises:
         StackFault: The stack did not come up.
@@ -134,24 +123,7 @@ async def verdicts_against(
     async with own_stack([*options, *surface_options(rows)]) as stack:
         hub = stack.profile.hub.model_copy(update={"propagation_budget": PROPAGATION_SECONDS})
         profile = stack.profile.model_copy(update={"budgets": _budgets(stack.profile, rows), "hub": hub})
-        async with _receiving(profile, mutant) if receiver else nullcontext(profile) as judged:
+        async with with_receiver(profile, mutant) as judged:
             plan = Plan(rows, select_checks(rows, judged), seed=seed, workers=judged.pace.workers)
             await Run(plan, judged, log).whole()
     return {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}
-
-
-@asynccontextmanager
-async def _receiving(profile: Profile, mutant: str | None) -> AsyncIterator[Profile]:
-    """Start the reference's webhook receiver and yield the profile with it under test; end it on leaving.
-
-    Raises:
-        Inconclusive: It did not start.
-    """
-    before = () if mutant is None else ("reference.variants.mutants", mutant)
-    async with started_receiver((*before, _RECEIVER), _SECRET) as started:
-        os.environ[_SECRET] = started.secret
-        try:
-            named = Receiver(url=started.url, effects=started.effects, secret=Secret(env=_SECRET))
-            yield profile.model_copy(update={"webhook": profile.webhook.model_copy(update={"receiver": named})})
-        finally:
-            del os.environ[_SECRET]
