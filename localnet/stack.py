@@ -77,8 +77,8 @@ class Stack:
             waits = [asyncio.ensure_future(first_end(self.children)), asyncio.ensure_future(self._changed.wait())]
             try:
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-                if waits[0].done() and (child := waits[0].result()) in self.children:  # type: ignore[operator]
-                    return child  # type: ignore[return-value]
+                if waits[0].done() and (child := waits[0].result()) in self.children:
+                    return child
             finally:
                 for one in waits:
                     one.cancel()

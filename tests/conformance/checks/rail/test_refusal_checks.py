@@ -174,8 +174,8 @@ async def test_the_stored_answer_is_for_what_was_paid(
         paid, asked, reply = sold[token]
         elsewhere = any(other == tx_id for one, (other, *_) in sold.items() if one != token)
         right = {
-            "request": paid and asked == request,
-            "request, or another payment": paid and asked == request and not elsewhere,
+            "request": asked == request,
+            "request, or another payment": asked == request and not elsewhere,
             "payment": paid == tx_id,
         }
         return reply if right.get(bound, paid == tx_id and asked == request) else rail.challenge(call)
@@ -230,7 +230,7 @@ def verifying(holds: bool | None) -> Rail:
             return honest
         asked = json.loads(call.body)
         if "jws" in asked:
-            valid = jose_holds(rail, asked["jws"])
+            valid: bool | None = jose_holds(rail, asked["jws"])
         else:
             names = {"method", "authority", "scheme", "path", "status", "headers", "body_b64", "public_key_hex"}
             kept = {name: value for name, value in asked.items() if name in names}
