@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from algosdk.transaction import AssetTransferTxn
 
-from tests.outside import second_rail
 from tests.outside.sides import AlgorandSide
+from tools.breaches import second_rail
+from tools.breaches.trial import verdicts
 
 # What the other lanes' rows say; every other row of a rail applies and passes.
 OF_OTHER_LANES = {
@@ -37,24 +38,24 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[str, str
 @pytest.mark.slow
 def test_every_row_of_a_rail_passes(chain: Mapping[str, str], tmp_path: Path) -> None:
     """90 rows pass, X-OAS-01 among them; none fails, warns or stays undecided, and 11 are of lanes that it lacks."""
-    with second_rail.rail(chain, tmp_path / "rail") as profile:
-        verdicts = second_rail.judged(profile, "RAIL")
-    assert {row for row, verdict in verdicts.items() if verdict == "not_applicable"} == OF_OTHER_LANES
-    assert {row: verdict for row, verdict in verdicts.items() if row not in OF_OTHER_LANES and verdict != "pass"} == {}
-    assert len(verdicts) == 101
+    with second_rail.rail(chain, second_rail.SOURCE, tmp_path / "rail") as profile:
+        found = verdicts(profile, "RAIL")
+    assert {row for row, verdict in found.items() if verdict == "not_applicable"} == OF_OTHER_LANES
+    assert {row: verdict for row, verdict in found.items() if row not in OF_OTHER_LANES and verdict != "pass"} == {}
+    assert len(found) == 101
 
 
 def test_a_killed_rail_charges_once(chain: Mapping[str, str], tmp_path: Path) -> None:
     """After a kill the proof gets its stored answer; where the answer was not stored yet it is served, and once."""
     # A folder whose name is longer than that of a socket can be.
     folder = tmp_path / ("rail-" + 120 * "x")
-    with second_rail.rail(chain, folder) as profile:
+    with second_rail.rail(chain, second_rail.SOURCE, folder) as profile:
         status, challenge, _ = _call(profile, BODY)
         assert status == 402
         proof = _paid(chain, challenge["accepts"][0], tmp_path / "payer.key")
         status, first, _ = _call(profile, BODY, proof)
         assert status == 200
-    with second_rail.rail(chain, folder) as profile:
+    with second_rail.rail(chain, second_rail.SOURCE, folder) as profile:
         status, again, headers = _call(profile, BODY, proof)
         assert (status, again, headers["Idempotent-Replayed"]) == (200, first, "true")
         assert _call(profile, {**BODY, "recipient_address": "screen-block"}, proof)[0] == 409
@@ -63,7 +64,7 @@ def test_a_killed_rail_charges_once(chain: Mapping[str, str], tmp_path: Path) ->
     *before, last = ledger.read_bytes().splitlines(keepends=True)
     assert [json.loads(line)["state"] for line in (*before, last)] == ["paid", "spent"]
     ledger.write_bytes(b"".join(before) + last[: len(last) // 2])
-    with second_rail.rail(chain, folder) as profile:
+    with second_rail.rail(chain, second_rail.SOURCE, folder) as profile:
         status, anew, headers = _call(profile, BODY, proof)
         assert (status, headers["Idempotent-Replayed"]) == (200, None)
         assert _settled(anew) == _settled(first)
@@ -74,21 +75,11 @@ def test_a_killed_rail_charges_once(chain: Mapping[str, str], tmp_path: Path) ->
 def test_one_process_has_a_ledger(chain: Mapping[str, str], tmp_path: Path) -> None:
     """A second rail over the same data does not start: it would not see what the first one sold."""
     with (
-        second_rail.rail(chain, tmp_path),
+        second_rail.rail(chain, second_rail.SOURCE, tmp_path),
         pytest.raises(RuntimeError, match="did not answer"),
-        second_rail.rail(chain, tmp_path),
+        second_rail.rail(chain, second_rail.SOURCE, tmp_path),
     ):
         pass
-
-
-def test_each_breach_changes_what_stands_there(tmp_path: Path) -> None:
-    """Every text that a breach replaces stands once in its file, and every breach is in the table."""
-    table = (second_rail.SOURCE / "breaches.md").read_text("utf-8")
-    listed = second_rail.breaches()
-    assert len({breach.id for breach in listed}) == len(listed) >= 40
-    for breach in listed:
-        second_rail.broken(breach, tmp_path / breach.id)
-        assert f"| {breach.id} | {breach.clause} |" in table
 
 
 def _call(
