@@ -53,7 +53,7 @@ def _add_up(document: JUnitXml) -> None:
     """Count each suite, and all of them; the root has no `skipped`, which Jenkins' schema knows of a suite alone."""
     suites = list(document)
     for suite in suites:
-        suite.update_statistics()
+        suite.update_statistics()  # type: ignore[no-untyped-call]
     for name in ("tests", "failures", "errors"):
         setattr(document, name, sum(getattr(suite, name) for suite in suites))
     document.time = round(sum(suite.time for suite in suites), 3)

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ GUARDS = {
 DEAR: Edits = (("PRICE_AT_MOST = 100_000", "PRICE_AT_MOST = 49_999"),)
 
 EXAMPLES_OF_SDKS = (ALGOSDK, WEB3PY, VIEM, SOLANA_PY, WEB3JS)
-SIDES: dict[str, type[Side]] = {"algorand": AlgorandSide, "base": BaseSide, "solana": SolanaSide}
+SIDES: dict[str, Callable[[dict[str, str]], Side]] = {"algorand": AlgorandSide, "base": BaseSide, "solana": SolanaSide}
 
 every_example = pytest.mark.parametrize("example", EXAMPLES_OF_SDKS, ids=lambda one: one.script)
 

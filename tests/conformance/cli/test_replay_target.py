@@ -25,11 +25,17 @@ PROFILE = '[surfaces.agent]\nurl = "{url}"\n[claims]\nsurfaces = ["agent"]\n'
 
 def record(log: EventLog, verdict: Verdict | None, status: int = 200) -> None:
     """Put an exchange, and what it was judged as, into a log."""
-    request = {"method": "GET", "url": "http://h/health", "path": "/health", "headers": [], "body": None}
+    request: dict[str, Any] = {
+        "method": "GET",
+        "url": "http://h/health",
+        "path": "/health",
+        "headers": [],
+        "body": None,
+    }
     response = {"status": status, "headers": [], "body": "[]", "body_bytes": 2, "milliseconds": 1.0}
     log.add("exchange", n=3, check=CHECK, ordinal=1, retry=False, request=request, response=response, error=None)
     if verdict is not None:
-        judged = {"expected": "an object", "found": None, "hint": None, "where": {}}
+        judged: dict[str, Any] = {"expected": "an object", "found": None, "hint": None, "where": {}}
         log.add("judgement", check=CHECK, row=ROW, verdict=verdict.value, exchange=3, **judged)
 
 
