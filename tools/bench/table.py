@@ -22,8 +22,8 @@ def show(figures: Figures) -> None:
         click.echo(f"\n{click.style('lanes', bold=True)}  a paid call against the simulated chains, for information")
         for lane, cost in figures.lanes.items():
             click.echo(f"  {lane:38} {cost:10.1f} us")
-        for one in goals.lane_holdings(figures.lanes):
-            click.echo(f"  {one.ours:38} {'at most':>10} {one.limit:.1f} us  {_word(reached=one.reached)}")
+        for held in goals.lane_holdings(figures.lanes):
+            click.echo(f"  {held.ours:38} {'at most':>10} {held.limit:.1f} us  {_word(reached=held.reached)}")
     _show_goals(figures)
 
 
