@@ -10,10 +10,12 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.http.client import Answer
+from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.keys import encode_base64url
 from conformance.surfaces.agent import answers
 from conformance.surfaces.rail.paid_answers import brief, result_of
 from conformance.surfaces.rail.purchase import challenge, pay, purchase, redeem
-from conformance.surfaces.rail.receipts import receipt_of
+from conformance.surfaces.rail.receipts import claims_of, receipt_of
 
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SEGMENTS = 3
@@ -36,6 +38,15 @@ def changed(token: str) -> Iterator[tuple[str, str]]:
     yield "a character of the payload changed", f"{header}.{payload[:middle]}{other}{payload[middle + 1 :]}.{signature}"
 
 
+def forged(token: str) -> Iterator[tuple[str, str]]:
+    """Yield what was forged of a receipt, by what was done to it: its signature, and a claim under its signature."""
+    header, _, signature = token.split(".")
+    other = ("A" if signature[0] != "A" else "B") + signature[1:]
+    claims = {**claims_of(token), "service_id": "another"}
+    yield "another signature", token.removesuffix(signature) + other
+    yield "another claim", f"{header}.{encode_base64url(jcs_bytes(claims))}.{signature}"
+
+
 @check(
     "RAIL-SVC-01",
     "RAIL-RCPT-09",
@@ -44,12 +55,12 @@ def changed(token: str) -> Iterator[tuple[str, str]]:
     quick=sample("changed receipts"),
 )
 async def receipts_are_verified(case: Case) -> None:
-    """The paid verification of receipts finds the rail's own receipt sound, and no changed one.
+    """The paid verification of receipts finds the rail's own receipt sound, and no forged or changed one.
 
-    Buys a receipt, and on one lane has it verified by the paid service: as it is, with the spare bits of its signature
-    set, without its last character, padded, and with one character of the payload changed. Expects that only the first
-    is verified. Where the service takes receipts in a way that nobody tells, or verifies none of its own, which only
-    the reference must, nothing is judged.
+    Buys a receipt, and on one lane has it verified by the paid service: as it is, with another signature, with another
+    claim, with the spare bits of its signature set, without its last character, padded, and with one character of the
+    payload changed. Expects that only the first is verified. Where the service takes receipts in a way that nobody
+    tells, or verifies none of its own, which only the reference must, nothing is judged.
     """
     operation = case.session.service("receipt-verify")
     member = member_for(operation.body)
@@ -67,8 +78,9 @@ async def receipts_are_verified(case: Case) -> None:
     told = "the rail's own receipt verified"
     case.expect("RAIL-SVC-01", sound, told, "not verified", exchange=answer)
     if sound:
-        trials = case.sample(list(changed(token)))
-        await run_concurrently(_refused(case, operation, member, *one) for one in trials)
+        trials = [("RAIL-SVC-01", *forgery) for forgery in forged(token)]
+        trials += [("RAIL-RCPT-09", *change) for change in case.sample(list(changed(token)))]
+        await run_concurrently(_refused(case, operation, member, *trial) for trial in trials)
 
 
 def _leave_open(case: Case, reason: str) -> None:
@@ -77,11 +89,11 @@ def _leave_open(case: Case, reason: str) -> None:
         case.not_applicable(row, reason)
 
 
-async def _refused(case: Case, operation: Operation, member: str, what: str, token: str) -> None:
+async def _refused(case: Case, operation: Operation, member: str, row: str, what: str, token: str) -> None:
     answer, sound = await _verified(case, operation, {**operation.body, member: token})
     holds = sound is not True and answer.status < 500
     found = "verified" if sound else brief(answer)
-    case.expect("RAIL-RCPT-09", holds, "not verified", found, exchange=answer, where={"receipt": what})
+    case.expect(row, holds, "not verified", found, exchange=answer, where={"receipt": what})
 
 
 async def _verified(case: Case, operation: Operation, body: Mapping[str, Any]) -> tuple[Answer, bool | None]:

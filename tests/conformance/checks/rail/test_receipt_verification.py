@@ -68,6 +68,17 @@ async def test_a_strict_verification_passes_both_rows() -> None:
     assert verdicts == dict.fromkeys(("RAIL-SVC-01", "RAIL-RCPT-09"), Verdict.PASS)
 
 
+async def test_a_verification_that_passes_everything_is_told() -> None:
+    """Forged receipts break the row of the service, other spellings that of the encoding."""
+
+    def answered(call: Call, reply: Reply) -> Reply:
+        if reply.status == 200 and call.path == "/pay/v1/verify/receipt":
+            reply.document["result"] = {"verified": True}
+        return reply
+
+    assert breached(await judged(CHECK, Rail(answered))) == {"RAIL-SVC-01", "RAIL-RCPT-09"}
+
+
 @pytest.mark.parametrize("decoded", [any_spare_bits, padded_or_not])
 async def test_a_reader_that_takes_two_spellings_is_told(decoded: Callable[[str], bytes]) -> None:
     """A receipt that was changed and is verified all the same breaks the row."""
