@@ -56,7 +56,7 @@ class JsonRpc:
     async def batch(self, *calls: Call) -> list[Any]:
         """Return what several calls gave, in their order, asked for at once: a result each, or the node's refusal.
 
-        A node that takes no batches, as surfpool, is asked one by one.
+        A node that takes no batches is asked one by one.
 
         Raises:
             ChainUnavailable: It answered something else to one of them, or not at all.

@@ -12,12 +12,14 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
+from conformance.ledger import load
 from conformance.processes.restarting import restart
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, pay, present, purchase, redeem
 
 _ONCE: Final = "RAIL-WELD-11"
-_SERVED: Final[Mapping[str, str]] = {"algorand": "RAIL-PAY-02", "solana": "RAIL-PAY-03", "base": "RAIL-PAY-04"}
+# By lane, the row that a payment made on it is served.
+_SERVED: Final = {str(load()[row].lane): row for row in ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")}
 _UNBOUND: Final = "the profile does not say how the rail is restarted ([surfaces.rail] restart)"
 
 
