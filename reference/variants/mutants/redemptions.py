@@ -168,12 +168,12 @@ def _same_token_again() -> None:
     kept: dict[tuple[str, str], bytes] = {}
 
     def stale(issue: Callable[..., Any]) -> Callable[..., Any]:
-        def issued(self: Challenges, call: Call, *, error: str, unix: int) -> Any:
+        def issued(self: Challenges, call: Call, *, error: str, **named: Any) -> Any:
             if error == "payment_required":
-                return issue(self, call, error=error, unix=unix)
+                return issue(self, call, error=error, **named)
             key = (self.service.id, call.request_hash)
             if key not in kept:
-                kept[key] = issue(self, call, error="@kept@", unix=unix).body
+                kept[key] = issue(self, call, error="@kept@", **named).body
             return challenges.Challenge(kept[key].replace(b"@kept@", error.encode(), 1))
 
         return issued
