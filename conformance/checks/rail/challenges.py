@@ -197,7 +197,7 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
     Calls each paid operation without payment: as a browser that would rather have a page, as one who says to come from
     the machine itself, without a body, and with half a one; and by other spellings of its path. Expects 402 with
     accepts in a JSON object each time, and of another path anything that hands nothing over. The interface says it of a
-    paid call in general; where nobody says that it holds of the body's or the browser's, a breach warns.
+    paid call in general and nothing of such a call: whoever hands over what is sold fails, any other answer warns.
     """
     ours = case.profile.target.defaults == "reference"
     for operation in case.session.operations:
@@ -209,7 +209,8 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
         for what, sent in calls.items():
             answer = await case.client.call("POST", operation.url, **sent)
             where = {"operation": operation.path, "call": what}
-            beyond = None if ours or what == _FROM_HOME else "the interface says nothing of such a call"
+            served = answer.status < 300 and bool(goods(case, answer))
+            beyond = None if ours or served else "the interface says nothing of such a call"
             unpaid = answer.status == 402
             case.expect("RAIL-402-01", unpaid, "402", answer.status, exchange=answer, where=where, beyond=beyond)
             if unpaid:

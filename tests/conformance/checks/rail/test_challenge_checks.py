@@ -113,6 +113,16 @@ async def test_a_page_for_browsers_is_no_challenge() -> None:
     assert breached(await judged(ANY_UNPAID, rail)) == {"RAIL-402-02"}
 
 
+@pytest.mark.parametrize(("defaults", "verdict"), [("reference", Verdict.FAIL), ("none", Verdict.WARN)])
+async def test_a_call_that_is_turned_away_without_a_price_warns(defaults: str, verdict: Verdict) -> None:
+    """A header that only a proxy may set can be refused, which the interface leaves open."""
+    rail = Rail(
+        lambda call, reply: Reply(400, {"error": "bad_request"}) if "X-Forwarded-For" in call.headers else reply
+    )
+    profile = PROFILE.replace('"reference"', f'"{defaults}"')
+    assert (await judged(ANY_UNPAID, rail, profile))["RAIL-402-01"] is verdict
+
+
 @pytest.mark.parametrize("profile", [PROFILE, PROFILE.replace('"reference"', '"none"')])
 @pytest.mark.parametrize(
     "let_in",
