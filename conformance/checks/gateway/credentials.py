@@ -192,7 +192,7 @@ async def another_scheme_is_rejected(case: Case) -> None:
 def _leave_the_envelope(case: Case) -> None:
     """Leave the envelope to the checks of keys, which decide it, where a check met no refusal that could bear one."""
     if "GW-AUTH-08" not in case.judged:
-        case.expect("GW-AUTH-08", True, "every refusal in the envelope", "no refusal")
+        case.not_applicable("GW-AUTH-08", "no call was refused here that could bear the envelope")
 
 
 def _with(tenant: Credentials, authorization: str) -> dict[str, str]:

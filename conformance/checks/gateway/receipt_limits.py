@@ -51,7 +51,7 @@ async def verification_is_throttled(case: Case) -> None:
             case.inconclusive("GW-RCPT-31", str(reason))
         for row in (one for one in _OF_EVERY_429 if one not in case.judged):
             # What every 429 carries is decided by those of a tenant's rate where no verification was answered one.
-            case.expect(row, True, "every 429 as it should be", "no 429")
+            case.not_applicable(row, "no verification was answered 429")
 
 
 async def _exhaust(case: Case, service: LimitedGateway, call: tuple[dict[str, str], dict[str, str]]) -> None:
