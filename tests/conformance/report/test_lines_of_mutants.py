@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ import pytest
 from conformance.selftest.kill_lists import KillList, load_kill_lists
 from tests.conformance.report.lines_of_mutants import shown_again
 
+pytestmark = pytest.mark.skipif(
+    shutil.which("curl") is None, reason="there is no curl here to run the lines with; install curl to try them"
+)
 LISTS = {one.mutant: one for one in load_kill_lists()}
 # A surface each, with how many lines its reports have at least; the others say in every case why there is none.
 SAMPLE = {

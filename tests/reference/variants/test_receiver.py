@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
@@ -41,11 +42,23 @@ async def test_an_event_has_one_effect_however_often_it_comes() -> None:
     assert await effects(*again) == ([204] * 4, 1)
 
 
-@pytest.mark.parametrize("value", [None, "", "t=1", "v1=", signed(b"{}"), signed(away=-301), signed(away=330)])
-async def test_what_is_not_signed_has_no_effect(value: str | None) -> None:
-    """No signature, a part of one, another body's, and one that is too old or from tomorrow."""
-    assert await effects((BODY, value)) == ([401], 0)
-    assert await effects((BODY, value), (BODY, signed())) == ([401, 204], 1)
+@pytest.mark.parametrize(
+    "value",
+    [
+        lambda: None,
+        lambda: "",
+        lambda: "t=1",
+        lambda: "v1=",
+        lambda: signed(b"{}"),
+        lambda: signed(away=-301),
+        lambda: signed(away=330),
+    ],
+    ids=("none", "empty", "a time alone", "a mac alone", "another body's", "too old", "of later"),
+)
+async def test_what_is_not_signed_has_no_effect(value: Callable[[], str | None]) -> None:
+    """No signature, a part of one, another body's, and one that is too old or of a later time."""
+    assert await effects((BODY, value())) == ([401], 0)
+    assert await effects((BODY, value()), (BODY, signed())) == ([401, 204], 1)
 
 
 def test_the_selftest_puts_these_mutants_under_test_as_receivers() -> None:
