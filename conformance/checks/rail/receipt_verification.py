@@ -68,6 +68,7 @@ async def receipts_are_verified(case: Case) -> None:
         _leave_open(case, "how this service takes a receipt is not known, and so not what it verifies")
         return
     token = receipt_of(case, await purchase(case, operation, case.profile.claims.lanes[0]))[1]
+    case.client.names.name(token, "RECEIPT")
     answer, sound = await _verified(case, operation, {**operation.body, member: token})
     if sound is None:
         _leave_open(case, f"what the paid verification says of a receipt is not known: {brief(answer)}")
@@ -90,6 +91,7 @@ def _leave_open(case: Case, reason: str) -> None:
 
 
 async def _refused(case: Case, operation: Operation, member: str, row: str, what: str, token: str) -> None:
+    case.client.names.name(token, "RECEIPT_WITH_" + what.upper().replace(" ", "_"))
     answer, sound = await _verified(case, operation, {**operation.body, member: token})
     holds = sound is not True and answer.status < 500
     found = "verified" if sound else brief(answer)
