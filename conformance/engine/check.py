@@ -21,7 +21,7 @@ from conformance.outcome import ONLY_WARNS, Inconclusive, Verdict
 from conformance.target import Profile
 
 T = TypeVar("T")
-Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "all"]
+Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "restart", "all"]
 
 _STARTS: Final = "the check starts the program that it judges, and ends it"
 # What a check does beside its requests, by the company that it runs in.
@@ -31,6 +31,7 @@ _BESIDE: Final[Mapping[Exclusive, str | None]] = {
     "chain": "the check does something to the chain meanwhile",
     "surface": "the check does something to the service meanwhile",
     "limits": "the check sends as many before it as a limit allows",
+    "restart": "the check starts the service again meanwhile",
     "all": "the check does something to the chain and the clock meanwhile",
 }
 
@@ -47,7 +48,9 @@ class Check:
         exclusive: True when it moves the clock and so runs only beside those that wait for the same; `chain` when it
             disturbs its lane's chain and `surface` when it disturbs its surface, and so runs beside checks of others
             only; `limits` when it exhausts a limit and so runs alone, unless the profile names a service of its own for
-            that; `all` when it disturbs a chain and moves the clock meanwhile, and so runs last and by itself.
+            that; `restart` when it starts a service again, and so runs by itself before a clock is moved, which real
+            nodes do not follow; `all` when it disturbs a chain and moves the clock meanwhile, and so runs last and by
+            itself.
         fix: What an implementer does about a breach.
         run: The function.
         self_contained: Whether it judges programs only that it starts itself: whatever is done to the target, its
@@ -103,8 +106,8 @@ def check(
         fix: One or two sentences: what to change when it fails.
         lane: Name of the lane it needs, or `each` to run once for every claimed lane.
         exclusive: Run after the others: with those alone that move the clock as well (True), one a lane (`chain`, it
-            disturbs that), one a surface (`surface`, likewise), alone where limits are shared (`limits`), or last and
-            by itself (`all`).
+            disturbs that), one a surface (`surface`, likewise), alone where limits are shared (`limits`), by
+            itself before a clock is moved (`restart`), or last and by itself (`all`).
         self_contained: It judges programs only that it starts itself.
         quick: What `run --quick` makes of it; by default what its company says (`quick.BY_COMPANY`).
         needs_more: Why no single request shows what it finds, where its company does not say it: it sends several at

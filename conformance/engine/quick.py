@@ -55,6 +55,7 @@ BY_COMPANY: Final[Mapping[str | bool, Quick]] = {
     True: left_out("moves the clock, so it would run alone after all others"),
     "chain": left_out("disturbs its chain, so it would run after all others"),
     "surface": left_out("disturbs its surface, so it would run after all others"),
+    "restart": left_out("starts the service again, so it would run alone after all others"),
     "all": left_out("moves the clock while a chain is away, so it would run alone after all others"),
     "limits": left_out("sends more calls than a limit lets through"),
 }

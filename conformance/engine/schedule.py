@@ -146,9 +146,13 @@ class Schedule:
                 group.create_task(self._in_turn(checks))
         if not self._limits_apart:
             await self._in_turn(one for one in self._checks if one.exclusive == "limits")
+        await self._by_themselves("restart")
         await self._moving_the_clock()
+        await self._by_themselves("all")
+
+    async def _by_themselves(self, kind: str) -> None:
         for one in self._checks:
-            if one.exclusive == "all":
+            if one.exclusive == kind:
                 await self._run(one)
 
     def _by(self, kind: str) -> list[list[Check]]:

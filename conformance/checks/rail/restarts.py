@@ -37,7 +37,7 @@ class _Before:
     _ONCE,
     *_SERVED.values(),
     surface="rail",
-    exclusive="all",
+    exclusive="restart",
     fix="Keep redemptions, stored answers and the secret of the tokens on the disk, before each counts.",
     quick=OWN_PROCESSES,
 )

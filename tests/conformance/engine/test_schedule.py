@@ -85,8 +85,11 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
     surface = check("surface", notes.body("surface"), "control_plane", "surface")
     limits = check("limits", notes.body("limits"), exclusive="limits")
     moving = check("moving", notes.body("moving"), exclusive=True)
+    again = check("again", notes.body("again"), exclusive="restart")
     last = check("last", notes.body("last"), exclusive="all", lane="solana")
-    await run(last, moving, limits, surface, other, *chain, *own, *hubs, *without_chain, *ordinary, workers=workers)
+    await run(
+        last, moving, again, limits, surface, other, *chain, *own, *hubs, *without_chain, *ordinary, workers=workers
+    )
 
     def names(checks: list[Check]) -> set[str]:
         return {one.id for one in checks}
@@ -98,7 +101,24 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
     assert not notes.met["surface"] & names([*ordinary, *hubs])
     assert not notes.met["limits"] & (everything | {"moving"})
     assert not notes.met["moving"] & everything
-    assert not notes.met["last"] & (everything | {"moving"})
+    assert not notes.met["again"] & (everything | {"moving"})
+    assert not notes.met["last"] & (everything | {"moving", "again"})
+
+
+async def test_a_service_is_started_again_before_a_clock_is_moved() -> None:
+    """Real nodes do not follow the clock: what is paid after it was moved may be of another time."""
+    order: list[str] = []
+
+    def noting(name: str) -> Callable[[Case], Awaitable[None]]:
+        async def body(_: Case) -> None:
+            order.append(name)
+
+        return body
+
+    moving = check("moving", noting("moving"), exclusive=True)
+    again = check("again", noting("again"), exclusive="restart")
+    await run(moving, again, check("ordinary", noting("ordinary")), workers=2)
+    assert order == ["ordinary", "again", "moving"]
 
 
 async def test_what_nothing_disturbs_goes_on_while_others_are_alone() -> None:
