@@ -41,6 +41,7 @@ _WITH: Final[Mapping[str | bool, str]] = {
     "chain": ", alone on its lane",
     "surface": ", alone on its surface",
     "limits": ", on limits of its own",
+    "restart": ", alone and before a clock is moved",
     "all": ", alone and last",
 }
 NO_CHECK: Final = "This version of the suite has no check for it yet; where it is claimed it is inconclusive."
