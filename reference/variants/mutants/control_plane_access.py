@@ -13,6 +13,7 @@ from reference.control_plane.audit_reading import AuditReading
 from reference.control_plane.calls import Call, Operation
 from reference.control_plane.documents import Documents
 from reference.control_plane.posture import Posture
+from reference.control_plane.registering import Registering
 from reference.control_plane.request_guard import ControlPlaneGuard
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
@@ -117,9 +118,9 @@ def _refused_too_late() -> None:
     """Carry the operation out, and refuse it then."""
 
     def judging(judge: Callable[..., None]) -> Callable[..., None]:
-        def judged(self: ControlPlaneGuard, scope: Scope) -> None:
+        def judged(self: object, scope: Scope, *body: bytes) -> None:
             try:
-                judge(self, scope)
+                judge(self, scope, *body)
             except Refused as refusal:
                 if refusal.status != 401 or scope["method"] != "POST":
                     raise
@@ -142,6 +143,7 @@ def _refused_too_late() -> None:
         return found
 
     replace(ControlPlaneGuard, "__call__", judging)
+    replace(Registering, "judge", judging)
     replace(Routes, "find", finding)
 
 

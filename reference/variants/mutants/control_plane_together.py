@@ -18,6 +18,7 @@ from reference.control_plane.asking import Finding, HealthAsker
 from reference.control_plane.calls import Call
 from reference.control_plane.issuers import IssuerRegister, NewIssuer, TrustDocuments
 from reference.control_plane.posture import HealthBoard
+from reference.control_plane.registering import Registering
 from reference.control_plane.request_guard import ControlPlaneGuard
 from reference.protocol.audit_chain import NO_MAC, Action, Entry, Head, stored
 from reference.store.audit import Audit
@@ -39,19 +40,23 @@ _TRIES = 64
 
 
 def _waved_through(applies: Callable[[Scope], bool]) -> Callable[[], None]:
-    """Return what asks some calls for no token."""
+    """Return what asks some calls for no token, neither by their head nor, where it is asked for there, by their body."""
 
     def judging(judge: Callable[..., None]) -> Callable[..., None]:
-        def judged(self: ControlPlaneGuard, scope: Scope) -> None:
+        def judged(self: object, scope: Scope, *body: bytes) -> None:
             try:
-                judge(self, scope)
+                judge(self, scope, *body)
             except Refused as refusal:
                 if refusal.status != 401 or not applies(scope):
                     raise
 
         return judged
 
-    return lambda: replace(ControlPlaneGuard, "__call__", judging)
+    def apply() -> None:
+        replace(ControlPlaneGuard, "__call__", judging)
+        replace(Registering, "judge", judging)
+
+    return apply
 
 
 def _from_home(scope: Scope) -> bool:
