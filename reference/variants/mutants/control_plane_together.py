@@ -40,7 +40,7 @@ _TRIES = 64
 
 
 def _waved_through(applies: Callable[[Scope], bool]) -> Callable[[], None]:
-    """Return what asks some calls for no token, neither by their head nor, where it is asked for there, by their body."""
+    """Return what asks some calls for no token, neither by their head nor by their body."""
 
     def judging(judge: Callable[..., None]) -> Callable[..., None]:
         def judged(self: object, scope: Scope, *body: bytes) -> None:
