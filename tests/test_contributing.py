@@ -100,4 +100,5 @@ def test_the_recipes_lane_is_served(changed: Path) -> None:
 def test_the_recipes_vector_is_built_and_their_mutant_caught(changed: Path) -> None:
     """The builder takes the new vector in a new version, and the new check catches the new mutant, by an exact list."""
     assert "written: manifest.json" in run(changed, "tools.vectors_builder")
+    run(changed, "reference.variants.mutants.catalog")
     assert "1 of 1 kill lists are exact" in run(changed, "conformance", "selftest", "jwks-one-kid-twice")
