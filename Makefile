@@ -12,7 +12,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all lint types docs unit programs wheel-test selftest lines chameleon steady oracle thousand fuzz simulate faults clean
+.PHONY: run test test-all lint types docs unit programs wheel-test selftest assertions lines chameleon steady oracle thousand fuzz simulate faults clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -52,6 +52,10 @@ wheel-test: $(READY_TEST)
 # Every mutant against its kill list; SHARD=1/4 runs a part.
 selftest: $(READY)
 	$(BIN)/weldproof selftest $(if $(SHARD),--shard $(SHARD))
+
+# Each place where a check judges, turned round on the clean reference: its rows must turn red; PART=1/4 does some rounds.
+assertions: $(READY)
+	$(BIN)/python -m tools.assertions $(if $(PART),--part $(PART))
 
 # Whole runs again and again: quiet, beside busy loops, beside stalls, with 2 and with 8 workers; RUNS=100 makes a hundred.
 steady: $(READY)

@@ -1,0 +1,101 @@
+"""Negate each place where a check judges, and see that the clean reference turns red.
+
+First every check is run as it is, to see which comes by which place. Then places are negated, as many in a run as no
+check comes by two of: each row that such a place judges must fail or warn. A place that no check comes by stands in
+`tools/assertions/unreached.toml` with the reason.
+
+Exit codes: 0 every place turned its rows red, or stands there with its reason, 1 one did not, 3 no stack came up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+import click
+import orjson
+
+from conformance.outcome import Verdict
+from conformance.processes.interrupt import interruptible
+from conformance.processes.own_stack import StackFault
+from tools.assertions import unreached
+from tools.assertions.judging import Judged, judged
+from tools.assertions.places import Place, places
+from tools.assertions.rounds import rounds
+
+EXIT_GREEN, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 1, 3, 130
+_SOUND = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
+
+
+@click.command("assertions", help=(__doc__ or ""))
+@click.argument("rows", nargs=-1, metavar="[ROW]...")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the runs.")
+@click.option("--part", metavar="I/N", help="Only the rounds I, I + N, I + 2N and so on.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def main(rows: tuple[str, ...], seed: int, part: str | None, as_json: bool) -> None:
+    """Do what the help says."""
+    try:
+        sys.exit(asyncio.run(interruptible(_all(" ".join(rows), seed, _numbers(part), as_json=as_json))))
+    except StackFault as fault:
+        click.echo(f"assertions: {fault}", err=True)
+        sys.exit(EXIT_NO_VERDICT)
+    except asyncio.CancelledError:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _numbers(part: str | None) -> tuple[int, int]:
+    first, _, of = (part or "1/1").partition("/")
+    if not (first.isdecimal() and of.isdecimal() and 1 <= int(first) <= int(of)):
+        raise click.UsageError(f"--part {part}: give I/N with I from 1 to N")
+    return int(first), int(of)
+
+
+async def _all(rows: str, seed: int, part: tuple[int, int], *, as_json: bool) -> int:
+    every = places()
+    plain = await judged(every, seed, rows=rows)
+    unsound = [f"{row}: {verdict.value}" for row, verdict in plain.verdicts.items() if verdict not in _SOUND]
+    if unsound and not rows:
+        click.echo(f"the reference as it is: {', '.join(unsound)}", err=True)
+        return EXIT_NO_VERDICT
+    series = rounds(plain.checks)[part[0] - 1 :: part[1]]
+    faults: dict[str, str] = {}
+    for number, some in enumerate(series, start=1):
+        checks = {check for place in some for check in plain.checks[place]}
+        found = await judged(every, seed, negated=some, only=checks, rows=rows)
+        faults |= dict(_faults(some, found))
+        if not as_json:
+            click.echo(f"round {number} of {len(series)}: {len(some)} places, {len(checks)} checks")
+    if not rows:
+        faults |= dict(_unknown(every, plain))
+    tried = sum(len(some) for some in series)
+    if as_json:
+        told = {"places": len(every), "reached": len(plain.checks), "negated": tried, "faults": faults}
+        click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
+    else:
+        for place, fault in faults.items():
+            click.echo(f"{place}  {every[place].file}:{every[place].first}  {every[place].condition}\n    {fault}")
+        click.echo(f"{len(every)} places, {len(plain.checks)} reached, {tried} negated, {len(faults)} faults")
+    return EXIT_GREEN if faults else 0
+
+
+def _faults(negated: Sequence[str], found: Judged) -> Iterator[tuple[str, str]]:
+    for place in negated:
+        if place not in found.rows:
+            yield place, "reached in the first run, and not when it was to be negated"
+        elif green := found.green(place):
+            yield place, f"negated, and still sound: {', '.join(sorted(green))}"
+
+
+def _unknown(every: Mapping[str, Place], plain: Judged) -> Iterator[tuple[str, str]]:
+    """Yield places that no check comes by and nobody knows why, and those of which that is said though one does."""
+    reasons = unreached.load()
+    for place in every:
+        if place not in plain.checks and place not in reasons:
+            yield place, "no check comes by"
+        if place in plain.checks and place in reasons:
+            yield place, f"a check comes by; unreached.toml says: {reasons[place]}"
+
+
+if __name__ == "__main__":
+    main()

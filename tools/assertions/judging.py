@@ -1,0 +1,99 @@
+"""A run of the suite against the clean reference in which some places judge the opposite of what they see."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from conformance.engine.check import Case
+from conformance.engine.runner import Plan, Run, select_checks
+from conformance.ledger import load
+from conformance.log.events import EventLog
+from conformance.outcome import Verdict
+from conformance.processes.own_stack import own_stack, surface_options
+from conformance.target import LANES
+from tools.assertions.places import Place
+
+_ROOT = Path(__file__).parents[2]
+# Generated calls judge at the same few places however many they are.
+_FUZZ_SECONDS = 4.0
+
+
+@dataclass(slots=True)
+class Judged:
+    """What a run did at each place.
+
+    Attributes:
+        checks: The checks that came by each place, by the place's id.
+        rows: The rows that each negated place judged, by check.
+        verdicts: The verdict of each row, as the run ended.
+    """
+
+    checks: dict[str, set[str]] = field(default_factory=dict)
+    rows: dict[str, set[str]] = field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+
+    def green(self, place: str) -> set[str]:
+        """Return the rows of the run that a negated place judged and that are sound all the same."""
+        red = {Verdict.FAIL, Verdict.WARN}
+        return {row for row in self.rows.get(place, ()) if self.verdicts.get(row, Verdict.FAIL) not in red}
+
+
+async def judged(
+    places: Mapping[str, Place], seed: int, *, negated: Collection[str] = (), only: Collection[str] = (), rows: str = ""
+) -> Judged:
+    """Run checks against our own stack, with each lane, and return what they did.
+
+    Args:
+        places: Every place, by its id.
+        seed: Seed of the run.
+        negated: Ids of the places that judge the opposite.
+        only: Ids of the checks that are run; all without any.
+        rows: Prefixes of the rows whose checks are run, with spaces between; all without any.
+
+    Raises:
+        StackFault: The stack did not come up.
+    """
+    chosen = tuple(load().select(rows.split()))
+    options = [word for lane in LANES for word in ("--lane", lane)]
+    log = EventLog()
+    async with own_stack([*options, *surface_options(chosen)]) as stack:
+        budgets = stack.profile.budgets.model_copy(update={"fuzz": _FUZZ_SECONDS})
+        profile = stack.profile.model_copy(update={"budgets": budgets})
+        checks = tuple(check for check in select_checks(chosen, profile) if not only or check.id in only)
+        with _watched(places, negated) as found:
+            await Run(Plan(chosen, checks, seed=seed, workers=profile.pace.workers), profile, log).whole()
+    found.verdicts = {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}
+    return found
+
+
+@contextmanager
+def _watched(places: Mapping[str, Place], negated: Collection[str]) -> Iterator[Judged]:
+    """Note who judges where, and turn some judgements round, until this is left."""
+    by_line = {
+        (str(_ROOT / place.file), line): place.id
+        for place in places.values()
+        for line in range(place.first, place.last + 1)
+    }
+    found, expect = Judged(), Case.expect
+
+    def watched(self: Case, row_id: str, holds: bool, *words: Any, **named: Any) -> bool:
+        caller = sys._getframe(1)  # noqa: SLF001 - whose judgement it is stands nowhere else
+        place = by_line.get((caller.f_code.co_filename, caller.f_lineno))
+        if place is None:
+            return expect(self, row_id, holds, *words, **named)
+        found.checks.setdefault(place, set()).add(self.check.id)
+        if place not in negated:
+            return expect(self, row_id, holds, *words, **named)
+        found.rows.setdefault(place, set()).add(row_id)
+        return expect(self, row_id, not holds, *words, **named)
+
+    Case.expect = watched  # type: ignore[method-assign]
+    try:
+        yield found
+    finally:
+        Case.expect = expect  # type: ignore[method-assign]
