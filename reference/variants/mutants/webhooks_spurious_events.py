@@ -51,13 +51,16 @@ async def _tell(stack: Path, body: bytes) -> None:
 def _rail_tells(serve: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """The rail tells of what it sold."""
 
-    async def served(self: Redeemer, row: Any, *given: Any) -> Any:
-        answer = await serve(self, row, *given)
+    async def served(self: Redeemer, claim: Any, *given: Any) -> Any:
+        answer = await serve(self, claim, *given)
+        row = await self._ledger.get(claim.id)
+        if answer is None or row is None:
+            return answer
         body = event_body(
             f"evt_{uuid.uuid4()}",
             EventType.PAYMENT_CONFIRMED,
             Sale(NETWORKS["algorand_testnet"], row.token, row.service_id, int(row.amount)),
-            PaidBy(row.tx_id, row.payer or "", int(row.amount)),
+            PaidBy(row.tx_id or "", row.payer or "", int(row.amount)),
             created=int(time.time()),
         )
         await _tell(self._settings.rail_data_dir.parent, body)
@@ -88,7 +91,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "webhooks-rail-tells",
         "the rail sends no webhooks (P-WH-14)",
-        lambda: replace(Redeemer, "_serve", _rail_tells),
+        lambda: replace(Redeemer, "_pay_and_serve", _rail_tells),
         "rail",
     ),
     Mutant(
