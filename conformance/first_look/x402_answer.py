@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.http.client import Answer
-from conformance.oracles.profile_json import refuse_constant, unique_members
+from conformance.oracles.profile_json import by_value, refuse_constant, unique_members
 
 HEADER: Final = "PAYMENT-REQUIRED"
 _STANDARD: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
@@ -94,7 +94,10 @@ def decoded(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
         return None, "it is base64 without its padding"
     try:
         document = json.loads(
-            base64.b64decode(value, validate=True), object_pairs_hook=unique_members, parse_constant=refuse_constant
+            base64.b64decode(value, validate=True),
+            object_pairs_hook=unique_members,
+            parse_constant=refuse_constant,
+            parse_float=by_value,
         )
     except (binascii.Error, ValueError, RecursionError) as fault:
         return None, f"what it encodes is no JSON: {fault}"

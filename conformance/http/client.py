@@ -23,7 +23,7 @@ from conformance.http.pacing import Pacer
 from conformance.http.redaction import Names
 from conformance.log.events import EventLog
 from conformance.log.owner import Owned
-from conformance.oracles.profile_json import refuse_constant, unique_members
+from conformance.oracles.profile_json import by_value, refuse_constant, unique_members
 from conformance.outcome import Inconclusive
 from conformance.text.shell_words import Span
 
@@ -120,13 +120,15 @@ class Answer:
     body: bytes
 
     def json(self) -> Any:
-        """Return the body as JSON by RFC 8259 (no NaN, no duplicate members).
+        """Return the body as JSON by RFC 8259 (no NaN, no duplicate members); a whole number is an integer.
 
         Raises:
             JsonFault: It is not.
         """
         try:
-            return json.loads(self.body, object_pairs_hook=unique_members, parse_constant=refuse_constant)
+            return json.loads(
+                self.body, object_pairs_hook=unique_members, parse_constant=refuse_constant, parse_float=by_value
+            )
         except (ValueError, RecursionError) as fault:
             raise JsonFault(f"the body is not JSON: {fault}") from fault
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.oracles.keys import Ed25519Key, KeyFault, decode_base64url, encode_base64url
 from conformance.oracles.keys import verify as verify_signature
-from conformance.oracles.profile_json import refuse_constant, unique_members
+from conformance.oracles.profile_json import by_value, refuse_constant, unique_members
 
 ALGORITHMS = ("EdDSA", "Ed25519")
 _SEARCH_DEPTH = 32
@@ -48,7 +48,12 @@ class CompactJws:
 
 def _object(data: bytes, what: str) -> dict[str, Any]:
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=unique_members, parse_constant=refuse_constant)
+        value = json.loads(
+            data.decode("utf-8"),
+            object_pairs_hook=unique_members,
+            parse_constant=refuse_constant,
+            parse_float=by_value,
+        )
     except (ValueError, RecursionError) as fault:
         raise JwsFault(f"the {what} is not JSON") from fault
     if not isinstance(value, dict):

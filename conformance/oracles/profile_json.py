@@ -55,6 +55,16 @@ def refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def by_value(literal: str) -> int | float:
+    """Return a number with a fraction or an exponent by its value, as JSON has it; for `parse_float`.
+
+    Whether a whole number is written 5, 5.0 or 5e0 is left open (RFC 8259 section 6): each is the integer 5 here, as
+    JSON Schema has it. One that is not exact in binary64 stays what it was.
+    """
+    value = float(literal)
+    return int(value) if value.is_integer() and abs(value) <= _SAFE_INTEGER else value
+
+
 def _integer(literal: str) -> int:
     """Return an integer; all that are too long for binary64 are alike, and Python refuses to read some of them."""
     return int(literal) if len(literal) <= _LONGEST_INTEGER else -_TOO_LARGE if literal.startswith("-") else _TOO_LARGE

@@ -9,6 +9,8 @@ from enum import StrEnum
 from math import isfinite
 from typing import Any, Final
 
+from conformance.oracles.profile_json import by_value
+
 _EXACT: Final = 2**53 - 1
 _EXACT_DIGITS: Final = 17  # a sign and sixteen digits; what is longer is outside without being read
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -34,13 +36,15 @@ def strict_json(body: bytes) -> Any:
 def json_text(body: bytes) -> Any:
     """Return the value of bytes that parse as JSON in UTF-8, tolerating NaN, Infinity and duplicate members.
 
+    A whole number is an integer however it is written.
+
     Raises:
         JsonTextFault: They do not parse.
     """
     if body.startswith(b"\xef\xbb\xbf"):
         raise JsonTextFault("it begins with a byte order mark (RFC 8259 section 8.1)")
     try:
-        return json.loads(body.decode("utf-8"))
+        return json.loads(body.decode("utf-8"), parse_float=by_value)
     except (ValueError, RecursionError) as fault:
         raise JsonTextFault(f"it does not parse as JSON: {fault}") from fault
 

@@ -17,6 +17,8 @@ _REQUEST_IDS = {
     "letters and digits": re.compile(r"[0-9A-F]{26}"),
 }
 
+_WITH_A_POINT = re.compile(r"[:\[,]-?\d+\.0[,}\]]")
+
 
 def _service_word(wire: Wire) -> Iterator[str]:
     for _, claims in wire.receipts:
@@ -32,6 +34,8 @@ def _json_style(one: Exchange) -> str | None:
         return None
     if "\n" in one.text:
         return "indented"
+    if _WITH_A_POINT.search(one.text):
+        return "numbers with a point"
     if '": ' in one.text:
         return "spaces, escaped solidus" if "\\/" in one.text else None if one.text.count("/") == 0 else "spaces"
     return "compact"

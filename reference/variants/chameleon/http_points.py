@@ -36,12 +36,13 @@ POINTS = (
     Point(
         "http.json-style",
         ("RFC 8259",),
-        "white space, order of members and escapes of every JSON body",
+        "white space, order of members, escapes and whole numbers of every JSON body",
         (
             Choice("compact"),
             Choice("indented", {"json_style": "indented"}),
             Choice("members the other way round", {"json_style": "reversed"}),
             Choice("sorted members and escapes", {"json_style": "escaped"}),
+            Choice("whole numbers with a point: 5.0", {"json_style": "fractions"}),
         ),
     ),
     Point(

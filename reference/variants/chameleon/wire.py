@@ -195,7 +195,7 @@ def walked(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def encoder(style: str) -> Callable[[Any], bytes]:
-    """Return how JSON is written: `compact`, `indented`, `reversed` or `escaped`."""
+    """Return how JSON is written: `compact`, `indented`, `reversed`, `escaped`, or with `fractions` of zero."""
     import json  # noqa: PLC0415 - its writer escapes and indents as orjson does not
 
     if style == "indented":
@@ -204,7 +204,19 @@ def encoder(style: str) -> Callable[[Any], bytes]:
         return lambda value: json.dumps(_reversed(value), separators=(", ", ": "), ensure_ascii=False).encode()
     if style == "escaped":
         return lambda value: json.dumps(value, sort_keys=True).replace("/", "\\/").encode()
+    if style == "fractions":
+        return lambda value: json.dumps(_fractions(value), separators=(",", ":"), ensure_ascii=False).encode()
     return lambda value: json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _fractions(value: Any) -> Any:
+    """Return a value whose integers are written with a point, as a language whose numbers are all alike writes them."""
+    if isinstance(value, Mapping):
+        return {name: _fractions(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_fractions(member) for member in value]
+    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
+    return float(value) if whole else value
 
 
 def _reversed(value: Any) -> Any:

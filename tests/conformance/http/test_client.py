@@ -157,3 +157,11 @@ def test_a_private_key_that_was_given_is_named_inside_other_text_too() -> None:
     names.key("operator-key", "PAYER_KEY", given=True)
     names.key("made-up-key", "MADE_KEY", given=False)
     assert names.redact("xoperator-keyx made-up-key xmade-up-keyx") == "x$PAYER_KEYx $MADE_KEY xmade-up-keyx"
+
+
+@pytest.mark.parametrize(("written", "value"), [("5", 5), ("5.0", 5), ("5e0", 5), ("-0.0", 0), ("5.5", 5.5)])
+def test_a_whole_number_is_an_integer_however_it_is_written(written: str, value: float) -> None:
+    """JSON has numbers by their value: 5.0 is the integer 5, and 5.5 none."""
+    answer = Answer(1, 200, CIMultiDictProxy(CIMultiDict[str]()), f'{{"amount":{written}}}'.encode())
+    assert answer.json() == {"amount": value}
+    assert type(answer.json()["amount"]) is type(value)

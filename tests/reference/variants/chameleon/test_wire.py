@@ -99,11 +99,17 @@ def test_a_path_may_lead_elsewhere() -> None:
     assert service.path == "/own"
 
 
-@pytest.mark.parametrize("style", ["compact", "indented", "reversed", "escaped"])
+@pytest.mark.parametrize("style", ["compact", "indented", "reversed", "escaped", "fractions"])
 def test_every_style_says_the_same(style: str) -> None:
     """However it is written, the value is the same."""
     value = {"b": [1, {"z": "é/ü", "y": None}], "a": True}
     assert json.loads(encoder(style)(value)) == value
+
+
+def test_whole_numbers_are_written_with_a_point() -> None:
+    """Integers that binary64 holds get a fraction of zero; booleans and larger integers stay."""
+    written = encoder("fractions")({"a": [5, -1, True, 0.5], "b": 2**60})
+    assert written == b'{"a":[5.0,-1.0,true,0.5],"b":1152921504606846976}'
 
 
 @pytest.mark.parametrize(
