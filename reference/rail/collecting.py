@@ -24,7 +24,7 @@ from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.presence import refuse_behind
 from reference.rail.settings import RailSettings
-from reference.store.redemptions import Redemption
+from reference.store.redemption_rows import Redemption
 from reference.web.errors import Refused
 
 POLL_SECONDS = 0.05

@@ -14,7 +14,8 @@ from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.rail.collecting import Collectors
 from reference.rail.leases import LeaseWatch
 from reference.rail.settings import RailSettings
-from reference.store.redemptions import Redemption, Redemptions
+from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
 
 _MOST_A_ROUND = 20

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from reference.store.redemptions import Redemption
+from reference.store.redemption_rows import Redemption
 
 _KEPT_LOOKS = 10_000
 

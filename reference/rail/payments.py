@@ -19,7 +19,8 @@ from reference.rail.leases import Lease, LeaseWatch
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
-from reference.store.redemptions import Answer, Redemption, Redemptions
+from reference.store.redemption_rows import Answer, Redemption
+from reference.store.redemptions import Redemptions
 from reference.store.unserved import Unserved, UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.operating import NotDone

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from reference.lanes.lane import ChainUnavailable
-from reference.protocol import challenge, lifetime, redemption
+from reference.protocol import redemption
 from reference.protocol.challenge import Mint, Token
-from reference.protocol.observed import TxStatus
 from reference.protocol.proof import Proof
 from reference.protocol.redemption import State
 from reference.protocol.refusals import AGED, RETRYABLE, PaymentRefused
@@ -24,8 +23,9 @@ from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.collecting import POLL_SECONDS, Collector, Collectors, Presented, in_progress
 from reference.rail.crowding import make_room
+from reference.rail.eligibility import Eligibility
 from reference.rail.leases import Lease, LeaseWatch
-from reference.rail.presence import Presence, refuse_behind
+from reference.rail.presence import Presence
 from reference.rail.refused import already_spent, answer_unavailable, chain_unavailable, payment_refunded
 from reference.rail.rehearsal import Rehearsed
 from reference.rail.settings import RailSettings
@@ -33,7 +33,8 @@ from reference.rail.signing import Signer
 from reference.store.absences import Absences
 from reference.store.generations import Generations
 from reference.store.orders import MOST_UNPAID_BYTES
-from reference.store.redemptions import Answer, NewClaim, Redemption, Redemptions
+from reference.store.redemption_rows import Answer, NewClaim, Redemption
+from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 
@@ -67,8 +68,8 @@ class Redeemer:
         absences: Absences | None = None,
     ) -> None:
         self.signer = signer
+        self.eligibility = Eligibility(settings, clock, mint, absences)
         self._presence = presence
-        self._absences = absences
         self._settings = settings
         self._clock = clock
         self._mint = mint
@@ -115,68 +116,16 @@ class Redeemer:
             Refused: 409 for a payment that already bought something or is in progress, 503 for a chain that is away.
         """
         rows = await self._ledger.involved(presented.token.text, presented.payment_key)
-        self.refuse_foreign(rows, presented, call)
+        self.eligibility.refuse_foreign(rows, presented, call)
         mine = _claim_of(rows, presented)
         if mine is not None and mine.is_over:
             return await self._answered(mine)
-        self.refuse_other_request(presented, call)
-        if (mine is None or self.window_is_over(mine)) and not await self._may_come_late(presented):
-            self.refuse_expired(presented)
+        self.eligibility.refuse_other_request(presented, call)
+        await self.eligibility.refuse_late(presented, mine)
         if mine is None:
             self._collector(presented).check(presented)
         crowded = len(rows) >= redemption.UNPAID_CLAIMS_PER_TOKEN
         return await self._join_or_work(presented, call, request, mine, crowded=crowded)
-
-    @staticmethod
-    def refuse_foreign(rows: list[Redemption], presented: Presented, call: Call) -> None:
-        """Refuse a token or a payment that already bought something else (step 9); unpaid claims do not hinder.
-
-        One that was given back without a claim is refused as such, whatever it is presented for.
-        """
-        if any(row.is_refunded and row.payment_key == presented.payment_key and not row.service_id for row in rows):
-            raise payment_refunded()
-        for row in rows:
-            same = (row.token, row.payment_key, row.request_hash) == (
-                presented.token.text,
-                presented.payment_key,
-                call.request_hash,
-            )
-            if row.state is not State.UNPAID and not same:
-                raise already_spent()
-
-    def refuse_other_request(self, presented: Presented, call: Call) -> None:
-        """Refuse a token that was issued for another request (step 10)."""
-        bound = self._mint.binds(presented.token, service_id=call.service.id, request_hash=call.request_hash)
-        if not bound:
-            raise self._refusal("request_mismatch", presented)
-
-    def refuse_expired(self, presented: Presented) -> None:
-        """Refuse a token past its lifetime (step 11); a claim made in time keeps its right (P-ST-01).
-
-        The worker that issued it may have had another clock than the one that judges.
-        """
-        ttl = self._settings.challenge_ttl + self._settings.skew_seconds
-        if not challenge.is_live(presented.token, now=self._clock.now(), ttl=ttl):
-            self._clock.refuse_in_doubt()
-            raise self._refusal("challenge_expired", presented)
-
-    async def _may_come_late(self, presented: Presented) -> bool:
-        """Return whether a token past its lifetime may be presented still, as nobody could be served for a while.
-
-        Only where the payer sends the money himself: what an authorization would move has not moved.
-        """
-        token, ttl = presented.token, self._settings.challenge_ttl
-        if self._absences is None or presented.authorization is not None or self._clock.now() <= token.unix + ttl:
-            return False
-        met = await self._absences.met(presented.terms.network, token.unix)
-        grace = self._settings.rail_settle_window
-        return self._clock.now() <= lifetime.last_moment(token.unix, ttl, met, grace=grace)
-
-    def refuse_forgotten(self, spent: Redemption) -> None:
-        """Refuse a payment whose answer is past its time, whether it was deleted yet or not (P-ST-04)."""
-        kept = self._settings.rail_store_seconds + self._settings.skew_seconds
-        if spent.spent_at is None or self._clock.lapsed() > spent.spent_at + kept:
-            raise already_spent()
 
     async def _answered(self, spent: Redemption) -> Served:
         """Return what was stored for a payment that was served.
@@ -189,18 +138,8 @@ class Redeemer:
         if spent.is_unfetched:
             await self._ledger.fetched(spent.id, now=self._clock.now())
         else:
-            self.refuse_forgotten(spent)
+            self.eligibility.refuse_forgotten(spent)
         return stored_answer(spent)
-
-    def window_is_over(self, claim: Redemption) -> bool:
-        """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8).
-
-        One for which something was sent gives its right for as long as the row exists, for its money may have moved; so
-        does one whose last look met no node.
-        """
-        window = self._settings.rail_settle_window + self._settings.skew_seconds
-        over = self._clock.lapsed() > claim.expires_at + window
-        return claim.state is State.UNPAID and claim.held_until is None and not claim.is_kept and over
 
     async def _join_or_work(
         self, presented: Presented, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
@@ -276,7 +215,7 @@ class Redeemer:
             if claimed is not None:
                 return claimed
             rows = await self._ledger.involved(presented.token.text, presented.payment_key)
-            self.refuse_foreign(rows, presented, call)
+            self.eligibility.refuse_foreign(rows, presented, call)
             mine = _claim_of(rows, presented)
         return await self._take_over(presented, call, mine)
 
@@ -336,7 +275,8 @@ class Redeemer:
 
     async def _paid_on_chain(self, presented: Presented, row: Redemption, call: Call) -> Payment:
         try:
-            self._refuse_unchecked(row.network)
+            if self._presence is not None:
+                self._presence.refuse_unchecked(row.network)
             if presented.authorization is not None:  # whoever sends for it may not be here when it is final
                 await self._ledger.keep_order(row.id, call.kept)
             return await self._collector(presented).collect(presented, row)
@@ -351,10 +291,6 @@ class Redeemer:
             elif row.is_kept:
                 await self._ledger.let_go(row, now=self._clock.now())
             raise
-
-    def _refuse_unchecked(self, network: str) -> None:
-        if self._presence is not None:
-            self._presence.refuse_unchecked(network)
 
     def _collector(self, presented: Presented) -> Collector:
         return self._collectors[presented.terms.network]
@@ -405,9 +341,8 @@ class Redeemer:
             Refused: 409.
         """
         try:
-            self.refuse_foreign(
-                await self._ledger.involved(presented.token.text, presented.payment_key), presented, call
-            )
+            rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+            self.eligibility.refuse_foreign(rows, presented, call)
             if await self._is_still_held(row):  # so another claim has that transfer, by another token and payment
                 raise already_spent()
         except Refused:
@@ -439,40 +374,6 @@ class Redeemer:
     def _sent(answer: Answer, lease: Lease) -> Served:
         lease.given_back = True  # by the very statement that stored the answer
         return Served(answer.body, answer.payment_response, replayed=False)
-
-    # What happens besides calls.
-
-    async def tend(self) -> None:
-        """Forget what is past its time, and look once more at payments that were served a while ago (P-ST-07)."""
-        now = self._clock.lapsed()
-        least = now - self._settings.skew_seconds
-        await self._ledger.forget(
-            unpaid_before=least - self._settings.rail_settle_window,
-            answers_before=least - self._settings.rail_store_seconds,
-        )
-        for key, collector in self._collectors.items():
-            with suppress(ChainUnavailable):
-                self._refuse_unchecked(key)
-                await collector.tend()
-        for row in await self._ledger.due_for_recheck(now):
-            with suppress(ChainUnavailable):
-                await self._recheck(row)
-
-    async def _recheck(self, row: Redemption) -> None:
-        collector = self._collectors.get(row.network)
-        if collector is None:
-            return
-        self._refuse_unchecked(row.network)
-        seen = await collector.lane.observe(row.tx_id)
-        if seen.status is TxStatus.ABSENT:
-            await refuse_behind(collector.lane, self._settings.rail_node_behind_seconds)
-        gone = seen.status in {TxStatus.ABSENT, TxStatus.FAILED}
-        attestation = self.signer.attestation(row, "REVERSED") if gone else None
-        await self._ledger.rechecked(row.id, attestation=attestation)
-
-    @staticmethod
-    def _refusal(code: str, presented: Presented) -> PaymentRefused:
-        return PaymentRefused(code, presented.tx_id, presented.terms.caip2)
 
 
 def stored_answer(row: Redemption) -> Served:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from reference.protocol.weld import Payment
-from reference.store.redemptions import Answer
+from reference.store.redemption_rows import Answer
 
 
 @dataclass(frozen=True, slots=True)

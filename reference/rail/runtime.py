@@ -40,6 +40,7 @@ from reference.rail.settings import RailSettings
 from reference.rail.settlement import SettlingPaymentSource
 from reference.rail.signing import PlatformKeys, Signer
 from reference.rail.standing import Standing
+from reference.rail.upkeep import Upkeep
 from reference.store.absences import Absences
 from reference.store.database import Database, DatabaseUnavailable
 from reference.store.facts import Facts
@@ -218,9 +219,10 @@ def _redeemer(ground: _Ground, presence: Presence, absences: Absences) -> Redeem
 
 def _duties(ground: _Ground, presence: Presence, redeemer: Redeemer, tasks: RailTasks) -> list[Sequence[Duty]]:
     """Return what is done again and again: what stands together is done one after the other."""
+    upkeep = Upkeep(ground.settings, ground.clock, ground.collectors, ground.ledger, redeemer.signer, presence)
     kept = KeptClaims(ground.settings, ground.clock, ground.collectors, ground.ledger, worker=ground.worker)
     return [
-        (redeemer.tend, tasks.tend),
+        (upkeep.tend, tasks.tend),
         (ground.standing.tend,),
         (ground.chain_time.tend,),
         (lambda: kept.tend(presence.here),),

@@ -28,7 +28,8 @@ from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
 from reference.rail.collecting import Presented, in_progress
 from reference.rail.leases import LeaseWatch
 from reference.rail.settings import RailSettings
-from reference.store.redemptions import Redemption, Redemptions
+from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
 from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
 from reference.web.clock import WpClock
 

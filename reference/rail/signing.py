@@ -14,7 +14,7 @@ from reference.protocol.jws import sign_compact
 from reference.protocol.keys import SigningKey
 from reference.rail.services import Service, ServiceContext
 from reference.rail.settings import RailSettings
-from reference.store.redemptions import Answer, Redemption
+from reference.store.redemption_rows import Answer, Redemption
 from reference.web.clock import WpClock
 from reference.web.keyring import Keyring
 

@@ -6,92 +6,19 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import String, bindparam, cast, delete, exists, insert, literal_column, or_, select, update
-from sqlalchemy.sql.elements import ColumnElement
 
-from reference.protocol.redemption import Happening, State
+from reference.protocol.redemption import Happening
 from reference.protocol.weld import Payment
 from reference.store import orders, used_transfers
 from reference.store.database import Change, Database, Missed, Taken
 from reference.store.redemption_moves import IS_IT, IS_UNPAID, dropping, moving, staying
-from reference.store.tables import METADATA, kept_claims, redemptions, refunds, settlements, unfetched
+from reference.store.redemption_rows import MARKS, SELECT, Answer, NewClaim, Redemption
+from reference.store.tables import METADATA, kept_claims, redemptions, settlements, unfetched
 from reference.store.used_transfers import UsedBy
-
-
-@dataclass(frozen=True, slots=True)
-class Redemption:
-    """One row: a claim, a payment, or a spent payment with its stored answer.
-
-    `is_kept` says that the last look at a claim met no node, so that it does not lapse (5.8); `is_refunded` that an
-    operator gave the money back, so that nothing is served for it; `is_unfetched` that an operator had the answer made,
-    for which nobody has come yet.
-    """
-
-    id: int
-    token: str
-    payment_key: str
-    request_hash: str
-    service_id: str
-    network: str
-    tx_id: str
-    amount: str
-    pay_to: str
-    claimed_at: int
-    expires_at: int
-    lease: str | None
-    lease_counter: int
-    payer: str | None
-    paid_at: int | None
-    spent_at: int | None
-    answer: bytes | None
-    payment_response: str | None
-    held_until: int | None = None
-    transfer_key: str | None = None
-    is_kept: bool = False
-    is_refunded: bool = False
-    is_unfetched: bool = False
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it was served or given back, so that nothing happens to it any more."""
-        return self.spent_at is not None
-
-    @property
-    def state(self) -> State:
-        """Where the row stands."""
-        if self.is_refunded:
-            return State.REFUNDED
-        if self.is_over:
-            return State.SPENT
-        return State.UNPAID if self.paid_at is None else State.PAID
-
-
-@dataclass(frozen=True, slots=True)
-class NewClaim:
-    """What a claim row is made of."""
-
-    token: str
-    payment_key: str
-    request_hash: str
-    service_id: str
-    network: str
-    tx_id: str
-    amount: str
-    pay_to: str
-    expires_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What is stored with a spent payment: the body as it is sent, and its `PAYMENT-RESPONSE`."""
-
-    body: bytes
-    payment_response: str
-    attestation: str
-
 
 _ROW = redemptions.c
 _FIRST_ID_MS = 1_735_689_600_000  # 2025-01-01
@@ -101,11 +28,7 @@ _OPEN = settlements.c.fate == literal_column("'open'")
 _ON_ITS_WAY = exists().where(settlements.c.token == _ROW.token, settlements.c.payment_key == _ROW.payment_key, _OPEN)
 
 _KEPT = kept_claims.c
-_MARKS: dict[str, ColumnElement[bool]] = {
-    name: exists().where(table.c.claim_id == _ROW.id).correlate(redemptions)
-    for name, table in (("is_kept", kept_claims), ("is_refunded", refunds), ("is_unfetched", unfetched))
-}
-_IS_KEPT = _MARKS["is_kept"]
+_IS_KEPT = MARKS["is_kept"]
 
 # An authorization's transfer is its own (P-LN-03), and the row's index has held it since.
 _SOLD_BEFORE = select(
@@ -123,12 +46,11 @@ _SOLD_BEFORE = select(
 )
 
 _ALIVE = select(1)
-_SELECT = select(*(_ROW[name] if name not in _MARKS else _MARKS[name] for name in Redemption.__slots__))
-_INVOLVED = _SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
-_GET = _SELECT.where(IS_IT)
-_UNPAID_CLAIMS = _SELECT.where(_ROW.token == bindparam("token"), IS_UNPAID).order_by(_ROW.claim_order)
+_INVOLVED = SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
+_GET = SELECT.where(IS_IT)
+_UNPAID_CLAIMS = SELECT.where(_ROW.token == bindparam("token"), IS_UNPAID).order_by(_ROW.claim_order)
 # The longest waiting first: those of a chain that is away must not keep others from their turn for ever.
-_DUE = _SELECT.where(_ROW.recheck_at <= bindparam("now")).order_by(_ROW.recheck_at).limit(100)
+_DUE = SELECT.where(_ROW.recheck_at <= bindparam("now")).order_by(_ROW.recheck_at).limit(100)
 _CLAIM = insert(redemptions).values(
     {
         name: bindparam(name)
@@ -175,7 +97,7 @@ _LET_GO = delete(kept_claims).where(_KEPT.claim_id == bindparam("kept_id"))
 _PROLONG = staying(Happening.UNDECIDED).values(expires_at=_ROW.expires_at + bindparam("seconds"))
 _LOOK_LATER = update(kept_claims).where(_KEPT.claim_id == bindparam("kept_id")).values(look_at=bindparam("later"))
 _DUE_KEPT = (
-    _SELECT.join(kept_claims, _KEPT.claim_id == _ROW.id)
+    SELECT.join(kept_claims, _KEPT.claim_id == _ROW.id)
     .where(_KEPT.network == bindparam("lane"), _KEPT.look_at <= bindparam("now"), IS_UNPAID)
     .order_by(_KEPT.look_at)
     .limit(bindparam("most"))
@@ -188,7 +110,7 @@ _FETCHED = delete(unfetched).where(unfetched.c.claim_id == bindparam("answered")
 _SPENT_NOW = update(redemptions).where(IS_IT).values(spent_at=bindparam("now"))
 _FORGET_ANSWERS = (
     update(redemptions)
-    .where(_ROW.spent_at < bindparam("before"), _ROW.answer.isnot(None), ~_MARKS["is_unfetched"])
+    .where(_ROW.spent_at < bindparam("before"), _ROW.answer.isnot(None), ~MARKS["is_unfetched"])
     .values(answer=None, payment_response=None)
 )
 _RECHECKED = update(redemptions).where(IS_IT).values(recheck_at=None)

@@ -24,6 +24,7 @@ from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
 from reference.rail import redemption
 from reference.rail.collecting import in_progress
+from reference.rail.eligibility import Eligibility
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
@@ -31,7 +32,8 @@ from reference.rail.standing import Standing
 from reference.store.database import Change, Taken
 from reference.store.deliveries import Due
 from reference.store.links import Link
-from reference.store.redemptions import Redemption, Redemptions
+from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
 from reference.store.tables import refunds
 from reference.store.unserved import UnservedPayments
 from reference.variants.seams import Rule, table_with
@@ -205,7 +207,7 @@ _LOSSES_PUT_BACK: Mapping[str, tuple[tuple[Replacement, ...], str]] = {
     "skewed-clocks": ((_EXACT_TERMS,), "honest-refused"),
     "clock-jump": (_WALL_IS_BELIEVED, "honest-refused"),
     "clock-jump-and-link": (_WALL_IS_BELIEVED, "link-refused"),
-    "long-outage": ((_NOT_KEPT, (Redeemer, "_may_come_late", _never)), "honest-refused"),
+    "long-outage": ((_NOT_KEPT, (Eligibility, "_may_come_late", _never)), "honest-refused"),
     # Looks at the node would use the bad answers up before anybody presents; where none looks, no absence is known.
     "broken-answers": ((_NOT_KEPT, (Presence, "tend", _do_nothing)), "honest-refused"),
     "trusted-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
@@ -226,8 +228,8 @@ BROKEN: Mapping[str, Broken] = {
     ),
     "any-request": Broken(
         (
-            (Redeemer, "refuse_other_request", _nothing),
-            (Redeemer, "refuse_foreign", staticmethod(_nothing)),
+            (Eligibility, "refuse_other_request", _nothing),
+            (Eligibility, "refuse_foreign", staticmethod(_nothing)),
         ),
         Scenario(1, 40, kinds=("race", "elsewhere")),
         "anothers-proof",

@@ -20,8 +20,8 @@ from reference.rail.faults import json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.services import Service
 from reference.rail.signing import Signer
-from reference.store.redemptions import Answer as Stored
-from reference.store.redemptions import Redemption
+from reference.store.redemption_rows import Answer as Stored
+from reference.store.redemption_rows import Redemption
 from reference.variants.chameleon import wire
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import ASKED, Answer

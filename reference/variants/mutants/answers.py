@@ -13,7 +13,7 @@ from reference.rail import challenges, documents, paid_endpoint, services, signi
 from reference.rail.challenges import Challenges
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.signing import Signer
-from reference.store.redemptions import Answer
+from reference.store.redemption_rows import Answer
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web import exchange

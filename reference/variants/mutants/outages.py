@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reference.rail.redemption import Redeemer
+from reference.rail.eligibility import Eligibility
 from reference.store.redemptions import Redemptions
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
@@ -21,7 +21,7 @@ def _claims_lapse() -> None:
         return False
 
     replace(Redemptions, "keep", lambda _: nothing)
-    replace(Redeemer, "_may_come_late", lambda _: never)
+    replace(Eligibility, "_may_come_late", lambda _: never)
 
 
 MUTANTS = (Mutant("claims-lapse-in-outages", "a claim whose last look met no node never lapses (5.8)", _claims_lapse),)

@@ -16,7 +16,7 @@ from reference.rail.orders import Order
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
-from reference.store.redemptions import Redemption
+from reference.store.redemption_rows import Redemption
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.mutants.redemptions import row_of
 from reference.variants.seams import replace
@@ -80,8 +80,8 @@ def _own_ledger() -> Callable[..., Any]:
     used: dict[tuple[str, str], Served] = {}
 
     async def redeem(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
-        self.refuse_other_request(presented, call)
-        self.refuse_expired(presented)
+        self.eligibility.refuse_other_request(presented, call)
+        self.eligibility.refuse_expired(presented)
         key = (presented.payment_key, call.request_hash)
         if key not in used:
             used[key] = await _run(self, presented, call, request)
@@ -94,8 +94,8 @@ async def _unwritten(self: Redeemer, presented: Any, call: Call, request: Any) -
     """What REST burnt is dead here; what is burnt here is not written down."""
     if await _spent(self, presented):
         return await self.redeem(presented, call, request)
-    self.refuse_other_request(presented, call)
-    self.refuse_expired(presented)
+    self.eligibility.refuse_other_request(presented, call)
+    self.eligibility.refuse_expired(presented)
     return await _run(self, presented, call, request)
 
 

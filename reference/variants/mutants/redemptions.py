@@ -13,7 +13,7 @@ from reference.protocol.redemption import State
 from reference.rail import challenges
 from reference.rail.challenges import Call, Challenges
 from reference.rail.redemption import Redeemer, Served
-from reference.store.redemptions import Redemption
+from reference.store.redemption_rows import Redemption
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace, replace_rule
 
@@ -74,8 +74,8 @@ def _looks_then_acts() -> None:
 
     def racing(_: Callable[..., Any]) -> Callable[..., Any]:
         async def redeemed(self: Redeemer, presented: Any, call: Call, request: Any) -> Served:
-            self.refuse_other_request(presented, call)
-            self.refuse_expired(presented)
+            self.eligibility.refuse_other_request(presented, call)
+            self.eligibility.refuse_expired(presented)
             if presented.payment_key in used:
                 return used[presented.payment_key]
             row = row_of(self, presented, call, "")

@@ -11,7 +11,8 @@ from sqlalchemy import delete, select
 from reference.store import tables
 from reference.store.database import Database
 from reference.store.opening import open_database, sqlite_dsn
-from reference.store.redemptions import Redemption, Redemptions
+from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlement, Settlements
 from tests.reference.rail.rail_stack import Rail
 

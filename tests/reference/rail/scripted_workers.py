@@ -22,15 +22,18 @@ from reference.protocol.proof import MinedProof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call
 from reference.rail.collecting import MinedPaymentSource
+from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.rehearsal import Rehearsed
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
+from reference.rail.upkeep import Upkeep
 from reference.store.database import Database
 from reference.store.generations import Generations
 from reference.store.opening import open_database
-from reference.store.redemptions import Redemption, Redemptions
+from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.keyring import Keyring
@@ -122,6 +125,14 @@ class Bench:
         except (PaymentRefused, Refused) as refusal:
             return refusal.code
         pytest.fail("it was served")
+
+    async def tend(self) -> None:
+        """Do what is done besides calls."""
+        lanes = {NETWORK.key: self.lane}
+        collectors = {NETWORK.key: MinedPaymentSource(self.settings, self.lane)}
+        clock = WpClock()
+        presence = Presence(self.settings, lanes, clock)
+        await Upkeep(self.settings, clock, collectors, self.ledger, self.signer, presence).tend()
 
     async def row(self, number: int, token: str) -> Redemption | None:
         """Return the row of a transaction and a token."""

@@ -14,7 +14,8 @@ from sqlalchemy import select
 
 from reference.protocol.redemption import State
 from reference.store.opening import open_database, sqlite_dsn
-from reference.store.redemptions import Redemption, Redemptions
+from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
 from reference.store.tables import redemptions
 from tests.reference.rail.rail_stack import USDC, Payer, Rail, proof_of
 

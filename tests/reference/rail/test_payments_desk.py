@@ -17,7 +17,8 @@ from reference.rail.kept import KeptClaims
 from reference.rail.payments import PaymentsDesk
 from reference.rail.signing import Signer
 from reference.store.opening import sqlite_dsn
-from reference.store.redemptions import Redemption, Redemptions
+from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
 from reference.store.unserved import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.operating import NotDone
@@ -95,7 +96,7 @@ async def test_the_time_of_an_answer_that_nobody_fetched_begins_when_somebody_do
     with monkeypatch.context() as patched:
         for name, told in later.items():
             patched.setattr(WpClock, name, told)
-        await bench.workers[0].tend()
+        await bench.tend()
         assert (await bench.redeem(0, token)).body == body
         assert (await bench.redeem(0, token, worker=1)).body == body
     there = await bench.ledger.get(row.id)
@@ -127,7 +128,7 @@ async def test_a_refunded_payment_is_never_served(bench: Bench, monkeypatch: pyt
         late = WpClock().now() + 9 * 86_400
         for name in ("now", "lapsed"):
             patched.setattr(WpClock, name, lambda _: late)
-        await bench.workers[0].tend()
+        await bench.tend()
         assert await bench.refusal(0, token) == "payment_refunded"
     assert await desk.listed(refunded=False, most=9) == []
     [told] = await desk.listed(refunded=True, most=9)

@@ -24,7 +24,8 @@ from reference.rail.leases import LeaseWatch
 from reference.rail.redemption import Served
 from reference.store.generations import Generations
 from reference.store.opening import sqlite_dsn
-from reference.store.redemptions import Redemption, Redemptions
+from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
 from tests.reference.rail.scripted_workers import (
     BODY,

@@ -12,7 +12,7 @@ import pytest
 from eth_account import Account
 
 from reference.protocol.redemption import State
-from reference.store.redemptions import Redemption
+from reference.store.redemption_rows import Redemption
 from reference.store.settlements import Fate, Settlement
 from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, base_settings, call, until
 from tests.reference.rail.rail_answers import code_of, refused_otherwise, refused_payment

@@ -12,7 +12,8 @@ from reference.store.absences import ALL_LANES, Absences
 from reference.store.database import Database
 from reference.store.known_keys import KnownKeys
 from reference.store.opening import open_database, sqlite_dsn
-from reference.store.redemptions import NewClaim, Redemption, Redemptions
+from reference.store.redemption_rows import NewClaim, Redemption
+from reference.store.redemptions import Redemptions
 
 LANE = "algorand_mainnet"
 

@@ -10,7 +10,8 @@ from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
 from reference.store.database import Database
 from reference.store.opening import open_database
-from reference.store.redemptions import Answer, NewClaim, Redemption, Redemptions
+from reference.store.redemption_rows import Answer, NewClaim, Redemption
+from reference.store.redemptions import Redemptions
 
 CLAIM = NewClaim("token", "chain|tx", "sha256:r", "service", "algorand_mainnet", "tx", "10000", "PAYEE", 2_000)
 PAYMENT = Payment("P", "tx")

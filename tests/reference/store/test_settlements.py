@@ -10,7 +10,8 @@ import pytest
 
 from reference.store.database import Database
 from reference.store.opening import open_database
-from reference.store.redemptions import NewClaim, Redemptions
+from reference.store.redemption_rows import NewClaim
+from reference.store.redemptions import Redemptions
 from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
 
 BASE, SETTLER = "eip155:8453", "0xSettler"

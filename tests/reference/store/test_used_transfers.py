@@ -15,7 +15,8 @@ from reference.store.database import Database, Taken
 from reference.store.links import Links
 from reference.store.payments import Payment as LinkPayment
 from reference.store.payments import Payments, PaymentState
-from reference.store.redemptions import NewClaim, Redemption, Redemptions
+from reference.store.redemption_rows import NewClaim, Redemption
+from reference.store.redemptions import Redemptions
 from reference.store.used_transfers import SOME_TRANSFER, UsedBy, use, used_beside_links, used_transfers
 
 NETWORK = "solana_mainnet"

@@ -12,7 +12,8 @@ from pathlib import Path
 from reference.protocol.weld import Payment
 from reference.store.database import Database
 from reference.store.opening import open_database, sqlite_dsn
-from reference.store.redemptions import Answer, NewClaim, Redemptions
+from reference.store.redemption_rows import Answer, NewClaim
+from reference.store.redemptions import Redemptions
 from tools.bench.reference.jobs import Contenders, WrongAnswer, must, together
 from tools.bench.reference.rounds import Contender, Role
 from tools.bench.reference.stores import DirectDatabase, EngineDatabase

@@ -15,7 +15,8 @@ import pytest
 from reference.protocol.receipt_verification import verify_receipt
 from reference.protocol.weld import Payment
 from reference.store.database import Database
-from reference.store.redemptions import NewClaim, Redemptions
+from reference.store.redemption_rows import NewClaim
+from reference.store.redemptions import Redemptions
 from tools.bench.reference import material
 from tools.bench.reference.calling import call
 from tools.bench.reference.jobs import JOBS

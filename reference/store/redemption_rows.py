@@ -1,0 +1,91 @@
+"""The rows of the redemption ledger: how they are made, stored and read (5.8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import exists, select
+from sqlalchemy.sql.elements import ColumnElement
+
+from reference.protocol.redemption import State
+from reference.store.tables import kept_claims, redemptions, refunds, unfetched
+
+
+@dataclass(frozen=True, slots=True)
+class Redemption:
+    """One row: a claim, a payment, or a spent payment with its stored answer.
+
+    `is_kept` says that the last look at a claim met no node, so that it does not lapse (5.8); `is_refunded` that an
+    operator gave the money back, so that nothing is served for it; `is_unfetched` that an operator had the answer made,
+    for which nobody has come yet.
+    """
+
+    id: int
+    token: str
+    payment_key: str
+    request_hash: str
+    service_id: str
+    network: str
+    tx_id: str
+    amount: str
+    pay_to: str
+    claimed_at: int
+    expires_at: int
+    lease: str | None
+    lease_counter: int
+    payer: str | None
+    paid_at: int | None
+    spent_at: int | None
+    answer: bytes | None
+    payment_response: str | None
+    held_until: int | None = None
+    transfer_key: str | None = None
+    is_kept: bool = False
+    is_refunded: bool = False
+    is_unfetched: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was served or given back, so that nothing happens to it any more."""
+        return self.spent_at is not None
+
+    @property
+    def state(self) -> State:
+        """Where the row stands."""
+        if self.is_refunded:
+            return State.REFUNDED
+        if self.is_over:
+            return State.SPENT
+        return State.UNPAID if self.paid_at is None else State.PAID
+
+
+@dataclass(frozen=True, slots=True)
+class NewClaim:
+    """What a claim row is made of."""
+
+    token: str
+    payment_key: str
+    request_hash: str
+    service_id: str
+    network: str
+    tx_id: str
+    amount: str
+    pay_to: str
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is stored with a spent payment: the body as it is sent, and its `PAYMENT-RESPONSE`."""
+
+    body: bytes
+    payment_response: str
+    attestation: str
+
+
+_ROW = redemptions.c
+MARKS: dict[str, ColumnElement[bool]] = {
+    name: exists().where(table.c.claim_id == _ROW.id).correlate(redemptions)
+    for name, table in (("is_kept", kept_claims), ("is_refunded", refunds), ("is_unfetched", unfetched))
+}
+SELECT = select(*(_ROW[name] if name not in MARKS else MARKS[name] for name in Redemption.__slots__))
