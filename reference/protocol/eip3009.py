@@ -32,12 +32,20 @@ def keccak(data: bytes) -> bytes:
     return keccak_hash.new(data=data, digest_bits=256).digest()
 
 
+def selector(signature: str) -> bytes:
+    """Return the four bytes that begin a call of a contract's function, given as `name(type,type)`."""
+    return keccak(signature.encode())[:4]
+
+
 _REVERTS = (
     ("exceeds balance", "insufficient_funds"),
     ("used or canceled", "authorization_used"),
     ("is expired", "authorization_expired"),
     ("not yet valid", "authorization_not_yet_valid"),
     ("invalid signature", "invalid_signature"),
+)
+TRANSFER_SELECTOR = selector(
+    "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
 )
 _DOMAIN_TYPE = keccak(b"EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)")
 _TRANSFER_TYPE = keccak(

@@ -12,8 +12,9 @@ import click
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
+from reference.rail.keys import signer_with, signing_keys
 from reference.rail.payments import Entry, PaymentsDesk
-from reference.rail.runtime import ledger_dsn, signer_with, signing_keys
+from reference.rail.runtime import ledger_dsn
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.database import DatabaseUnavailable
@@ -99,7 +100,7 @@ async def opened_desk(settings: RailSettings) -> AsyncIterator[PaymentsDesk]:
     database, clock = open_database(ledger_dsn(settings)), WpClock(settings.clock_offset_file)
 
     async def signer() -> Signer:
-        return signer_with(settings, clock, *await signing_keys(settings, KnownKeys(database), clock))
+        return signer_with(settings, clock, await signing_keys(settings, KnownKeys(database), clock))
 
     try:
         ledger = Redemptions(database)

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import aiohttp
 
@@ -31,6 +31,7 @@ from reference.rail.conversation import Conversation
 from reference.rail.documents import Documents
 from reference.rail.front import Front
 from reference.rail.kept import KeptClaims
+from reference.rail.keys import RailKeys, signer_with, signing_keys
 from reference.rail.measures import RailMeasures
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.presence import Presence
@@ -38,7 +39,6 @@ from reference.rail.redemption import Redeemer
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
 from reference.rail.settlement import SettlingPaymentSource
-from reference.rail.signing import PlatformKeys, Signer
 from reference.rail.standing import Standing
 from reference.rail.upkeep import Upkeep
 from reference.store.absences import Absences
@@ -55,14 +55,12 @@ from reference.store.unserved import UnservedPayments
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
 from reference.web.envelope import AsgiApp, Envelope
-from reference.web.first_start import open_secret, open_signing_key
-from reference.web.keyring import KeyFile, secret_bytes
-from reference.web.last_good import LastGood
+from reference.web.first_start import open_secret
+from reference.web.keyring import secret_bytes
 from reference.web.logs import get_logger
 from reference.web.metrics import with_metrics
 from reference.web.rate import AddressLimit
 from reference.web.settings import Misconfigured, naming
-from reference.web.trusted_keys import open_trusted_keys
 
 Duty = Callable[[], Awaitable[None]]
 
@@ -145,14 +143,10 @@ class _Ground:
     generations: Generations
     standing: Standing
     mint: Mint
-    keyring: KeyFile
-    trusted: LastGood[tuple[Mapping[str, Any], ...]]
+    keys: RailKeys
     offers: Mapping[str, tuple[Offer, ...]]
     collectors: Mapping[str, Collector]
     worker: str
-
-    def faults(self) -> list[str]:
-        return [keys.fault for keys in (self.keyring, self.trusted) if keys.fault]
 
     async def alive(self) -> None:
         await self.ledger.alive()
@@ -177,29 +171,29 @@ async def _ground(settings: RailSettings, lanes: Mapping[str, Lane], exits: Asyn
         await standing.tend()
     except DatabaseUnavailable as fault:
         raise Misconfigured(f"WP_RAIL_DB: the database cannot be asked ({fault})") from fault
-    keyring, trusted = await signing_keys(settings, known, clock)
-    worker, settlements = str(uuid.uuid4()), Settlements(database)
-    collectors: dict[str, Collector] = {
+    keys = await signing_keys(settings, known, clock)
+    worker = str(uuid.uuid4())
+    collectors = _collectors(settings, clock, lanes, ledger, Settlements(database), worker=worker)
+    return _Ground(
+        settings, database, clock, chain_time, ledger, generations, standing, mint, keys, offers, collectors, worker
+    )
+
+
+def _collectors(
+    settings: RailSettings,
+    clock: WpClock,
+    lanes: Mapping[str, Lane],
+    ledger: Redemptions,
+    settlements: Settlements,
+    *,
+    worker: str,
+) -> dict[str, Collector]:
+    return {
         key: MinedPaymentSource(settings, lane)
         if isinstance(lane, ObservingLane)
         else SettlingPaymentSource(settings, clock, lane, _account(settings, lane), ledger, settlements, worker=worker)
         for key, lane in lanes.items()
     }
-    return _Ground(
-        settings=settings,
-        database=database,
-        clock=clock,
-        chain_time=chain_time,
-        ledger=ledger,
-        generations=generations,
-        standing=standing,
-        mint=mint,
-        keyring=keyring,
-        trusted=trusted,
-        offers=offers,
-        collectors=collectors,
-        worker=worker,
-    )
 
 
 def _redeemer(ground: _Ground, presence: Presence, absences: Absences) -> Redeemer:
@@ -210,7 +204,7 @@ def _redeemer(ground: _Ground, presence: Presence, absences: Absences) -> Redeem
         ground.collectors,
         ground.ledger,
         ground.generations,
-        signer_with(ground.settings, ground.clock, ground.keyring, ground.trusted),
+        signer_with(ground.settings, ground.clock, ground.keys),
         worker=ground.worker,
         presence=presence,
         absences=absences,
@@ -234,10 +228,10 @@ def _documents(ground: _Ground, challenges: Mapping[str, Challenges], presence: 
         ground.settings,
         did_web(ground.settings.public_url),
         list(challenges.values()),
-        ground.keyring,
+        ground.keys.keyring,
         ground.alive,
         started_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        faults=ground.faults,
+        faults=ground.keys.faults,
         away=lambda: presence.away,
     )
 
@@ -334,34 +328,6 @@ async def _mint(settings: RailSettings, known: KnownKeys, shared: Facts, clock: 
         secret = await open_secret(known, name, place, now=clock.now(), is_kept=False)
     await identity.agree(shared, secret, settings.word)
     return Mint(secret, settings.word)
-
-
-async def signing_keys(
-    settings: RailSettings, known: KnownKeys, clock: WpClock
-) -> tuple[KeyFile, LastGood[tuple[Mapping[str, Any], ...]]]:
-    """Return the signing keys, made at a first start only, and those of others that are trusted.
-
-    Raises:
-        Misconfigured: A file cannot be used.
-    """
-    keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
-    with naming("WP_RAIL_SIGNING_KEY_FILE"):
-        await open_signing_key(known, "rail", keyring)
-    with naming("WP_RAIL_TRUSTED_JWKS"):
-        return keyring, open_trusted_keys(settings.rail_trusted_jwks)
-
-
-def signer_with(
-    settings: RailSettings, clock: WpClock, keyring: KeyFile, trusted: LastGood[tuple[Mapping[str, Any], ...]]
-) -> Signer:
-    """Return what makes answers, with these keys."""
-    return Signer(
-        settings,
-        clock,
-        keyring,
-        did=did_web(settings.public_url),
-        platform_keys=PlatformKeys(keyring, trusted),
-    )
 
 
 async def adopt_token_secret(settings: RailSettings) -> None:

@@ -7,14 +7,12 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from eth_utils.crypto import keccak
-
 from reference.gateway.checkout.settling import Settling, Status
 from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
 from reference.gateway.return_addresses import host_of, is_at_shop
 from reference.gateway.settings import GatewaySettings
 from reference.protocol.checkout import Asked, LinkState
-from reference.protocol.eip3009 import nonce_of
+from reference.protocol.eip3009 import TRANSFER_SELECTOR, nonce_of
 from reference.protocol.explorers import explorer_link
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
@@ -43,7 +41,6 @@ _WORDS = {
     LinkState.CANCELLED: "Cancelled",
 }
 _TIME_IS_OVER = "Looking for a last payment"
-_SETTLE = "transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)"
 
 
 @cache
@@ -155,5 +152,5 @@ def _wallet(link: Link, asked: Asked) -> dict[str, str]:
         "nonce": nonce_of(asked.memo),
         # The contract compares strictly, and a block of the expiry's own second still pays.
         "valid_before": str(link.expires_at + 1),
-        "selector": "0x" + keccak(_SETTLE.encode())[:4].hex(),
+        "selector": "0x" + TRANSFER_SELECTOR.hex(),
     }

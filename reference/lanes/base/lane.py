@@ -13,17 +13,20 @@ from reference.lanes.base.pace import Pace
 from reference.lanes.finding import Finder
 from reference.lanes.json_rpc import Call, JsonRpc, NodeRefused, granted, member
 from reference.lanes.lane import ChainUnavailable, Fees, LaneFacts, Outlook, Use
-from reference.protocol.eip3009 import Authorization, Domain, keccak, nonce_of
+from reference.protocol.eip3009 import TRANSFER_SELECTOR, Authorization, Domain, keccak, nonce_of, selector
 from reference.protocol.networks import Network
 from reference.protocol.observed import ABSENT, AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 
-_SETTLE = keccak(b"transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)")[
-    :4
-]
-_STATE = keccak(b"authorizationState(address,bytes32)")[:4]
-_TRANSFER = "0x" + keccak(b"Transfer(address,address,uint256)").hex()
-_USED = "0x" + keccak(b"AuthorizationUsed(address,bytes32)").hex()
-_CANCELED = "0x" + keccak(b"AuthorizationCanceled(address,bytes32)").hex()
+
+def _topic(event: str) -> str:
+    """Return the first topic of a contract's event, given as `Name(type,type)`."""
+    return "0x" + keccak(event.encode()).hex()
+
+
+_STATE = selector("authorizationState(address,bytes32)")
+_TRANSFER = _topic("Transfer(address,address,uint256)")
+_USED = _topic("AuthorizationUsed(address,bytes32)")
+_CANCELED = _topic("AuthorizationCanceled(address,bytes32)")
 _REVERTED = "execution reverted"
 _KNOWN = ("already known", "nonce too low", "replacement transaction underpriced", "already imported")
 _BLOCKS_A_SEARCH = 5_000
@@ -199,7 +202,7 @@ class BaseLane:
         if parts is None:
             raise ValueError("the signature cannot be settled")
         numbers = (authorization.value, authorization.valid_after, authorization.valid_before)
-        return _call(_SETTLE, authorization.payer, authorization.to, *numbers, authorization.nonce, *parts)
+        return _call(TRANSFER_SELECTOR, authorization.payer, authorization.to, *numbers, authorization.nonce, *parts)
 
     async def nonce(self, settler: str, *, pending: bool) -> int:
         """Return the account's transaction count."""

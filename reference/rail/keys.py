@@ -1,0 +1,54 @@
+"""The keys of one rail: its own, and those of others whose receipts it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reference.protocol.keys import did_web
+from reference.rail.settings import RailSettings
+from reference.rail.signing import PlatformKeys, Signer
+from reference.store.known_keys import KnownKeys
+from reference.web.clock import WpClock
+from reference.web.first_start import open_signing_key
+from reference.web.keyring import KeyFile
+from reference.web.last_good import LastGood
+from reference.web.settings import naming
+from reference.web.trusted_keys import open_trusted_keys
+
+
+@dataclass(frozen=True, slots=True)
+class RailKeys:
+    """The signing keys, and the keys of others that are trusted; each as its file holds them now."""
+
+    keyring: KeyFile
+    trusted: LastGood[tuple[Mapping[str, Any], ...]]
+
+    def faults(self) -> list[str]:
+        """Return what is wrong with the files now."""
+        return [keys.fault for keys in (self.keyring, self.trusted) if keys.fault]
+
+
+async def signing_keys(settings: RailSettings, known: KnownKeys, clock: WpClock) -> RailKeys:
+    """Return the signing keys, made at a first start only, and those of others that are trusted.
+
+    Raises:
+        Misconfigured: A file cannot be used.
+    """
+    keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
+    with naming("WP_RAIL_SIGNING_KEY_FILE"):
+        await open_signing_key(known, "rail", keyring)
+    with naming("WP_RAIL_TRUSTED_JWKS"):
+        return RailKeys(keyring, open_trusted_keys(settings.rail_trusted_jwks))
+
+
+def signer_with(settings: RailSettings, clock: WpClock, keys: RailKeys) -> Signer:
+    """Return what makes answers, with these keys."""
+    return Signer(
+        settings,
+        clock,
+        keys.keyring,
+        did=did_web(settings.public_url),
+        platform_keys=PlatformKeys(keys.keyring, keys.trusted),
+    )
