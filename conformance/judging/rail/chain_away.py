@@ -1,45 +1,88 @@
-"""RAIL-WELD-13 where the payer sends the transaction: nothing is served while the chain cannot be asked."""
+"""RAIL-WELD-13: nothing is served while the chain cannot be asked."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import Any, Protocol
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
-from conformance.judging.rail.refusals import judge_outage
+from conformance.judging.rail.quoted import QuotedPayment
+from conformance.judging.rail.recovery import SUBMISSION_FAULTS
+from conformance.judging.rail.refusals import AWAY, honest_payment_is_served, judge_outage
 from conformance.surfaces.rail.paid_answers import brief
 
 _CALLS = 10_000
 
 
-async def nothing_is_served(
-    case: Case,
-    control: Callable[..., Awaitable[Any]],
-    fault: str,
-    tx_id: str,
-    invent: Callable[[], str],
-    present: Callable[[str], Awaitable[Answer]],
+class ControlledNode(Protocol):
+    """A node as a payer of its lane can make it fail."""
+
+    async def fault_names(self) -> tuple[str, ...]:
+        """Return the faults that it can be made to show."""
+
+    async def control(self, verb: str, **members: Any) -> dict[str, Any]:
+        """Carry out a control verb."""
+
+
+async def faults_to_show(case: Case, node: ControlledNode) -> list[str]:
+    """Return the faults that a node can be made to show while payments are presented.
+
+    Where it can show none, or cannot be away, that is written down for the rows.
+    """
+    names = [name for name in await node.fault_names() if name not in SUBMISSION_FAULTS]
+    if AWAY not in names:
+        case.documented("RAIL-WELD-16", "this node has no control verb that takes it away")
+    if not names:
+        case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
+    return names
+
+
+async def judge_under_fault(
+    case: Case, node: ControlledNode, fault: str, payments: Mapping[str, Callable[[], Awaitable[Answer]]]
 ) -> None:
-    """Judge what is answered while a node shows a fault, and note what a real payment is answered afterwards.
+    """Judge what is answered while a node shows a fault.
 
     Args:
         case: The case.
-        control: Carries out a control verb of the node.
+        node: The node.
         fault: The fault.
-        tx_id: A transaction that pays.
-        invent: Returns the id of one that nobody sent.
-        present: Presents a transaction.
+        payments: What presents each payment, by what it is.
     """
-    seed, fake = case.rng.randrange(2**16), invent()
-    await control("fault", name=fault, seed=seed, count=_CALLS)
+    await node.control("fault", name=fault, seed=case.rng.randrange(2**16), count=_CALLS)
     try:
-        answers = await run_concurrently(present(one) for one in (tx_id, fake))
-        for answer, what in zip(answers, ("a real payment", "an invented one"), strict=True):
+        answers = await run_concurrently(presented() for presented in payments.values())
+        for answer, what in zip(answers, payments, strict=True):
             judge_outage(case, answer, {"fault": fault, "payment": what})
     finally:
-        await control("fault", name=fault, seed=0, count=0)
-    answer = await present(tx_id)
-    if answer.status != 200:
-        case.note(f"after the fault {fault} ended, the payment was answered {brief(answer)}: money was lost")
+        await node.control("fault", name=fault, seed=0, count=0)
+
+
+async def nothing_is_served(case: Case, lane: type[QuotedPayment], node: ControlledNode) -> None:
+    """Judge a real payment and an invented one under each fault, and note what the real one is answered afterwards.
+
+    Args:
+        case: The case, of a lane whose payer sends the transaction.
+        lane: The lane's challenges.
+        node: Its node.
+    """
+    faults = await faults_to_show(case, node)
+    if not faults:
+        return
+    operation = case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    quotes = [await lane.ask(case, operation) for _ in faults]
+    paid = await run_concurrently(quoted.send() for quoted in quotes)
+    for fault, quoted, tx_id in zip(faults, quotes, paid, strict=True):
+        real = partial(quoted.present, tx_id)
+        invented = partial(_present_invented, quoted)
+        await judge_under_fault(case, node, fault, {"a real payment": real, "an invented one": invented})
+        answer = await real()
+        if answer.status != 200:
+            case.note(f"after the fault {fault} ended, the payment was answered {brief(answer)}: money was lost")
+
+
+async def _present_invented(quoted: QuotedPayment) -> Answer:
+    return await quoted.present(quoted.invented_id())

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
-from conformance.http.client import Answer
+from conformance.judging.rail.algorand.quoted import AlgorandQuote
 from conformance.judging.rail.chain_away import nothing_is_served
-from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_fresh_terms, judge_recovery
 from conformance.judging.rail.refusals import (
-    AWAY,
-    assert_right_pair_is_served,
     honest_payment_is_served,
     refused,
 )
-from conformance.lanes.algorand.transaction_ids import invented_id
-from conformance.outcome import Inconclusive
+from conformance.judging.rail.welds import (
+    mixed_pairs_buy_nothing,
+    near_misses_buy_nothing,
+    ordinary_client_buys_nothing,
+    refusals_let_the_client_recover,
+    stray_transfers_buy_nothing,
+)
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
 from conformance.surfaces.rail.challenges import let_lapse
 from conformance.surfaces.rail.forgeries import forgeries
-from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.purchase import Challenge, challenge, header_value, pay, present
+from conformance.surfaces.rail.purchase import Challenge, challenge, pay
 
 if TYPE_CHECKING:  # a check of every lane stands here, and the SDK comes with its extra
     from conformance.lanes.algorand.payer import AlgorandPayer
@@ -65,18 +66,15 @@ async def note_without_the_token(case: Case) -> None:
     Sends right payments whose notes are empty, garbage, or the token with something around it, cut, folded or
     re-encoded. Expects that none is served.
     """
-    payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    payer, operation = await algorand_payer(case), case.session.operations[0]
     await honest_payment_is_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry("algorand")))
-    names = list(wrong_notes("x"))
-    quotes = [await challenge(case, operation) for _ in names]
+    misses = {f"note: {name}": partial(_send_with_note, name=name) for name in wrong_notes("x")}
+    await near_misses_buy_nothing(case, AlgorandQuote, "RAIL-WELD-01", misses)
 
-    async def one(quote: Challenge, name: str) -> None:
-        note = wrong_notes(quote.reference("algorand"))[name]
-        await refused(case, "RAIL-WELD-01", quote, await welded(payer, quote, note=note), f"note: {name}")
 
-    await run_concurrently((one(quote, name) for quote, name in zip(quotes, names, strict=True)))
+async def _send_with_note(quoted: AlgorandQuote, *, name: str) -> str:
+    return await quoted.send(note=wrong_notes(quoted.token)[name])
 
 
 @check(
@@ -94,21 +92,8 @@ async def note_with_another_challenges_token(case: Case) -> None:
     first, and presents each payment with the other's token. Expects that no mixed pair is served, and that the right
     pair is.
     """
-    payer = await algorand_payer(case)
-
-    async def one(operation: Operation) -> None:
-        mine, other = await challenge(case, operation), await challenge(case, operation)
-        paid_other = await welded(payer, other)
-        mixed = {"tx_id": paid_other["tx_id"], "payment_reference": mine.reference("algorand")}
-        await refused(case, "RAIL-WELD-02", mine, mixed, "another live challenge's token in the note")
-        paid_mine = await welded(payer, mine)
-        for tx, token in ((paid_mine, paid_other), (paid_other, paid_mine)):
-            pair = {"tx_id": tx["tx_id"], "payment_reference": token["payment_reference"]}
-            await refused(case, "RAIL-WELD-15", mine, pair, "transaction and reference of two payments")
-        answer = await present(case, operation, paid_mine)
-        assert_right_pair_is_served(answer)
-
-    await run_concurrently(map(one, case.sample(case.session.operations)))
+    what = "another live challenge's token in the note"
+    await mixed_pairs_buy_nothing(case, AlgorandQuote, "RAIL-WELD-02", what)
 
 
 @check(
@@ -124,20 +109,7 @@ async def stray_transfer(case: Case) -> None:
     Sends the right amount to the right recipient without a note, once before a challenge is asked for and once after,
     and presents both with live tokens, twice. Expects that none is served.
     """
-    payer = await algorand_payer(case)
-
-    async def one(operation: Operation) -> None:
-        await honest_payment_is_served(case, operation)
-        terms = await challenge(case, operation)
-        before = await welded(payer, terms, note=b"")
-        quote = await challenge(case, operation)
-        after = await welded(payer, quote, note=b"")
-        for proof, what in ((before, "made before the challenge"), (after, "made after the challenge")):
-            stray = {"tx_id": proof["tx_id"], "payment_reference": quote.reference("algorand")}
-            for _ in range(2):
-                await refused(case, "RAIL-WELD-05", quote, stray, f"a stray transfer {what}")
-
-    await run_concurrently(map(one, case.sample(case.session.operations)))
+    await stray_transfers_buy_nothing(case, AlgorandQuote)
 
 
 @check(
@@ -220,30 +192,7 @@ async def chain_that_cannot_be_asked(case: Case) -> None:
     Pays a challenge for each fault that the node can be made to show, switches the fault on, presents the proof, and
     an invented one; then switches it off. Expects that nothing is served meanwhile.
     """
-    payer = await algorand_payer(case)
-    names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
-    if AWAY not in names:
-        case.documented("RAIL-WELD-16", "this node has no control verb that takes it away")
-    if not names:
-        case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
-        return
-    operation = case.session.operations[0]
-    await honest_payment_is_served(case, operation)
-    quotes = [await challenge(case, operation) for _ in names]
-    proofs = await run_concurrently(welded(payer, quote) for quote in quotes)
-    for name, quote, proof in zip(names, quotes, proofs, strict=True):
-        await nothing_is_served(
-            case,
-            payer.control,
-            name,
-            proof["tx_id"],
-            lambda: invented_id(case.rng.randbytes(32)),
-            partial(_presented, case, quote),
-        )
-
-
-async def _presented(case: Case, quote: Challenge, tx_id: str) -> Answer:
-    return await present(case, quote.operation, {"tx_id": tx_id, "payment_reference": quote.reference("algorand")})
+    await nothing_is_served(case, AlgorandQuote, await algorand_payer(case))
 
 
 def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[str, Any]:
@@ -277,19 +226,7 @@ async def ordinary_x402_client(case: Case) -> None:
     tx_id = (await welded(payer, quote, note=b""))["tx_id"]
     version_2 = stock_payload(quote, payer, tx_id)
     version_1 = {"x402Version": 1, "scheme": "exact", "network": "algorand", "payload": {"txId": tx_id}}
-    for header in ("X-PAYMENT", "PAYMENT-SIGNATURE"):
-        for payload in (version_2, version_1):
-            value = header_value(payload)
-            case.client.names.name(value, "STOCK_PAYMENT")
-            answer = await case.client.call("POST", operation.url, json_body=quote.body, headers={header: value})
-            case.expect(
-                "RAIL-WELD-14",
-                answer.status != 200,
-                "not served",
-                brief(answer),
-                exchange=answer,
-                where={"header": header, "version": str(payload["x402Version"])},
-            )
+    await ordinary_client_buys_nothing(case, quote, (version_2, version_1))
 
 
 @check(
@@ -307,29 +244,8 @@ async def refusal_lets_the_client_recover(case: Case) -> None:
     what a refusal asks for. Expects 402 with accepts whose tokens are new, and to be served for those; 409 also passes
     for what already bought something.
     """
-    payer = await algorand_payer(case)
-    operation = case.session.operations[0]
-    bought = await challenge(case, operation)
-    spent = await pay(case, bought, "algorand")
-    first = await present(case, operation, spent)
-    if first.status != 200:
-        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
-    quote = await challenge(case, operation)
-    token = quote.reference("algorand")
-    seen = {token, bought.reference("algorand")}
-    wrong: dict[str, object] = {
-        "an unknown transaction": {"tx_id": invented_id(case.rng.randbytes(32)), "payment_reference": token},
-        "a wrong note": {**await welded(payer, quote, note=b"x"), "payment_reference": token},
-        "too little": {**await welded(payer, quote, amount=1), "payment_reference": token},
-        "an unreadable proof": "e30",
-        "a token that was never issued": {"tx_id": spent["tx_id"], "payment_reference": forgeries(case, quote)[0][1]},
-    }
-    for what, proof in wrong.items():
-        answer = await present(case, operation, proof)
-        judge_recovery(case, answer, seen, (402, 503) if what == "an unknown transaction" else (402,), what)
-    await judge_fresh_terms(case, operation)
-    again = await present(case, operation, {**spent, "payment_reference": token})
-    judge_recovery(case, again, seen, case.profile.rail_bindings.spent_status, "a payment that bought something")
-    for other in case.session.operations[1:2]:
-        answer = await present(case, other, spent)
-        judge_recovery(case, answer, seen, case.profile.rail_bindings.spent_status, "on another operation")
+    await refusals_let_the_client_recover(case, AlgorandQuote, _worthless)
+
+
+async def _worthless(quoted: AlgorandQuote) -> Mapping[str, str]:
+    return {"a wrong note": await quoted.send(note=b"x"), "too little": await quoted.send(amount=1)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from conformance.discovery.rail import Operation
@@ -11,15 +12,13 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
-from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_fresh_terms, judge_recovery
+from conformance.judging.rail.chain_away import faults_to_show, judge_under_fault
+from conformance.judging.rail.recovery import judge_fresh_terms, judge_recovery
 from conformance.judging.rail.refusals import (
-    AWAY,
     assert_right_pair_is_served,
     honest_payment_is_served,
-    judge_outage,
 )
 from conformance.lanes.base.authorization import Authorization, nonce_of
-from conformance.lanes.base.payer import BasePayer
 from conformance.oracles.keccak import keccak256 as keccak
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.forgeries import forgeries
@@ -302,11 +301,8 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
     the honest one has not paid more than one price.
     """
     payer = await base_payer(case)
-    names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
-    if AWAY not in names:
-        case.documented("RAIL-WELD-16", "this node has no control verb that takes it away")
+    names = await faults_to_show(case, payer)
     if not names:
-        case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
         return
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
@@ -318,22 +314,12 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
 
     ready = await run_concurrently(prepare() for _ in names)
     for name, (_, honest, empty) in zip(names, ready, strict=True):
-        await _through_a_fault(case, payer, name, (honest, empty))
+        payments = {"an honest payment": honest, "one of a payer that holds nothing": empty}
+        presented = {what: partial(present, case, operation, given.proof()) for what, given in payments.items()}
+        await judge_under_fault(case, payer, name, presented)
     await run_concurrently(
         _after_a_fault(case, name, stake, honest) for name, (stake, honest, _) in zip(names, ready, strict=True)
     )
-
-
-async def _through_a_fault(case: Case, payer: BasePayer, name: str, given: tuple[Authorization, Authorization]) -> None:
-    kinds = ("an honest payment", "one of a payer that holds nothing")
-    await payer.control("fault", name=name, seed=case.rng.randrange(2**16), count=10_000)
-    try:
-        answers = await run_concurrently(present(case, case.session.operations[0], one.proof()) for one in given)
-    finally:
-        await payer.control("fault", name=name, seed=0, count=0)
-    for answer, what in zip(answers, kinds, strict=True):
-        where = {"fault": name, "payment": what}
-        judge_outage(case, answer, where)
 
 
 async def _after_a_fault(case: Case, name: str, stake: FundedChallenge, honest: Authorization) -> None:

@@ -12,23 +12,25 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 from solders.transaction import VersionedTransaction
 
-from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.chain_away import nothing_is_served
-from conformance.judging.rail.recovery import SUBMISSION_FAULTS, judge_fresh_terms, judge_recovery
-from conformance.judging.rail.refusals import AWAY, assert_right_pair_is_served, honest_payment_is_served
+from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, derived_reference, solana_payer
+from conformance.judging.rail.welds import (
+    mixed_pairs_buy_nothing,
+    near_misses_buy_nothing,
+    ordinary_client_buys_nothing,
+    refusals_let_the_client_recover,
+    stray_transfers_buy_nothing,
+)
 from conformance.lanes.solana.instructions import TokenTransfer, memo, with_accounts
 from conformance.lanes.solana.payer import Refused
 from conformance.lanes.solana.relay import through
-from conformance.lanes.solana.transaction_ids import invented_id
-from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.challenges import let_lapse
 from conformance.surfaces.rail.forgeries import forgeries
 from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.purchase import header_value, pay, present
 
 Send = Callable[[Quoted], Awaitable[str]]
 
@@ -47,16 +49,10 @@ async def transfer_without_the_reference(case: Case) -> None:
     somewhere else in the same transaction: in a memo, as text and as bytes, in a transfer of native coin, in a token
     transfer of one unit to the payer, and in one to the payee. Expects that none is served.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
-    await honest_payment_is_served(case, operation)
-    stray = Pubkey(case.rng.randbytes(32))
-    attacks = _without_reference(payer.main.key, stray)
-    quotes = [await Quoted.ask(case, operation) for _ in attacks]
-
-    async def one(quoted: Quoted, what: str) -> None:
-        await quoted.buys_nothing("RAIL-WELD-04", await attacks[what](quoted), what)
-
-    await run_concurrently(one(quoted, what) for quoted, what in zip(quotes, attacks, strict=True))
+    payer = await solana_payer(case)
+    await honest_payment_is_served(case, case.session.operations[0])
+    misses = _without_reference(payer.main.key, Pubkey(case.rng.randbytes(32)))
+    await near_misses_buy_nothing(case, Quoted, "RAIL-WELD-04", misses)
 
 
 def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
@@ -155,17 +151,7 @@ async def reference_of_another_challenge(case: Case) -> None:
     Asks for two challenges, pays both, and presents each payment with the other's token. Expects that no mixed pair
     is served, and that the right pair is.
     """
-
-    async def one(operation: Operation) -> None:
-        mine, other = await Quoted.ask(case, operation), await Quoted.ask(case, operation)
-        paid_mine, paid_other = await run_concurrently((mine.send(), other.send()))
-        await mine.buys_nothing("RAIL-WELD-04", paid_other, "another live challenge's reference")
-        for tx_id, quoted in ((paid_mine, other), (paid_other, mine)):
-            await quoted.buys_nothing("RAIL-WELD-15", tx_id, "transaction and reference of two payments")
-        answer = await mine.present(paid_mine)
-        assert_right_pair_is_served(answer)
-
-    await run_concurrently(map(one, case.sample(case.session.operations)))
+    await mixed_pairs_buy_nothing(case, Quoted, "RAIL-WELD-04", "another live challenge's reference")
 
 
 @check(
@@ -181,17 +167,7 @@ async def stray_solana_transfer(case: Case) -> None:
     Sends the right amount to the right account without a reference, once before a challenge is asked for and once
     after, and presents both with live tokens, twice. Expects that none is served.
     """
-
-    async def one(operation: Operation) -> None:
-        await honest_payment_is_served(case, operation)
-        before = await (await Quoted.ask(case, operation)).send(references=())
-        quoted = await Quoted.ask(case, operation)
-        after = await quoted.send(references=())
-        for tx_id, what in ((before, "made before the challenge"), (after, "made after the challenge")):
-            for _ in range(2):
-                await quoted.buys_nothing("RAIL-WELD-05", tx_id, f"a stray transfer {what}")
-
-    await run_concurrently(map(one, case.sample(case.session.operations)))
+    await stray_transfers_buy_nothing(case, Quoted)
 
 
 @check(
@@ -268,21 +244,7 @@ async def solana_chain_that_cannot_be_asked(case: Case) -> None:
     Pays a challenge for each fault that the node can be made to show, switches the fault on, presents the proof, and
     an invented one; then switches it off. Expects that nothing is served meanwhile.
     """
-    payer = await solana_payer(case)
-    names = [name for name in await payer.fault_names() if name not in SUBMISSION_FAULTS]
-    if AWAY not in names:
-        case.documented("RAIL-WELD-16", "this node has no control verb that takes it away")
-    if not names:
-        case.documented("RAIL-WELD-13", "this node has no control verb that takes it away")
-        return
-    operation = case.session.operations[0]
-    await honest_payment_is_served(case, operation)
-    quotes = [await Quoted.ask(case, operation) for _ in names]
-    paid = await run_concurrently(quoted.send() for quoted in quotes)
-    for name, quoted, tx_id in zip(names, quotes, paid, strict=True):
-        await nothing_is_served(
-            case, payer.control, name, tx_id, lambda: invented_id(case.rng.randbytes(64)), quoted.present
-        )
+    await nothing_is_served(case, Quoted, await solana_payer(case))
 
 
 @check(
@@ -302,24 +264,13 @@ async def ordinary_solana_x402_client(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     draft = await quoted.payer.draft([(await quoted.transfer(references=())).instruction()])
-    await _as_ordinary_clients_do(case, quoted, draft, "signed and not sent")
+    payloads = stock_payloads(quoted, draft)
+    await ordinary_client_buys_nothing(case, quoted.quote, payloads, payment="signed and not sent")
     if await quoted.payer.node.status(str(draft.signatures[0])) is not None:
         case.note("the target sent an ordinary client's transaction to the chain, and so takes money for nothing")
         return
     await quoted.payer.submit(draft)
-    await _as_ordinary_clients_do(case, quoted, draft, "sent")
-
-
-async def _as_ordinary_clients_do(case: Case, quoted: Quoted, draft: VersionedTransaction, what: str) -> None:
-    for header in ("X-PAYMENT", "PAYMENT-SIGNATURE"):
-        for payload in stock_payloads(quoted, draft):
-            value = header_value(payload)
-            case.client.names.name(value, "STOCK_PAYMENT")
-            answer = await case.client.call(
-                "POST", quoted.quote.operation.url, json_body=quoted.quote.body, headers={header: value}
-            )
-            where = {"header": header, "version": str(payload["x402Version"]), "payment": what}
-            case.expect("RAIL-WELD-14", answer.status != 200, "not served", brief(answer), exchange=answer, where=where)
+    await ordinary_client_buys_nothing(case, quoted.quote, payloads, payment="sent")
 
 
 def stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
@@ -349,37 +300,12 @@ async def solana_refusal_lets_the_client_recover(case: Case) -> None:
     something; and pays what a refusal asks for. Expects 402 with accepts whose tokens are new, and to be served for
     those; 409 also passes for what already bought something.
     """
-    operation = case.session.operations[0]
-    bought = await Quoted.ask(case, operation)
-    spent = await pay(case, bought.quote, "solana")
-    first = await present(case, operation, spent)
-    if first.status != 200:
-        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
-    quoted = await Quoted.ask(case, operation)
-    token, payer = quoted.order.text, quoted.payer
-    seen = {token, bought.order.text}
-    own = await payer.token_account(quoted.order.mint, payer.main.key)
+    await refusals_let_the_client_recover(case, Quoted, _worthless)
+
+
+async def _worthless(quoted: Quoted) -> Mapping[str, str]:
+    own = await quoted.payer.token_account(quoted.order.mint, quoted.payer.main.key)
     bare, little, elsewhere = await run_concurrently(
         (quoted.send(references=()), quoted.send(amount=1), quoted.send(destination=own))
     )
-    wrong: dict[str, object] = {
-        "an unknown transaction": quoted.proof(invented_id(case.rng.randbytes(64))),
-        "no reference": quoted.proof(bare),
-        "too little": quoted.proof(little),
-        "another recipient": quoted.proof(elsewhere),
-        "an unreadable proof": "e30",
-        "a token that was never issued": {"tx_id": spent["tx_id"], "payment_reference": _forged(case, quoted)},
-    }
-    for what, proof in wrong.items():
-        answer = await present(case, operation, proof)
-        judge_recovery(case, answer, seen, (402, 503) if what == "an unknown transaction" else (402,), what)
-    await judge_fresh_terms(case, operation)
-    again = await present(case, operation, {**spent, "payment_reference": token})
-    judge_recovery(case, again, seen, case.profile.rail_bindings.spent_status, "a payment that bought something")
-    for other in case.session.operations[1:2]:
-        answer = await present(case, other, spent)
-        judge_recovery(case, answer, seen, case.profile.rail_bindings.spent_status, "on another operation")
-
-
-def _forged(case: Case, quoted: Quoted) -> str:
-    return forgeries(case, quoted.quote)[0][1]
+    return {"no reference": bare, "too little": little, "another recipient": elsewhere}

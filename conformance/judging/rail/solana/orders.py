@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
-from conformance.http.client import Answer
-from conformance.judging.rail.refusals import refused
+from conformance.judging.rail.quoted import QuotedPayment
 from conformance.lanes.solana.instructions import TokenTransfer
 from conformance.lanes.solana.payer import Order, SolanaPayer
+from conformance.lanes.solana.transaction_ids import invented_id
 from conformance.oracles.challenge_tokens import solana_reference
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present
+from conformance.surfaces.rail.purchase import Challenge, challenge
 
 Around = Callable[[TokenTransfer], Sequence[Instruction]]
 
@@ -31,23 +31,26 @@ async def solana_payer(case: Case) -> SolanaPayer:
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
+class Quoted(QuotedPayment):
     """A live challenge and what it asks for on Solana."""
 
-    case: Case
     payer: SolanaPayer
-    quote: Challenge
     order: Order
 
     @classmethod
-    async def ask(cls, case: Case, operation: Operation) -> Quoted:
+    async def ask(cls, case: Case, operation: Operation) -> Self:
         """Ask for a challenge."""
         return await cls.of(case, await challenge(case, operation))
 
     @classmethod
-    async def of(cls, case: Case, quote: Challenge) -> Quoted:
+    async def of(cls, case: Case, quote: Challenge) -> Self:
         """Take a challenge that was asked for."""
-        return cls(case, await solana_payer(case), quote, Order.of(quote.entry("solana")))
+        return cls(case, quote, await solana_payer(case), Order.of(quote.entry("solana")))
+
+    @property
+    def token(self) -> str:
+        """The challenge's token."""
+        return self.order.text
 
     async def transfer(self, **changes: Any) -> TokenTransfer:
         """Return the transfer that is asked for, with `changes`."""
@@ -64,19 +67,13 @@ class Quoted:
         made = await self.transfer(**changes)
         return await self.payer.send([made.instruction()] if around is None else around(made), **(how or {}))
 
-    def proof(self, tx_id: str, text: str | None = None) -> dict[str, Any]:
-        """Return the proof that names a transaction for this challenge, or for the token `text`."""
-        return {"tx_id": tx_id, "payment_reference": self.order.text if text is None else text}
+    async def send_unwelded(self) -> str:
+        """Send the transfer without a reference."""
+        return await self.send(references=())
 
-    async def present(self, tx_id: str, text: str | None = None) -> Answer:
-        """Present a transaction and return whatever comes back."""
-        proof = self.proof(tx_id, text)
-        name_live_values(self.case, proof)
-        return await present(self.case, self.quote.operation, proof, body=self.quote.body)
-
-    async def buys_nothing(self, row: str, tx_id: str, what: str, *, text: str | None = None) -> Answer:
-        """Present a transaction that must buy nothing."""
-        return await refused(self.case, row, self.quote, self.proof(tx_id, text), what)
+    def invented_id(self) -> str:
+        """Return an id that nobody sent."""
+        return invented_id(self.case.rng.randbytes(64))
 
 
 def derived_reference(case: Case, quoted: Quoted, text: str) -> Pubkey | None:

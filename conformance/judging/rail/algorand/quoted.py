@@ -1,0 +1,45 @@
+"""What the checks of the Algorand lane share: a challenge, and the payments that are sent for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case
+from conformance.judging.rail.quoted import QuotedPayment
+from conformance.lanes.algorand.transaction_ids import invented_id
+from conformance.surfaces.rail.algorand.payments import algorand_payer, welded
+from conformance.surfaces.rail.purchase import challenge
+
+if TYPE_CHECKING:  # a check of every lane comes by here, and the SDK only with its extra
+    from conformance.lanes.algorand.payer import AlgorandPayer
+
+
+@dataclass(frozen=True, slots=True)
+class AlgorandQuote(QuotedPayment):
+    """A live challenge and its payments on Algorand."""
+
+    payer: AlgorandPayer
+
+    @classmethod
+    async def ask(cls, case: Case, operation: Operation) -> Self:
+        """Ask for a challenge."""
+        return cls(case, await challenge(case, operation), await algorand_payer(case))
+
+    @property
+    def token(self) -> str:
+        """The challenge's token."""
+        return self.quote.reference("algorand")
+
+    async def send(self, **changes: Any) -> str:
+        """Send the transfer that is asked for, with `changes`, and return the transaction's id."""
+        return str((await welded(self.payer, self.quote, **changes))["tx_id"])
+
+    async def send_unwelded(self) -> str:
+        """Send the transfer without a note."""
+        return await self.send(note=b"")
+
+    def invented_id(self) -> str:
+        """Return an id that nobody sent."""
+        return invented_id(self.case.rng.randbytes(32))

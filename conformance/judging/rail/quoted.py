@@ -1,0 +1,57 @@
+"""A challenge on a lane whose payer sends the transaction: the payment it asks for, and what presenting one brings."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case
+from conformance.http.client import Answer
+from conformance.judging.rail.refusals import refused
+from conformance.surfaces.rail.purchase import Challenge, name_live_values, present
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedPayment(ABC):
+    """A live challenge, and payments for it; each such lane has its own."""
+
+    case: Case
+    quote: Challenge
+
+    @classmethod
+    @abstractmethod
+    async def ask(cls, case: Case, operation: Operation) -> Self:
+        """Ask for a challenge."""
+
+    @property
+    @abstractmethod
+    def token(self) -> str:
+        """The challenge's token."""
+
+    @abstractmethod
+    async def send(self, **changes: Any) -> str:
+        """Send the payment that is asked for, with `changes`, and return the transaction's id."""
+
+    @abstractmethod
+    async def send_unwelded(self) -> str:
+        """Send the payment without its weld, and return the transaction's id."""
+
+    @abstractmethod
+    def invented_id(self) -> str:
+        """Return a well-formed id of a transaction that nobody sent, by the case's seed."""
+
+    def proof(self, tx_id: str, text: str | None = None) -> dict[str, Any]:
+        """Return the proof that names a transaction for this challenge, or for the token `text`."""
+        return {"tx_id": tx_id, "payment_reference": self.token if text is None else text}
+
+    async def present(self, tx_id: str, text: str | None = None) -> Answer:
+        """Present a transaction and return whatever comes back."""
+        proof = self.proof(tx_id, text)
+        name_live_values(self.case, proof)
+        return await present(self.case, self.quote.operation, proof, body=self.quote.body)
+
+    async def buys_nothing(self, row: str, tx_id: str, what: str, *, text: str | None = None) -> Answer:
+        """Present a transaction that must buy nothing."""
+        return await refused(self.case, row, self.quote, self.proof(tx_id, text), what)
