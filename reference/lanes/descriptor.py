@@ -45,6 +45,19 @@ class LaneRules:
     reads_calldata: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class WalletLink:
+    """A link that opens a wallet on the phone on which the checkout is open.
+
+    Attributes:
+        name: What it says to people.
+        address: Where it goes; a scheme of a wallet's own asks no third party.
+    """
+
+    name: str
+    address: str
+
+
 class Descriptor(ABC):
     """One lane.
 
@@ -81,3 +94,10 @@ class Descriptor(ABC):
             LookupError: Nothing is settled on this lane.
         """
         raise LookupError(f"nothing is settled on {self.title}, so {key_file} is of no use")
+
+    def wallet_links(self, payload: str) -> tuple[WalletLink, ...]:
+        """Return the links of a page whose QR code has this text: each says what the code says (3.5).
+
+        A payload that names address, asset, amount and memo opens a wallet that pays as it should.
+        """
+        return (WalletLink("Open in wallet", payload),)

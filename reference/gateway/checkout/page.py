@@ -11,6 +11,7 @@ from reference.gateway.checkout.settling import Settling, Status
 from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
 from reference.gateway.return_addresses import host_of, is_at_shop
 from reference.gateway.settings import GatewaySettings
+from reference.lanes.registry import descriptor_of
 from reference.protocol.checkout import Asked, LinkState
 from reference.protocol.eip3009 import TRANSFER_SELECTOR, nonce_of
 from reference.protocol.explorers import explorer_link
@@ -18,7 +19,6 @@ from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.protocol.qr_payload import Shown, qr_payload
 from reference.protocol.times import utc_text
-from reference.protocol.wallet_links import wallet_links
 from reference.store.links import Link
 from reference.store.merchants import Merchant
 from reference.store.payments import Payment
@@ -105,7 +105,8 @@ class Page:
         """Return what only a page that asks for money shows."""
         wallet = _wallet(link, asked) if asked.network.eip712_name else None
         payload = self.payload(link)
-        opens = wallet_links(asked.network.family, payload)
+        lane = descriptor_of(asked.network)
+        opens = () if lane is None else lane.wallet_links(payload)
         return {"address": link.pay_to, "memo": asked.memo, "payload": payload, "wallet": wallet, "opens": opens}
 
     def _shown(self, link: Link) -> Shown:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import quote
 
 import aiohttp
 
 from reference.lanes.base.lane import BaseLane
-from reference.lanes.descriptor import Descriptor, LaneRules, NodeSettings
+from reference.lanes.descriptor import Descriptor, LaneRules, NodeSettings, WalletLink
 from reference.lanes.json_rpc import rpc
 from reference.lanes.lane import Lane, Settler
 from reference.protocol.networks import Network
@@ -32,3 +33,14 @@ class Base(Descriptor):
         from reference.lanes.base.account import EvmAccount  # noqa: PLC0415 - who settles nothing signs nothing
 
         return EvmAccount.read(key_file)
+
+    def wallet_links(self, payload: str) -> tuple[WalletLink, ...]:
+        """Return links that open a wallet at the page itself, which the payload is the address of, to be paid there.
+
+        A bare EIP-681 transfer has no place for a memo: a wallet that is opened by one pays unbound, and the link stays
+        unpaid.
+        """
+        return (
+            WalletLink("Open in MetaMask", "metamask://dapp/" + payload.partition("://")[2]),
+            WalletLink("Open in Coinbase Wallet", "cbwallet://dapp?url=" + quote(payload, safe="")),
+        )
