@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
-import hmac
 import html
 import json
 import uuid
@@ -15,20 +12,17 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.webhooks import delivery, redelivery
 from conformance.outcome import Verdict
-from conformance.surfaces.gateway import orders
-from conformance.target import ProfileError, clock_file
+from conformance.target import ProfileError
 from conformance.webhook_receiver.receiver import bound
 from tests.conformance.checks.trial import breached
+from tests.conformance.checks.webhooks.changed_events import asset, changed, data, spaced
 from tests.conformance.checks.webhooks.scripted_sender import (
     SECRETS,
-    Attempt,
     Event,
     Flaws,
     Shop,
     compact,
-    header,
     judged,
     signed,
 )
@@ -47,6 +41,7 @@ UNPAID = (
     *("payment_without_the_memo", "payment_with_another_links_memo", "failed_payment", "payment_of_too_little"),
     *("payment_in_another_asset", "payment_to_somebody_else"),
 )
+pytestmark = pytest.mark.usefixtures("quick_service")
 ALL = (
     DELIVERED,
     IDS,
@@ -65,52 +60,6 @@ ALL = (
     NOWHERE,
     *UNPAID,
 )
-
-
-@pytest.fixture(autouse=True)
-def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_0123456789abcdef")
-    monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(delivery, "_SETTLE_SECONDS", 0.3)
-    monkeypatch.setattr(redelivery, "_SETTLE_SECONDS", 0.3)
-
-
-def changed(**members: Any) -> Callable[[Event], Event]:
-    """Return what replaces members of an event; a member that is `...` is left out."""
-
-    def change(event: Event) -> Event:
-        merged = {**event, **members}
-        return {name: value for name, value in merged.items() if value is not ...}
-
-    return change
-
-
-def data(**members: Any) -> Callable[[Event], Event]:
-    """Return what replaces members of an event's data."""
-
-    def change(event: Event) -> Event:
-        return {**event, "data": changed(**members)(event["data"])}
-
-    return change
-
-
-def asset(**members: Any) -> Callable[[Event], Event]:
-    """Return what replaces members of an event's asset."""
-
-    def change(event: Event) -> Event:
-        return data(asset=changed(**members)(event["data"]["asset"]))(event)
-
-    return change
-
-
-def over(message: Callable[[Attempt], bytes]) -> Callable[[Attempt], str]:
-    """Return what signs another message."""
-    return lambda attempt: header(attempt.now, attempt.place.secret, message(attempt))
-
-
-def spaced(event: Event) -> bytes:
-    """Return an event as JSON with spaces, in ASCII."""
-    return json.dumps(event).encode()
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -234,143 +183,6 @@ async def test_a_flaw_of_the_event_breaks_its_row(flaw: str, tmp_path: Path) -> 
     assert breached(verdicts) == rows
 
 
-def one_secret(attempt: Attempt) -> str:
-    """Sign with the secret of the first destination, wherever it goes."""
-    return header(attempt.now, attempt.places[0].secret, f"{attempt.now}.".encode() + attempt.body)
-
-
-HEADERS: dict[str, tuple[str, Flaws, set[str], str]] = {
-    "no header": (BEARS, Flaws(header=lambda _: None), {"WH-SIG-01"}, ""),
-    "another name": (BEARS, Flaws(header_name="X-Signature"), {"WH-SIG-01"}, ""),
-    "spaces": (BEARS, Flaws(header=lambda one: signed(one).replace(",", ", ")), {"WH-SIG-02"}, ""),
-    "v1 first": (BEARS, Flaws(header=lambda one: ",".join(reversed(signed(one).split(",")))), {"WH-SIG-02"}, ""),
-    "milliseconds with a point": (BEARS, Flaws(header=lambda one: signed(one).replace(",", ".5,")), {"WH-SIG-02"}, ""),
-    "milliseconds at the head": (BEARS, Flaws(header=lambda one: signed(one).replace(",", "000,")), {"WH-SIG-02"}, ""),
-    "no t": (BEARS, Flaws(header=lambda one: signed(one).split(",")[1]), {"WH-SIG-02"}, ""),
-    "half of it": (BEARS, Flaws(header=lambda one: signed(one)[:-32]), {"WH-SIG-03"}, ""),
-    "another body": (
-        VERIFIES,
-        Flaws(header=over(lambda one: f"{one.now}.".encode() + spaced(one.event))),
-        {"WH-SIG-04", "WH-SIG-08"},
-        "written anew, with spaces, ASCII only",
-    ),
-    "the data alone": (
-        VERIFIES,
-        Flaws(header=over(lambda one: f"{one.now}.".encode() + compact(one.event["data"]))),
-        {"WH-SIG-04", "WH-SIG-08"},
-        "its member data written anew",
-    ),
-    "the time alone": (
-        VERIFIES,
-        Flaws(header=over(lambda one: str(one.now).encode())),
-        {"WH-SIG-04", "WH-SIG-08"},
-        "the time alone",
-    ),
-    "the body without its time": (VERIFIES, Flaws(header=over(lambda one: one.body)), {"WH-SIG-04"}, "'{body}'"),
-    "no point": (
-        VERIFIES,
-        Flaws(header=over(lambda one: str(one.now).encode() + one.body)),
-        {"WH-SIG-04"},
-        "'{t}{body}'",
-    ),
-    "the secret without its prefix": (
-        VERIFIES,
-        Flaws(
-            header=lambda one: header(
-                one.now, one.place.secret.removeprefix("weldw_"), f"{one.now}.".encode() + one.body
-            )
-        ),
-        {"WH-SIG-04"},
-        "without its prefix",
-    ),
-    "another secret": (
-        VERIFIES,
-        Flaws(header=lambda one: header(one.now, "x", f"{one.now}.".encode() + one.body)),
-        {"WH-SIG-04"},
-        "",
-    ),
-    "another key": (
-        VERIFIES,
-        Flaws(header=lambda one: header(one.now, "y", f"{one.now}.".encode() + one.body)),
-        {"WH-SIG-04"},
-        (
-            "v1 fits no way that the suite knows; [webhook] signed_string = '{t}.{body}', "
-            "[webhook] key = 'text' and [webhook.destinations."
-        ),
-    ),
-    "a plain hash": (
-        VERIFIES,
-        Flaws(
-            header=lambda one: (
-                f"t={one.now},v1="
-                + hashlib.sha256(one.place.secret.encode() + f"{one.now}.".encode() + one.body).hexdigest()
-            )
-        ),
-        {"WH-SIG-04"},
-        "",
-    ),
-    "one secret for all": (APART, Flaws(header=one_secret), {"WH-SIG-05"}, ""),
-    "an old time": (
-        TIMELY,
-        Flaws(header=lambda one: header(one.now - 301, one.place.secret, f"{one.now - 301}.".encode() + one.body)),
-        {"WH-SIG-06"},
-        "",
-    ),
-    "milliseconds": (
-        TIMELY,
-        Flaws(header=lambda one: header(one.now * 1000, one.place.secret, f"{one.now * 1000}.".encode() + one.body)),
-        {"WH-SIG-06"},
-        "",
-    ),
-}
-
-
-@pytest.mark.parametrize("flaw", HEADERS)
-async def test_a_flaw_of_the_signature_breaks_its_row_and_is_named(flaw: str, tmp_path: Path) -> None:
-    """Each wrong signature breaks its rows, and the hint says how it was made where that can be told."""
-    name, flaws, rows, told = HEADERS[flaw]
-    verdicts, log = await judged(name, tmp_path, flaws)
-    assert breached(verdicts) == rows
-    assert told in " ".join(str(event["hint"]) for event in log.of("judgement"))
-
-
-def _late(clock: Path, sign: Callable[[Attempt], str]) -> Callable[[Attempt], str]:
-    """Return what signs, and has the test clock moved by two hours before a second attempt arrives."""
-
-    def late(attempt: Attempt) -> str:
-        value = sign(attempt)
-        if attempt.number > 1:
-            clock_file.advance(clock, 7200)
-        return value
-
-    return late
-
-
-async def test_a_time_of_before_the_clock_was_moved_is_no_breach(tmp_path: Path) -> None:
-    """A delivery is under way when the test clock is moved: it bears the time of before, and nobody is to blame."""
-    verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", signed)))
-    assert breached(verdicts) == set()
-
-
-async def test_a_time_that_was_kept_is_a_breach_though_the_clock_was_moved(tmp_path: Path) -> None:
-    """A second attempt with the time of the first is too old, whenever the clock was moved."""
-    kept: dict[str, int] = {}
-
-    def sign(attempt: Attempt) -> str:
-        t = kept.setdefault(f"{attempt.event['id']} {attempt.place.name}", attempt.now)
-        return header(t, attempt.place.secret, f"{t}.".encode() + attempt.body)
-
-    verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", sign)))
-    assert breached(verdicts) == {"WH-SIG-06"}
-
-
-async def test_the_first_destinations_own_secret_is_told_from_the_others(tmp_path: Path) -> None:
-    """A delivery that is signed with another destination's secret is told to be."""
-    verdicts, log = await judged(VERIFIES, tmp_path, Flaws(header=one_secret))
-    assert "WH-SIG-04" in breached(verdicts)
-    assert any("the secret of the destination first" in str(event["hint"]) for event in log.of("judgement"))
-
-
 DELIVERIES: dict[str, tuple[str, Flaws, set[str]]] = {
     "no event": (DELIVERED, Flaws(page_only=True), {"WH-DELIV-02"}),
     "another type": (DELIVERED, Flaws(event=changed(type="payment.succeeded")), {"WH-DELIV-02"}),
@@ -406,84 +218,6 @@ async def test_a_flaw_of_the_delivery_breaks_its_row(flaw: str, tmp_path: Path) 
     name, flaws, rows = DELIVERIES[flaw]
     verdicts, _ = await judged(name, tmp_path, flaws)
     assert breached(verdicts) == rows
-
-
-def stale_again(attempt: Attempt) -> str:
-    """Sign a redelivery with the time at which the event was made."""
-    return header(attempt.made, attempt.place.secret, f"{attempt.made}.".encode() + attempt.body)
-
-
-def kept_signature(attempt: Attempt) -> str:
-    """Sign a redelivery anew, over the first time and with the new one shown."""
-    return f"t={attempt.now},{stale_again(attempt).split(',')[1]}"
-
-
-REDELIVERIES: dict[str, tuple[Flaws, set[str]]] = {
-    "never again": (Flaws(often=1), {"WH-DELIV-05"}),
-    "another id": (
-        Flaws(again=lambda event, number: event if number == 1 else changed(id=f"evt_{uuid.uuid4()}")(event)),
-        {"WH-DELIV-06", "WH-DELIV-07"},
-    ),
-    "other data": (
-        Flaws(again=lambda event, number: event if number == 1 else data(amount_pretty="again")(event)),
-        {"WH-DELIV-06"},
-    ),
-    "a member more in the data": (
-        Flaws(again=lambda event, number: event if number == 1 else data(attempt=number)(event)),
-        {"WH-DELIV-06"},
-    ),
-    "no JSON the second time": (
-        Flaws(again=lambda event, number: event if number == 1 else changed(again=float("nan"))(event)),
-        {"WH-DELIV-06"},
-    ),
-    "a stale signature": (Flaws(header=stale_again), {"WH-SIG-06"}),
-    "a signature that does not fit its time": (Flaws(header=kept_signature), {"WH-SIG-07"}),
-    "no header the second time": (Flaws(header=lambda one: signed(one) if one.number == 1 else None), {"WH-SIG-07"}),
-    "another signature the second time": (
-        Flaws(header=lambda one: signed(one) if one.number == 1 else f"t={one.now},v1={'0' * 64}"),
-        {"WH-SIG-07"},
-    ),
-}
-
-
-@pytest.mark.parametrize("flaw", REDELIVERIES)
-async def test_a_flaw_of_the_redelivery_breaks_its_row(flaw: str, tmp_path: Path) -> None:
-    """Each wrong second attempt breaks its row."""
-    flaws, rows = REDELIVERIES[flaw]
-    verdicts, _ = await judged(AGAIN, tmp_path, flaws)
-    assert breached(verdicts) == rows
-
-
-async def test_a_redelivery_may_be_told_otherwise_than_the_first(tmp_path: Path) -> None:
-    """A time of its own or a count of attempts beside the data is the target's own matter."""
-    flaws = Flaws(again=lambda event, number: changed(attempt=number, created=event["created"] + number)(event))
-    verdicts, _ = await judged(AGAIN, tmp_path, flaws)
-    assert set(verdicts.values()) == {Verdict.PASS}
-
-
-async def test_a_target_without_a_schedule_need_not_redeliver(tmp_path: Path) -> None:
-    """Where no schedule is declared the MAY row does not apply to who delivers once; the others are undecided."""
-    verdicts, _ = await judged(
-        AGAIN,
-        tmp_path,
-        Flaws(often=1),
-        changed=lambda text: text.replace("schedule = [30.0]\n", "").replace(
-            'defaults = "reference"', 'defaults = "none"\nservice_word = "Weldproof"'
-        ),
-    )
-    assert verdicts["WH-DELIV-05"] is Verdict.NOT_APPLICABLE
-    assert {verdicts[row] for row in ("WH-DELIV-06", "WH-SIG-07")} == {Verdict.INCONCLUSIVE}
-    assert {verdicts[row] for row in ("WH-DELIV-07", "WH-SIG-06")} == {Verdict.PASS}
-
-
-async def test_where_no_time_can_pass_only_rows_of_redeliveries_are_undecided(tmp_path: Path) -> None:
-    """Without a test clock or a budget for waiting the reason says what to give; first attempts count all the same."""
-    verdicts, log = await judged(
-        AGAIN, tmp_path, changed=lambda text: text.replace("[clock]\n", "").replace("offset_file = ", "# ")
-    )
-    assert {verdicts[row] for row in ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")} == {Verdict.INCONCLUSIVE}
-    assert {verdicts[row] for row in ("WH-DELIV-07", "WH-SIG-06")} == {Verdict.PASS}
-    assert any("wait_for_expiry" in str(event["expected"]) for event in log.of("judgement"))
 
 
 @pytest.mark.parametrize("name", UNPAID)
@@ -540,48 +274,6 @@ async def test_one_destination_cannot_show_that_each_gets_the_event(tmp_path: Pa
     assert {verdicts[row] for row in ("WH-DELIV-01", "WH-DELIV-02", "WH-DELIV-04")} == {Verdict.PASS}
     verdicts, _ = await judged(APART, tmp_path, names=("first",))
     assert verdicts["WH-SIG-05"] is Verdict.INCONCLUSIVE
-
-
-async def test_a_usual_signed_string_is_found_where_none_is_declared(tmp_path: Path) -> None:
-    """Without `signed_string` a usual one is found out, and an unusual one leaves the rows undecided, not failed."""
-
-    def unbound(text: str) -> str:
-        text = text.replace('signed_string = "{t}.{body}"\n', "")
-        return text.replace('defaults = "reference"', 'defaults = "none"\nservice_word = "Weldproof"')
-
-    usual = Flaws(header=over(lambda one: f"{one.now}:".encode() + one.body))
-    verdicts, _ = await judged(VERIFIES, tmp_path, usual, changed=unbound)
-    assert set(verdicts.values()) == {Verdict.PASS}
-    own = Flaws(header=over(lambda one: b"mine" + one.body))
-    verdicts, _ = await judged(VERIFIES, tmp_path, own, changed=unbound)
-    assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
-
-
-async def test_a_secret_that_is_decoded_is_open_until_it_is_bound(tmp_path: Path) -> None:
-    """Whose MAC is keyed with what the secret decodes to fails nothing, and passes as soon as the profile says so."""
-
-    def elsewhere(text: str) -> str:
-        return text.replace('defaults = "reference"', 'defaults = "none"\nservice_word = "Weldproof"')
-
-    def bound(text: str) -> str:
-        return elsewhere(text).replace("[webhook]\n", '[webhook]\nkey = "base64"\n')
-
-    def unbound_string(text: str) -> str:
-        return elsewhere(text).replace('signed_string = "{t}.{body}"\n', "")
-
-    def decoded(one: Attempt) -> str:
-        text = one.place.secret.partition("_")[2]
-        key = base64.b64decode(text + "=" * (-len(text) % 4))
-        message = f"{one.now}.".encode() + one.body
-        return f"t={one.now},v1={hmac.new(key, message, hashlib.sha256).hexdigest()}"
-
-    for changed in (elsewhere, unbound_string):
-        verdicts, _ = await judged(VERIFIES, tmp_path, Flaws(header=decoded), changed=changed)
-        assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
-    verdicts, _ = await judged(VERIFIES, tmp_path, Flaws(header=decoded), changed=bound)
-    assert set(verdicts.values()) == {Verdict.PASS}
-    verdicts, _ = await judged(VERIFIES, tmp_path, Flaws(), changed=bound)
-    assert verdicts["WH-SIG-04"] is Verdict.FAIL
 
 
 async def test_deliveries_are_in_the_log_without_secrets(tmp_path: Path) -> None:

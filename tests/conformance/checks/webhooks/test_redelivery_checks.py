@@ -1,0 +1,94 @@
+"""Checks of the second attempt of a delivery, made after the first was answered with an error."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from conformance.outcome import Verdict
+from tests.conformance.checks.trial import breached
+from tests.conformance.checks.webhooks.changed_events import changed, data
+from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, header, judged, signed
+
+AGAIN = "a_failed_delivery_is_made_again"
+pytestmark = pytest.mark.usefixtures("quick_service")
+
+
+def stale_again(attempt: Attempt) -> str:
+    """Sign a redelivery with the time at which the event was made."""
+    return header(attempt.made, attempt.place.secret, f"{attempt.made}.".encode() + attempt.body)
+
+
+def kept_signature(attempt: Attempt) -> str:
+    """Sign a redelivery anew, over the first time and with the new one shown."""
+    return f"t={attempt.now},{stale_again(attempt).split(',')[1]}"
+
+
+REDELIVERIES: dict[str, tuple[Flaws, set[str]]] = {
+    "never again": (Flaws(often=1), {"WH-DELIV-05"}),
+    "another id": (
+        Flaws(again=lambda event, number: event if number == 1 else changed(id=f"evt_{uuid.uuid4()}")(event)),
+        {"WH-DELIV-06", "WH-DELIV-07"},
+    ),
+    "other data": (
+        Flaws(again=lambda event, number: event if number == 1 else data(amount_pretty="again")(event)),
+        {"WH-DELIV-06"},
+    ),
+    "a member more in the data": (
+        Flaws(again=lambda event, number: event if number == 1 else data(attempt=number)(event)),
+        {"WH-DELIV-06"},
+    ),
+    "no JSON the second time": (
+        Flaws(again=lambda event, number: event if number == 1 else changed(again=float("nan"))(event)),
+        {"WH-DELIV-06"},
+    ),
+    "a stale signature": (Flaws(header=stale_again), {"WH-SIG-06"}),
+    "a signature that does not fit its time": (Flaws(header=kept_signature), {"WH-SIG-07"}),
+    "no header the second time": (Flaws(header=lambda one: signed(one) if one.number == 1 else None), {"WH-SIG-07"}),
+    "another signature the second time": (
+        Flaws(header=lambda one: signed(one) if one.number == 1 else f"t={one.now},v1={'0' * 64}"),
+        {"WH-SIG-07"},
+    ),
+}
+
+
+@pytest.mark.parametrize("flaw", REDELIVERIES)
+async def test_a_flaw_of_the_redelivery_breaks_its_row(flaw: str, tmp_path: Path) -> None:
+    """Each wrong second attempt breaks its row."""
+    flaws, rows = REDELIVERIES[flaw]
+    verdicts, _ = await judged(AGAIN, tmp_path, flaws)
+    assert breached(verdicts) == rows
+
+
+async def test_a_redelivery_may_be_told_otherwise_than_the_first(tmp_path: Path) -> None:
+    """A time of its own or a count of attempts beside the data is the target's own matter."""
+    flaws = Flaws(again=lambda event, number: changed(attempt=number, created=event["created"] + number)(event))
+    verdicts, _ = await judged(AGAIN, tmp_path, flaws)
+    assert set(verdicts.values()) == {Verdict.PASS}
+
+
+async def test_a_target_without_a_schedule_need_not_redeliver(tmp_path: Path) -> None:
+    """Where no schedule is declared the MAY row does not apply to who delivers once; the others are undecided."""
+    verdicts, _ = await judged(
+        AGAIN,
+        tmp_path,
+        Flaws(often=1),
+        changed=lambda text: text.replace("schedule = [30.0]\n", "").replace(
+            'defaults = "reference"', 'defaults = "none"\nservice_word = "Weldproof"'
+        ),
+    )
+    assert verdicts["WH-DELIV-05"] is Verdict.NOT_APPLICABLE
+    assert {verdicts[row] for row in ("WH-DELIV-06", "WH-SIG-07")} == {Verdict.INCONCLUSIVE}
+    assert {verdicts[row] for row in ("WH-DELIV-07", "WH-SIG-06")} == {Verdict.PASS}
+
+
+async def test_where_no_time_can_pass_only_rows_of_redeliveries_are_undecided(tmp_path: Path) -> None:
+    """Without a test clock or a budget for waiting the reason says what to give; first attempts count all the same."""
+    verdicts, log = await judged(
+        AGAIN, tmp_path, changed=lambda text: text.replace("[clock]\n", "").replace("offset_file = ", "# ")
+    )
+    assert {verdicts[row] for row in ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")} == {Verdict.INCONCLUSIVE}
+    assert {verdicts[row] for row in ("WH-DELIV-07", "WH-SIG-06")} == {Verdict.PASS}
+    assert any("wait_for_expiry" in str(event["expected"]) for event in log.of("judgement"))
