@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 from conformance.http.client import Answer, Client, JsonFault
 
 _ABSENT: Final = frozenset({404, 405, 410, 501})
+_OPENAPI: Final = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")
 NOWHERE: Final = "/v1/weldproof-asks-for-no-such-operation"
 
 
@@ -34,6 +35,19 @@ async def _anywhere(client: Client, url: str, headers: dict[str, str]) -> Answer
     if place not in known:
         known[place] = await client.call("POST", url + NOWHERE, json_body={}, headers=headers)
     return known[place]
+
+
+async def openapi_path(client: Client, url: str) -> str | None:
+    """Return where a server has its OpenAPI document, None where it has none at a usual path.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    for path in _OPENAPI:
+        document = await client.call("GET", url + path)
+        if document.status == 200 and isinstance(document.object().get("openapi"), str):
+            return path
+    return None
 
 
 def described(answer: Answer) -> str:

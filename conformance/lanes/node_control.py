@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -98,6 +100,15 @@ class Controlled:
             Inconclusive: The node refused it.
         """
         return await self._control.carry_out(verb, **members)
+
+    @asynccontextmanager
+    async def fault(self, name: str, *, seed: int = 1, count: int = 1) -> AsyncIterator[None]:
+        """Have the node show a fault, `count` times at most, until the body ends."""
+        await self.control("fault", name=name, seed=seed, count=count)
+        try:
+            yield
+        finally:
+            await self.control("fault", name=name, seed=seed, count=0)
 
     async def lacks(self, verb: str) -> bool:
         """Return whether the node cannot carry out a control verb."""

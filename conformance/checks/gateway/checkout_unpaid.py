@@ -7,8 +7,7 @@ is named at the link's own door: what watches a chain finds payments by their me
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -214,9 +213,9 @@ async def pending_payment(case: Case) -> None:
     # The first payment fills the purse, so that what the node does next it does to the payments that are meant.
     await paid_rightly(case, who, first)
     if "reject_late" in names:
-        async with _fault(below, "reject_late"):
+        async with below.fault("reject_late"):
             await who.submitted(dropped.bill)
-    async with _fault(below, "withhold"):
+    async with below.fault("withhold"):
         tx_id = await who.submitted(waiting.bill)
     try:
         done = await paid_rightly(case, who, second)
@@ -232,16 +231,6 @@ async def pending_payment(case: Case) -> None:
     await who.landed(tx_id)
     if await flip(case, waiting) is None:
         case.inconclusive("GW-CHK-12", "once confirmed it did not turn to Paid either", exchange=waiting.page)
-
-
-@asynccontextmanager
-async def _fault(below: Controlled, name: str) -> AsyncIterator[None]:
-    """Show a fault of the node to the next submission."""
-    await below.control("fault", name=name, seed=1, count=1)
-    try:
-        yield
-    finally:
-        await below.control("fault", name=name, seed=1, count=0)
 
 
 @check(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
@@ -12,22 +11,13 @@ from conformance.http.client import Answer
 from conformance.judging.rail.quoted import QuotedPayment
 from conformance.judging.rail.recovery import SUBMISSION_FAULTS
 from conformance.judging.rail.refusals import AWAY, honest_payment_is_served, judge_outage
+from conformance.lanes.node_control import Controlled
 from conformance.surfaces.rail.paid_answers import brief
 
 _CALLS = 10_000
 
 
-class ControlledNode(Protocol):
-    """A node as a payer of its lane can make it fail."""
-
-    async def fault_names(self) -> tuple[str, ...]:
-        """Return the faults that it can be made to show."""
-
-    async def control(self, verb: str, **members: Any) -> dict[str, Any]:
-        """Carry out a control verb."""
-
-
-async def faults_to_show(case: Case, node: ControlledNode) -> list[str]:
+async def faults_to_show(case: Case, node: Controlled) -> list[str]:
     """Return the faults that a node can be made to show while payments are presented.
 
     Where it can show none, or cannot be away, that is written down for the rows.
@@ -41,7 +31,7 @@ async def faults_to_show(case: Case, node: ControlledNode) -> list[str]:
 
 
 async def judge_under_fault(
-    case: Case, node: ControlledNode, fault: str, payments: Mapping[str, Callable[[], Awaitable[Answer]]]
+    case: Case, node: Controlled, fault: str, payments: Mapping[str, Callable[[], Awaitable[Answer]]]
 ) -> None:
     """Judge what is answered while a node shows a fault.
 
@@ -51,16 +41,13 @@ async def judge_under_fault(
         fault: The fault.
         payments: What presents each payment, by what it is.
     """
-    await node.control("fault", name=fault, seed=case.rng.randrange(2**16), count=_CALLS)
-    try:
+    async with node.fault(fault, seed=case.rng.randrange(2**16), count=_CALLS):
         answers = await run_concurrently(presented() for presented in payments.values())
         for answer, what in zip(answers, payments, strict=True):
             judge_outage(case, answer, {"fault": fault, "payment": what})
-    finally:
-        await node.control("fault", name=fault, seed=0, count=0)
 
 
-async def nothing_is_served(case: Case, lane: type[QuotedPayment], node: ControlledNode) -> None:
+async def nothing_is_served(case: Case, lane: type[QuotedPayment], node: Controlled) -> None:
     """Judge a real payment and an invented one under each fault, and note what the real one is answered afterwards.
 
     Args:

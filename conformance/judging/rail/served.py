@@ -7,11 +7,19 @@ from typing import Any
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
+from conformance.engine.concurrency import run_concurrently
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.surfaces.rail.challenges import cache, is_shareable
+from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, receipts_in
 from conformance.surfaces.rail.purchase import challenge, pay, redeem
+
+
+async def operations_are_served(case: Case, rows: tuple[str, ...]) -> None:
+    """Pay every operation, of a quick look some, and judge the answers as `served` does."""
+    keys = [key for published in await published_keys(case) for key in published]
+    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
 
 
 async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.discovery.recognising import is_there
+from conformance.discovery.recognising import is_there, openapi_path
 from conformance.engine.check import Case, Check
 from conformance.engine.session import Session
 from conformance.http.client import Client
@@ -16,8 +16,6 @@ from conformance.surfaces.agent.access import Agent
 from conformance.surfaces.agent.finding import found_names
 from conformance.surfaces.agent.paths import VERIFY
 from conformance.target import AgentBindings, Profile
-
-_OPENAPI = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")
 
 
 @dataclass(slots=True)
@@ -41,11 +39,8 @@ async def probe_agent(client: Client, url: str) -> AgentFound | None:
     if not await is_there(client, url, VERIFY):
         return None
     found = AgentFound(url)
-    for path in _OPENAPI:
-        answer = await client.call("GET", url + path)
-        if answer.status == 200 and isinstance(answer.object().get("openapi"), str):
-            found.bindings["openapi_path"] = path
-            break
+    if (path := await openapi_path(client, url)) is not None:
+        found.bindings["openapi_path"] = path
     profile = Profile()
     session = Session(profile, client, client.names, 1)
     case = Case(_NO_CHECK, profile, client, EventLog(), random.Random(1), session)  # noqa: S311 - nobody's secret

@@ -6,12 +6,11 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
-from conformance.discovery.recognising import NOWHERE
+from conformance.discovery.recognising import NOWHERE, openapi_path
 from conformance.http.client import Client, JsonFault
 from conformance.surfaces.control_plane.access import PKS
 
 TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
-_OPENAPI = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json")
 
 
 @dataclass(slots=True)
@@ -47,9 +46,6 @@ async def probe_hub(client: Client, url: str) -> HubFound | None:
     found = HubFound(url)
     if os.environ.get(TOKEN_VARIABLE):
         found.bindings["token"] = {"env": TOKEN_VARIABLE}
-    for path in _OPENAPI:
-        document = await client.call("GET", url + path)
-        if document.status == 200 and isinstance(document.object().get("openapi"), str):
-            found.bindings["openapi_path"] = path
-            break
+    if (path := await openapi_path(client, url)) is not None:
+        found.bindings["openapi_path"] = path
     return found

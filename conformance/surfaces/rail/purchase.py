@@ -53,6 +53,15 @@ class Challenge:
             raise Inconclusive(f"the {lane} entry of {self.operation.path} has no extra.payment_reference")
         return token
 
+    def other_references(self, lane: str) -> dict[str, str]:
+        """Return the tokens of the other lanes that are offered, by lane.
+
+        Raises:
+            Inconclusive: An entry has none.
+        """
+        others = [other for entry in self.accepts if (other := lane_of(entry)) not in {None, lane}]
+        return {other: self.reference(other) for other in others if other is not None}
+
 
 @dataclass(frozen=True, slots=True)
 class Purchase:

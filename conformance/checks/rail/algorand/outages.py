@@ -38,13 +38,10 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
     if not ours or offset_file is None or _FAULT not in await payer.fault_names():
         return
     proof = await welded(payer, await challenge(case, operation))
-    await payer.control("fault", name=_FAULT, seed=1, count=1_000_000)
-    try:
+    async with payer.fault(_FAULT, count=1_000_000):
         away = await present(case, operation, proof)
         clock_file.advance(offset_file, _PAST_EVERY_WINDOW)
         again = await present(case, operation, proof)
-    finally:
-        await payer.control("fault", name=_FAULT, seed=1, count=0)
     await clock.pass_time(case, 0)
     if {away.status, again.status} - set(case.profile.rail_bindings.chain_down_status):
         raise Inconclusive(f"without its node the rail answered {brief(away)}, then {brief(again)}")

@@ -9,8 +9,7 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
-from conformance.judging.rail.served import served
-from conformance.surfaces.rail.keys import published_keys
+from conformance.judging.rail.served import operations_are_served
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.proofs import encoded
 from conformance.surfaces.rail.purchase import challenge, pay
@@ -35,9 +34,7 @@ async def welded_algorand_payment_is_served(case: Case) -> None:
     Pays each operation once, welded by the note, waits for the block, and presents the proof as base64 JSON. Expects
     200, a signed compact JWS in the answer, and no leave for shared caches.
     """
-    keys = [key for published in await published_keys(case) for key in published]
-    rows = ("RAIL-PAY-01", "RAIL-PAY-02")
-    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
+    await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-02"))
 
 
 @check(

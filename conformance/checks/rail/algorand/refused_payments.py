@@ -15,8 +15,9 @@ from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
+from conformance.surfaces.rail.base.unsigned import unsigned_proof
 from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, present
+from conformance.surfaces.rail.purchase import Challenge, challenge, present
 
 
 @check(
@@ -134,12 +135,11 @@ async def unconfirmed_transaction(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     await payer.hold(payer.asset_id(quote.entry("algorand")))
-    await payer.control("fault", name="withhold", seed=1, count=1)
     try:
-        proof = await welded(payer, quote, wait=False)
-        await refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
+        async with payer.fault("withhold"):
+            proof = await welded(payer, quote, wait=False)
+            await refused(case, "RAIL-PAY-07", quote, proof, "still in the pool")
     finally:
-        await payer.control("fault", name="withhold", seed=1, count=0)
         await payer.control("release")
     await payer.confirmed(proof["tx_id"])
     answer = await present(case, operation, proof)
@@ -177,12 +177,9 @@ async def failed_transaction(case: Case) -> None:
         return
     quote = await challenge(case, operation)
     await payer.hold(payer.asset_id(quote.entry("algorand")))
-    await payer.control("fault", name="reject_late", seed=1, count=1)
-    try:
+    async with payer.fault("reject_late"):
         proof = await welded(payer, quote, wait=False)
         await payer.left_pool(proof["tx_id"])
-    finally:
-        await payer.control("fault", name="reject_late", seed=1, count=0)
     await refused(case, "RAIL-PAY-11", quote, proof, "dropped from the pool with an error")
 
 
@@ -213,15 +210,7 @@ def foreign_shapes(
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return proofs of other lanes made from an Algorand payment, by what they are."""
     token, entry = proof["payment_reference"], quote.entry("algorand")
-    authorization = {
-        "from": payer.address,
-        "to": str(entry["payTo"]),
-        "value": str(entry["maxAmountRequired"]),
-        "validAfter": "0",
-        "validBefore": "99999999999",
-        "nonce": "0x" + case.rng.randbytes(32).hex(),
-    }
-    base = {"authorization": authorization, "signature": "0x" + "11" * 65, "challenge_token": token}
+    base = unsigned_proof(payer.address, entry, token, case.rng.randbytes(32))
     evm_id = "0x" + case.rng.randbytes(32).hex()
     solana_id = base58.b58encode(case.rng.randbytes(64)).decode()
     shapes: dict[str, Mapping[str, Any]] = {
@@ -230,9 +219,6 @@ def foreign_shapes(
         "a Solana transaction id with an Algorand token": {**proof, "tx_id": solana_id},
         "the Algorand payment under the Base member name": {"tx_id": proof["tx_id"], "challenge_token": token},
     }
-    for other in quote.accepts:
-        lane = lane_of(other)
-        if lane not in {None, "algorand"}:
-            reference = quote.reference(str(lane))
-            shapes[f"the Algorand payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
+    for lane, reference in quote.other_references("algorand").items():
+        shapes[f"the Algorand payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
     return shapes

@@ -14,11 +14,10 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.refusals import honest_payment_is_served
-from conformance.judging.rail.served import served
+from conformance.judging.rail.served import operations_are_served
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.base.spellings import Spelling, spellings
-from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import challenge, lane_of
 from conformance.target import LANES
@@ -43,9 +42,7 @@ async def welded_base_payment_is_served(case: Case) -> None:
     Signs one authorization for each operation, its nonce keccak256 of the token, and presents it as base64 JSON.
     Expects 200, a signed compact JWS in the answer, and no leave for shared caches.
     """
-    keys = [key for published in await published_keys(case) for key in published]
-    rows = ("RAIL-PAY-01", "RAIL-PAY-04")
-    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
+    await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-04"))
 
 
 @check(

@@ -24,11 +24,10 @@ _BLOCKS_LATER = 4
 @asynccontextmanager
 async def _fault(payer: BasePayer, name: str, count: int = 10_000) -> AsyncIterator[None]:
     """Show a fault of the node until the end, and let go then of what it kept out of blocks."""
-    await payer.control("fault", name=name, seed=1, count=count)
     try:
-        yield
+        async with payer.fault(name, count=count):
+            yield
     finally:
-        await payer.control("fault", name=name, seed=1, count=0)
         await payer.control("release")
         await payer.control("advance", blocks=1)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 from conformance.attacks.engine import receipts
 from conformance.engine.check import Case, check
@@ -18,16 +16,6 @@ from conformance.surfaces.rail.paid_answers import brief
 _MORE_SLOTS = 10
 _TRIES = 4
 _WHILE_CONFIRMED_SECONDS = 0.1
-
-
-@asynccontextmanager
-async def fault(payer: SolanaPayer, name: str, count: int) -> AsyncIterator[None]:
-    """Have the node show a fault while the body runs."""
-    await payer.control("fault", name=name, seed=1, count=count)
-    try:
-        yield
-    finally:
-        await payer.control("fault", name=name, seed=1, count=0)
 
 
 async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
@@ -71,7 +59,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     quoted = await Quoted.ask(case, operation)
     made = await quoted.transfer()
     try:
-        async with fault(payer, "withhold", 1):
+        async with payer.fault("withhold"):
             tx_id = await payer.send([made.instruction()], wait=None)
         await quoted.buys_nothing("RAIL-PAY-07", tx_id, "submitted, in no slot")
     finally:
@@ -136,7 +124,7 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
         return
     await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
-    async with fault(payer, "early_finality", 10_000):
+    async with payer.fault("early_finality", count=10_000):
         tx_id = await quoted.send(how={"wait": CONFIRMED})
         first = await quoted.present(tx_id)
         await taken_back(payer, tx_id)

@@ -14,16 +14,16 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.refusals import honest_payment_is_served, refused
-from conformance.judging.rail.served import served
+from conformance.judging.rail.served import operations_are_served
 from conformance.judging.rail.solana.orders import Quoted, solana_payer
 from conformance.lanes.algorand.transaction_ids import invented_id as invented_algorand_id
 from conformance.lanes.solana.instructions import TokenTransfer, memo
 from conformance.lanes.solana.payer import Refused, SolanaPayer
 from conformance.lanes.solana.transaction_ids import invented_id
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.keys import published_keys
+from conformance.surfaces.rail.base.unsigned import unsigned_proof
 from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.purchase import lane_of, name_live_values, redeem
+from conformance.surfaces.rail.purchase import name_live_values, redeem
 
 _USUAL_LENGTH = 88
 # One in five is shorter, so that so many in a row are no accident.
@@ -47,9 +47,7 @@ async def welded_solana_payment_is_served(case: Case) -> None:
     Pays each operation once, the reference account in the transfer, waits until it is finalized, and presents the proof
     as base64 JSON. Expects 200, a signed compact JWS in the answer, and no leave for shared caches.
     """
-    keys = [key for published in await published_keys(case) for key in published]
-    rows = ("RAIL-PAY-01", "RAIL-PAY-03")
-    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
+    await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-03"))
 
 
 @check(
@@ -207,15 +205,7 @@ async def proof_of_another_lane_for_solana(case: Case) -> None:
 def _foreign_shapes(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """Return proofs of other lanes made from a Solana payment, by what they are."""
     token, entry = quoted.order.text, quoted.quote.entry("solana")
-    authorization = {
-        "from": quoted.payer.address,
-        "to": str(entry["payTo"]),
-        "value": str(entry["maxAmountRequired"]),
-        "validAfter": "0",
-        "validBefore": "99999999999",
-        "nonce": "0x" + case.rng.randbytes(32).hex(),
-    }
-    base = {"authorization": authorization, "signature": "0x" + "11" * 65, "challenge_token": token}
+    base = unsigned_proof(quoted.payer.address, entry, token, case.rng.randbytes(32))
     shapes: dict[str, Mapping[str, Any]] = {
         "a Base proof with a Solana token": base,
         "a Base transaction id with a Solana token": {**proof, "tx_id": "0x" + case.rng.randbytes(32).hex()},
@@ -225,9 +215,6 @@ def _foreign_shapes(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Map
         },
         "the Solana payment under the Base member name": {"tx_id": proof["tx_id"], "challenge_token": token},
     }
-    for other in quoted.quote.accepts:
-        lane = lane_of(other)
-        if lane not in {None, "solana"}:
-            reference = quoted.quote.reference(str(lane))
-            shapes[f"the Solana payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
+    for lane, reference in quoted.quote.other_references("solana").items():
+        shapes[f"the Solana payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
     return shapes

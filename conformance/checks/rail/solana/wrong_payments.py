@@ -205,11 +205,8 @@ async def dropped_solana_transaction(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     made = await quoted.transfer()
-    await payer.control("fault", name="reject_late", seed=1, count=1)
-    try:
+    async with payer.fault("reject_late"):
         tx_id = await payer.send([made.instruction()], wait=None)
-    finally:
-        await payer.control("fault", name="reject_late", seed=1, count=0)
     await quoted.buys_nothing("RAIL-PAY-11", tx_id, "taken by the node and dropped")
 
 
