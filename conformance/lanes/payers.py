@@ -12,6 +12,7 @@ from conformance import extras
 from conformance.http.client import Names
 from conformance.lanes.algorand.transaction_ids import spellings as algorand_spellings
 from conformance.lanes.checkout_request import CheckoutPayer
+from conformance.lanes.funded_payer import AskedNode
 from conformance.lanes.networks import Chain, Served
 from conformance.lanes.solana.transaction_ids import spellings as solana_spellings
 from conformance.lanes.spending import Wallet
@@ -122,7 +123,7 @@ async def served_by(chain: Chain, budgets: Budgets, names: Names) -> Served:
     Raises:
         Inconclusive: The node could not be asked, or the lane's extra is not installed.
     """
-    node: _Asked
+    node: AskedNode
     if isinstance(chain, AlgorandChain):
         _installed("algorand")
         from conformance.lanes.algorand.node import AlgorandNode  # noqa: PLC0415 - SDKs are imported when needed
@@ -147,12 +148,6 @@ async def served_by(chain: Chain, budgets: Budgets, names: Names) -> Served:
 def _installed(lane: str) -> None:
     if not extras.installed(lane):
         raise Inconclusive(extras.sentence(lane))
-
-
-class _Asked(Protocol):
-    async def served(self) -> Served: ...
-
-    async def close(self) -> None: ...
 
 
 def checkout_payer(payer: Payer) -> CheckoutPayer:

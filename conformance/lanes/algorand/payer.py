@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,8 +11,7 @@ from conformance.http.client import Names
 from conformance.lanes.algorand.funds import Funds, funds_of
 from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
 from conformance.lanes.algorand.transaction_ids import spellings
-from conformance.lanes.networks import admit, payable
-from conformance.lanes.node_control import Controlled
+from conformance.lanes.funded_payer import FundedPayer, admitted
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain, Budgets
@@ -24,7 +22,7 @@ _MOST_GIVEN = 1_000_000_000
 _UINT64 = 2**64
 
 
-class AlgorandPayer(Controlled):
+class AlgorandPayer(FundedPayer[Account]):
     """Pays and attacks on one Algorand network. Node trouble becomes `Inconclusive`.
 
     Attributes:
@@ -34,14 +32,10 @@ class AlgorandPayer(Controlled):
     lane = "algorand"
 
     def __init__(self, network_key: str, node: AlgorandNode, funds: Funds) -> None:
-        self.network_key = network_key
-        super().__init__(node.control)
+        super().__init__(network_key, node.control)
         self._node = node
         self._funds = funds
-        self._accounts: list[Account] = []
         self._stock: dict[tuple[str, int], int] = {}
-        self._giving = asyncio.Lock()
-        self.caip2 = ""
 
     @classmethod
     async def open(
@@ -54,16 +48,10 @@ class AlgorandPayer(Controlled):
         """
         del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
         node = AlgorandNode(chain, budgets, names)
-        try:
-            payable("chains.algorand", chain)
-            served, purse = await node.served(), wallet or Wallet()
-            admit("chains.algorand", chain, served, main_network=purse.main_network)
+        async with admitted("chains.algorand", chain, node, wallet) as (served, purse):
             self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
             self.caip2 = served.caip2
             await self.new_account()
-        except BaseException:
-            await node.close()
-            raise
         return self
 
     async def close(self) -> None:
@@ -72,16 +60,6 @@ class AlgorandPayer(Controlled):
             await self._funds.take_back(self._accounts)
         finally:
             await self._node.close()
-
-    @property
-    def main(self) -> Account:
-        """The paying account with its key."""
-        return self._accounts[0]
-
-    @property
-    def address(self) -> str:
-        """The paying account's address."""
-        return self.main.address
 
     # The node.
 

@@ -15,8 +15,7 @@ from conformance.lanes.base.authorization import Authorization, Domain, cancella
 from conformance.lanes.base.funds import Funds, Home, funds_of
 from conformance.lanes.base.node import Account, BaseNode, Refused
 from conformance.lanes.base.token import SPLIT, Token, creation, own_call
-from conformance.lanes.networks import admit, payable
-from conformance.lanes.node_control import Controlled
+from conformance.lanes.funded_payer import FundedPayer, admitted
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import BaseChain, Budgets
@@ -31,7 +30,7 @@ _LIFETIME, _SPARE = 1800, 3600
 _LOOKED_BACK = 450
 
 
-class BasePayer(Controlled):
+class BasePayer(FundedPayer[Account]):
     """Pays and attacks on one EVM network. Node trouble becomes `Inconclusive`.
 
     Attributes:
@@ -41,15 +40,12 @@ class BasePayer(Controlled):
     lane = "base"
 
     def __init__(self, network_key: str, node: BaseNode, funds: Funds) -> None:
-        self.network_key = network_key
-        super().__init__(node.control)
+        super().__init__(network_key, node.control)
         self.node = node
         self._funds = funds
-        self._accounts: list[Account] = []
         self._stock: dict[str, int] = {}
-        self._giving, self._deploying = asyncio.Lock(), asyncio.Lock()
+        self._deploying = asyncio.Lock()
         self._batcher: str | None = None
-        self.caip2 = ""
 
     @classmethod
     async def open(
@@ -62,16 +58,10 @@ class BasePayer(Controlled):
         """
         del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
         node = BaseNode(chain, budgets, names)
-        try:
-            payable("chains.base", chain)
-            served, purse = await node.served(), wallet or Wallet()
-            admit("chains.base", chain, served, main_network=purse.main_network)
+        async with admitted("chains.base", chain, node, wallet) as (served, purse):
             self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
             self.caip2 = served.caip2
             await self.new_account(coin=True)
-        except BaseException:
-            await node.close()
-            raise
         return self
 
     async def close(self) -> None:
@@ -105,16 +95,6 @@ class BasePayer(Controlled):
     def chain_id(self) -> int:
         """The network's EIP-155 chain id."""
         return int(self.caip2.removeprefix("eip155:"))
-
-    @property
-    def main(self) -> Account:
-        """The paying account with its key."""
-        return self._accounts[0]
-
-    @property
-    def address(self) -> str:
-        """The paying account's address."""
-        return self.main.address
 
     # The node.
 

@@ -17,8 +17,7 @@ from spl.token.constants import ACCOUNT_LEN, MINT_LEN
 from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.http.client import Names
-from conformance.lanes.networks import admit, payable
-from conformance.lanes.node_control import Controlled
+from conformance.lanes.funded_payer import FundedPayer, admitted
 from conformance.lanes.solana import relay
 from conformance.lanes.solana.funds import Funds, funds_of
 from conformance.lanes.solana.instructions import (
@@ -43,7 +42,7 @@ _MOST_GIVEN = 1_000_000_000
 _UINT64 = 2**64
 
 
-class SolanaPayer(Controlled):
+class SolanaPayer(FundedPayer[Account]):
     """Pays and attacks on one Solana network. Node trouble becomes `Inconclusive`.
 
     Attributes:
@@ -53,18 +52,15 @@ class SolanaPayer(Controlled):
     lane = "solana"
 
     def __init__(self, network_key: str, node: SolanaNode, funds: Funds) -> None:
-        self.network_key = network_key
-        super().__init__(node.control)
+        super().__init__(network_key, node.control)
         self.node = node
         self._funds = funds
-        self._accounts: list[Account] = []
         self._mints: set[Pubkey] = set()
         self._stock: dict[tuple[Pubkey, Pubkey], int] = {}
         self._decimals: dict[Pubkey, int] = {}
         self._standing: set[Pubkey] = set()
-        self._giving, self._deploying = asyncio.Lock(), asyncio.Lock()
+        self._deploying = asyncio.Lock()
         self._relay: Pubkey | None = None
-        self.caip2 = ""
 
     @classmethod
     async def open(
@@ -77,16 +73,10 @@ class SolanaPayer(Controlled):
         """
         del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
         node = SolanaNode(chain, budgets, names)
-        try:
-            payable("chains.solana", chain)
-            served, purse = await node.served(), wallet or Wallet()
-            admit("chains.solana", chain, served, main_network=purse.main_network)
+        async with admitted("chains.solana", chain, node, wallet) as (served, purse):
             self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
             self.caip2 = served.caip2
             await self.new_account()
-        except BaseException:
-            await node.close()
-            raise
         return self
 
     async def close(self) -> None:
@@ -95,16 +85,6 @@ class SolanaPayer(Controlled):
             await self._funds.take_back(self._accounts, sorted(self._mints, key=str))
         finally:
             await self.node.close()
-
-    @property
-    def main(self) -> Account:
-        """The paying account with its key."""
-        return self._accounts[0]
-
-    @property
-    def address(self) -> str:
-        """The paying account's address."""
-        return self.main.address
 
     # The node.
 

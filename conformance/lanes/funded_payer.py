@@ -1,0 +1,84 @@
+"""What every lane's payer is: throw-away accounts with money, on a node that may be paid on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Generic, Protocol, TypeVar
+
+from conformance.lanes.networks import Chain, Served, admit, payable
+from conformance.lanes.node_control import Controlled, NodeControl
+from conformance.lanes.spending import Wallet
+
+
+class HasAddress(Protocol):
+    """An account, with its key in its chain's own form."""
+
+    @property
+    def address(self) -> str:
+        """Its address as the chain writes it."""
+
+
+class AskedNode(Protocol):
+    """A node that was opened."""
+
+    async def served(self) -> Served:
+        """Return what network it serves."""
+
+    async def close(self) -> None:
+        """Close connections."""
+
+
+A = TypeVar("A", bound=HasAddress)
+
+
+class FundedPayer(Controlled, Generic[A]):
+    """A payer with accounts of its own, fresh in every run; the first is the one that pays.
+
+    Attributes:
+        network_key: Key of the network that the profile says its node serves.
+        caip2: CAIP-2 name of the network, as the node says itself.
+    """
+
+    def __init__(self, network_key: str, control: NodeControl) -> None:
+        super().__init__(control)
+        self.network_key = network_key
+        self.caip2 = ""
+        self._accounts: list[A] = []
+        self._giving = asyncio.Lock()
+
+    @property
+    def main(self) -> A:
+        """The paying account with its key."""
+        return self._accounts[0]
+
+    @property
+    def address(self) -> str:
+        """The paying account's address."""
+        return self.main.address
+
+
+@asynccontextmanager
+async def admitted(
+    table: str, chain: Chain, node: AskedNode, wallet: Wallet | None
+) -> AsyncIterator[tuple[Served, Wallet]]:
+    """Yield what network a node serves and what the run may take; the node is closed when the body fails.
+
+    Args:
+        table: Name of the node's table in the profile.
+        chain: What it says.
+        node: The node.
+        wallet: What the run may take of the operator's money; a payer's own, off main networks, when None.
+
+    Raises:
+        Inconclusive: The node cannot be asked or may not be paid on.
+    """
+    try:
+        payable(table, chain)
+        served, purse = await node.served(), wallet or Wallet()
+        admit(table, chain, served, main_network=purse.main_network)
+        yield served, purse
+    except BaseException:
+        await node.close()
+        raise
