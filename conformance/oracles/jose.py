@@ -99,6 +99,15 @@ def verify(text: str, keys: Sequence[Ed25519Key]) -> dict[str, Any]:
     return token.claims()
 
 
+def fault_of(text: str, keys: Sequence[Ed25519Key]) -> str | None:
+    """Return why a token does not verify, or None when it does; see `verify`."""
+    try:
+        verify(text, keys)
+    except JwsFault as fault:
+        return str(fault)
+    return None
+
+
 def _chosen(keys: Sequence[Ed25519Key], kid: Any) -> Ed25519Key:
     """Return the first key the header's `kid` names, by itself or as the fragment of a DID URL; else the first key."""
     names = {kid, kid.rpartition("#")[2]} if isinstance(kid, str) else set()

@@ -60,7 +60,7 @@ async def _judge(case: Case, answer: Answer, what: str, keys: list[Ed25519Key]) 
     if not keys:
         case.inconclusive("GW-SCR-04", "unbound: no key document is found; bind [gateway] jwks_path")
         return
-    fault = _fault(token, keys)
+    fault = jose.fault_of(token, keys)
     case.expect("GW-SCR-04", fault is None, "holds under the published keys", fault, exchange=answer, where=where)
 
 
@@ -82,11 +82,3 @@ def _header(token: str) -> dict[str, object]:
         return dict(jose.parse(token).header)
     except (jose.JwsFault, KeyFault):
         return {}
-
-
-def _fault(token: str, keys: list[Ed25519Key]) -> str | None:
-    try:
-        jose.verify(token, keys)
-    except jose.JwsFault as fault:
-        return str(fault)
-    return None

@@ -56,9 +56,9 @@ async def receipt_verifies_offline(case: Case) -> None:
         served, token = await bought(case, operation)
         _judge_signature(case, served, token, in_set, in_did)
         keys = in_set or in_did
-        if fault_of(token, keys) is None:
+        if jose.fault_of(token, keys) is None:
             rng = random.Random(seed)  # noqa: S311 - repeatable on purpose
-            survivors = [place for place, text in changed_once(token, rng) if fault_of(text, keys) is None]
+            survivors = [place for place, text in changed_once(token, rng) if jose.fault_of(text, keys) is None]
             where = {"operation": operation.path}
             case.expect("RAIL-RCPT-09", not survivors, "no changed receipt verifies", survivors, where=where)
 
@@ -77,7 +77,7 @@ def _judge_signature(
         ("RAIL-RCPT-03", in_did, "verifies under did.json"),
         ("RAIL-RCPT-08", in_set or in_did, "verifies with saved keys"),
     ):
-        fault = fault_of(token, keys)
+        fault = jose.fault_of(token, keys)
         case.expect(row, fault is None, expected, fault, exchange=served.answer, where=where)
     kid = header.get("kid")
     known = kid is None or is_published(kid, [*in_set, *in_did])
@@ -94,15 +94,6 @@ def _header(token: str) -> Mapping[str, Any]:
         return jose.parse(token).header
     except jose.JwsFault:
         return {}
-
-
-def fault_of(token: str, keys: Sequence[Ed25519Key]) -> str | None:
-    """Return why a token does not verify, or None when it does."""
-    try:
-        jose.verify(token, keys)
-    except jose.JwsFault as fault:
-        return str(fault)
-    return None
 
 
 def changed_once(token: str, rng: random.Random) -> list[tuple[int, str]]:

@@ -207,6 +207,14 @@ async def payments_never_come_back(case: Case) -> None:
     await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
+def _made_up_calls(case: Case, endpoint: Endpoint, key: str) -> Sequence[_Call]:
+    """Return the calls that bear a made-up key; some of them where nobody states the operation."""
+    found = list(_credential_calls(endpoint, "a made-up key", key))
+    if endpoint.body is not None:
+        found += _body_calls(endpoint, "a made-up key", key)
+    return found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
+
+
 @check(_ROW, surface="agent", fix=_FIX, quick=_QUICK)
 async def credentials_never_come_back_from_the_agent(case: Case) -> None:
     """Credentials that are sent to the agent, which wants none, never appear in an answer of it.
@@ -217,10 +225,7 @@ async def credentials_never_come_back_from_the_agent(case: Case) -> None:
     key = _Secrets(case).make("MADE_UP_KEY", "weld_")
     calls: list[_Call] = []
     for endpoint in await endpoints(case, "agent"):
-        found = list(_credential_calls(endpoint, "a made-up key", key))
-        if endpoint.body is not None:
-            found += _body_calls(endpoint, "a made-up key", key)
-        calls += found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
+        calls += _made_up_calls(case, endpoint, key)
     await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
@@ -235,10 +240,7 @@ async def the_admin_token_never_comes_back(case: Case) -> None:
     token = token_of(case)
     calls: list[_Call] = []
     for endpoint in await endpoints(case, "control_plane"):
-        found = list(_credential_calls(endpoint, "a made-up key", key))
-        if endpoint.body is not None:
-            found += _body_calls(endpoint, "a made-up key", key)
-        calls += found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
+        calls += _made_up_calls(case, endpoint, key)
         if token is not None:
             headers = [("Authorization", f"Bearer {token}"), *([JSON] if endpoint.body is not None else [])]
             body = b"{}" if endpoint.body is not None else None

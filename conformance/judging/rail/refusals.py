@@ -50,9 +50,7 @@ async def honest_payment_is_served(case: Case, operation: Operation) -> Mapping[
         Inconclusive: It is not served.
     """
     proof = await pay(case, await challenge(case, operation), case.lane)
-    answer = await redeem(case, operation, proof)
-    if answer.status != 200:
-        raise Inconclusive(f"the control, an honest payment, was answered {brief(answer)}, not 200")
+    assert_control_is_served(await redeem(case, operation, proof))
     return proof
 
 
@@ -130,11 +128,11 @@ def judge_outage(case: Case, answer: Answer, where: Mapping[str, str]) -> None:
 QUICK = one_of_several("claims that lock a payer out")
 
 
-def assert_right_pair_is_served(answer: Answer) -> None:
-    """Hold the answer to a payment with its own token, after mixed pairs of two payments were refused.
+def assert_control_is_served(answer: Answer, what: str = "an honest payment") -> None:
+    """Hold the answer to what must be served, beside what is refused.
 
     Raises:
-        Inconclusive: It was not served, so that the refusals say nothing.
+        Inconclusive: It was not served, so that refusals say nothing.
     """
     if answer.status != 200:
-        raise Inconclusive(f"the control, the right pair, was answered {brief(answer)}, not 200")
+        raise Inconclusive(f"the control, {what}, was answered {brief(answer)}, not 200")

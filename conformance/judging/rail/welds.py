@@ -10,8 +10,7 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.judging.rail.quoted import QuotedPayment
 from conformance.judging.rail.recovery import judge_fresh_terms, judge_recovery
-from conformance.judging.rail.refusals import assert_right_pair_is_served, honest_payment_is_served
-from conformance.outcome import Inconclusive
+from conformance.judging.rail.refusals import assert_control_is_served, honest_payment_is_served
 from conformance.surfaces.rail.forgeries import forgeries
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, header_value, pay, present
@@ -57,7 +56,7 @@ async def mixed_pairs_buy_nothing(case: Case, lane: type[QuotedPayment], row: st
         paid_mine = await mine.send()
         for tx_id, quoted in ((paid_mine, other), (paid_other, mine)):
             await quoted.buys_nothing("RAIL-WELD-15", tx_id, "transaction and reference of two payments")
-        assert_right_pair_is_served(await mine.present(paid_mine))
+        assert_control_is_served(await mine.present(paid_mine), "the right pair")
 
     await run_concurrently(map(for_operation, case.sample(case.session.operations)))
 
@@ -106,9 +105,7 @@ async def refusals_let_the_client_recover(
     operation, spent_status = case.session.operations[0], case.profile.rail_bindings.spent_status
     bought = await lane.ask(case, operation)
     spent = await pay(case, bought.quote, case.lane)
-    first = await present(case, operation, spent)
-    if first.status != 200:
-        raise Inconclusive(f"the control, an honest payment, was answered {brief(first)}, not 200")
+    assert_control_is_served(await present(case, operation, spent))
     quoted = await lane.ask(case, operation)
     seen = {quoted.token, bought.token}
     sent = await wrong(quoted)

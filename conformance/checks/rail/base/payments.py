@@ -13,12 +13,11 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
-from conformance.judging.rail.refusals import honest_payment_is_served
+from conformance.judging.rail.refusals import assert_control_is_served, honest_payment_is_served
 from conformance.judging.rail.served import operations_are_served
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.base.spellings import Spelling, spellings
-from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import challenge, lane_of
 from conformance.target import LANES
 
@@ -65,8 +64,7 @@ async def served_call_is_paid(case: Case) -> None:
         stake = await stakes.stake(operation, prices=3)
         given = await stake.sign()
         answer = await stake.redeem(case, given)
-        if answer.status != 200:
-            raise Inconclusive(f"the control, an honest payment, was answered {brief(answer)}, not 200")
+        assert_control_is_served(answer)
         used, moved = await stake.token.is_used(given.sender, given.nonce), await stake.moved()
         case.expect(
             "RAIL-PAY-07",
