@@ -6,15 +6,9 @@ commands. The result goes to standard output.
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from conformance.log.events import RUN
 from conformance.outcome import Exit, Verdict
@@ -35,6 +29,8 @@ from conformance.report.detail import finding_text
 from conformance.report.row_result import RowResult
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME
 from conformance.report.summary import Summary
+from conformance.text.table import counted, table
+from conformance.text.terminal import Terminal
 from conformance.text.untrusted import one_line
 
 STYLES: Final = {
@@ -53,25 +49,12 @@ SHOWN_FINDINGS: Final = (1, 10)
 SHOWN_IDS: Final = 12
 
 
-class Terminal(Console):
-    """A console that says when nobody reads it any more, where Rich would end the program with exit code 1."""
-
-    def on_broken_pipe(self) -> None:
-        """Print nothing more.
-
-        Raises:
-            BrokenPipeError: Always.
-        """
-        self.quiet = True
-        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-
-
 def show(
     summary: Summary,
     *,
     written: Sequence[Path] = (),
     report: str | None = None,
-    console: Console | None = None,
+    console: Terminal | None = None,
     verbose: bool = False,
 ) -> None:
     """Print a run: each group's counts, every breach, what the verdict rests on, and last the verdict itself.
@@ -86,11 +69,11 @@ def show(
     Raises:
         BrokenPipeError: Nobody reads it to its end.
     """
-    console = console or Terminal(highlight=False)
+    console = console or Terminal()
     report = report or (str(written[0].parent) if written else "REPORT")
     if summary.not_yours is not None:
-        _line(console, Text(nothing_of_yours(summary.not_yours), style="bold yellow"))
-    console.print(_groups(summary))
+        console.print((nothing_of_yours(summary.not_yours), "bold yellow"))
+    _groups(console, summary)
     for cause in reversed(summary.causes):
         _caused(console, summary, cause, report, SHOWN_FINDINGS[verbose])
     _inconclusive(console, summary)
@@ -99,42 +82,32 @@ def show(
     _comparisons(console, summary)
     for note in summary.notes:
         if note.check == RUN:
-            _line(console, Text(f"\n{one_line(note.text, 600)}", style="yellow"))
+            console.print((f"\n{one_line(note.text, 600)}", "yellow"))
     _basis(console, summary, verbose=verbose)
     for path in written:
-        _line(console, Text(f"  {path}", style="dim"))
+        console.print((f"  {path}", "dim"))
     _verdict(console, summary)
 
 
-def _line(console: Console, text: Text) -> None:
-    console.print(text, soft_wrap=True)
+def _heading(console: Terminal, text: str) -> None:
+    console.print((f"\n{text}", "bold"))
 
 
-def _heading(console: Console, text: str) -> None:
-    _line(console, Text(f"\n{text}", style="bold"))
-
-
-def _groups(summary: Summary) -> Table:
+def _groups(console: Terminal, summary: Summary) -> None:
     shown = [verdict for verdict, count in summary.counts.items() if count]
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("group")
-    for verdict in shown:
-        table.add_column(words(summary)[verdict], justify="right")
-    styles = {**STYLES, Verdict.PASS: "default"} if summary.quick else STYLES
+    styles = {**STYLES, Verdict.PASS: ""} if summary.quick else STYLES
     styled = [styles[verdict] for verdict in shown]
-    for name, rows in summary.groups.items():
-        counts = [sum(row.verdict is verdict for row in rows) for verdict in shown]
-        table.add_row(Text(name), *_cells(styled, counts))
-    table.add_row(Text("all", style="bold"), *_cells(styled, [summary.counts[verdict] for verdict in shown]))
-    return table
+    rows = []
+    for name, group in summary.groups.items():
+        counts = [sum(row.verdict is verdict for row in group) for verdict in shown]
+        rows.append([[(name, "")], *counted(styled, counts)])
+    rows.append([[("all", "bold")], *counted(styled, [summary.counts[verdict] for verdict in shown])])
+    header = ["group", *(words(summary)[verdict] for verdict in shown)]
+    for line in table(header, rows, console.width, numbers=True):
+        console.print(*line)
 
 
-def _cells(styles: Iterable[str], counts: Iterable[int]) -> list[Text]:
-    pairs = zip(styles, counts, strict=True)
-    return [Text(str(count), style=style) if count else Text("·", style="dim") for style, count in pairs]
-
-
-def _caused(console: Console, summary: Summary, cause: Cause, report: str, most: int) -> None:
+def _caused(console: Terminal, summary: Summary, cause: Cause, report: str, most: int) -> None:
     """Print the breaches of one cause: the first whole, the others in a line, and what could not be decided for it."""
     breaches = [row for row in cause.rows if row.verdict is not Verdict.INCONCLUSIVE]
     if not breaches:
@@ -145,58 +118,57 @@ def _caused(console: Console, summary: Summary, cause: Cause, report: str, most:
     for row in breaches[1:]:
         found = next((one_line(f": found {one.found}", 200) for one in row.telling if one.found is not None), "")
         word = (WORDS[row.verdict], STYLES[row.verdict])
-        _line(console, Text.assemble(word, "  ", (row.id, "bold"), f"  {row.requirement.sentence}", (found, "dim")))
+        console.print(word, "  ", (row.id, "bold"), f"  {row.requirement.sentence}", (found, "dim"))
     undecided = [row.id for row in cause.rows if row.verdict is Verdict.INCONCLUSIVE]
     if undecided:
         ids = (_ids(undecided), STYLES[Verdict.INCONCLUSIVE])
-        _line(console, Text.assemble("could not be decided for it: ", ids))
+        console.print("could not be decided for it: ", ids)
 
 
-def _breach(console: Console, summary: Summary, row: RowResult, report: str, most: int) -> None:
-    word = Text.assemble("\n", (WORDS[row.verdict], STYLES[row.verdict]), "  ", (row.id, "bold"))
-    _line(console, word)
-    _line(console, Text(f"  {row.requirement.sentence}"))
-    _line(console, Text(f"  {standing(row)}", style="dim"))
+def _breach(console: Terminal, summary: Summary, row: RowResult, report: str, most: int) -> None:
+    console.print("\n", (WORDS[row.verdict], STYLES[row.verdict]), "  ", (row.id, "bold"))
+    console.print(f"  {row.requirement.sentence}")
+    console.print((f"  {standing(row)}", "dim"))
     known = expectation(row)
     if known is not None:
-        _line(console, Text(f"  {known}", style="yellow"))
+        console.print((f"  {known}", "yellow"))
     telling = row.against
     for finding in telling[:most]:
         text = finding_text(finding, summary.exchanges, report=report)
-        _line(console, Text("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n"))))
+        console.print("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n")))
     if len(telling) > most:
         more = f"    and {len(telling) - most} more of the same row, in the HTML and JSON reports"
-        _line(console, Text("\n" + more, style="dim"))
+        console.print(("\n" + more, "dim"))
 
 
-def _inconclusive(console: Console, summary: Summary) -> None:
+def _inconclusive(console: Terminal, summary: Summary) -> None:
     alone = [one for one in summary.causes if all(row.verdict is Verdict.INCONCLUSIVE for row in one.rows)]
     if not alone:
         return
     _heading(console, "Could not be decided")
     for cause in alone:
         ids = (_ids([row.id for row in cause.rows]), STYLES[Verdict.INCONCLUSIVE])
-        _line(console, Text.assemble("  ", ids, f"  {cause.text}"))
+        console.print("  ", ids, f"  {cause.text}")
 
 
-def _absent(console: Console, summary: Summary) -> None:
+def _absent(console: Terminal, summary: Summary) -> None:
     if not summary.absent:
         return
     passed = "without a breach" if summary.quick else "passed"
     _heading(console, f"Claimed absent or not applicable, beside {summary.counts[Verdict.PASS]} {passed}")
     for reason, ids in summary.absent.items():
-        _line(console, Text(f"  {len(ids):4}  {one_line(reason, 400)}", style="dim"))
+        console.print((f"  {len(ids):4}  {one_line(reason, 400)}", "dim"))
 
 
-def _slowest(console: Console, summary: Summary) -> None:
+def _slowest(console: Terminal, summary: Summary) -> None:
     slow = [timing for timing in summary.slowest[:5] if timing.seconds >= 1]
     if slow:
         _heading(console, "Slowest checks")
     for timing in slow:
-        _line(console, Text(f"  {timing.seconds:7.1f} s  {one_line(timing.check, 100)}", style="dim"))
+        console.print((f"  {timing.seconds:7.1f} s  {one_line(timing.check, 100)}", "dim"))
 
 
-def _comparisons(console: Console, summary: Summary) -> None:
+def _comparisons(console: Terminal, summary: Summary) -> None:
     """Print a line for each comparison, and loudly each receipt that does not verify."""
     if not summary.comparisons:
         return
@@ -204,41 +176,45 @@ def _comparisons(console: Console, summary: Summary) -> None:
         one_line(side.name, 60) for side in (summary.comparisons[0].left, summary.comparisons[0].right)
     )
     _heading(console, f"Receipts of {names}; they decide nothing")
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 2))
-    for name in ("call", "lane", "verdict", "differences that matter"):
-        table.add_column(name, overflow="fold")
+    rows = []
     for pair in summary.comparisons:
         style = "bold red" if pair.unverified else _GRADE_STYLES.get(pair.grade or "", "magenta")
         telling = one_line(pair.missing, 400) if pair.missing is not None else ", ".join(pair.mattering_names)
-        cells = (one_line(pair.call, 80), pair.lane or "", Text(pair.verdict, style=style), one_line(telling, 400))
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in cells))
-    console.print(table)
+        plain = [
+            (one_line(pair.call, 80), ""),
+            (pair.lane or "", ""),
+            (pair.verdict, style),
+            (one_line(telling, 400), ""),
+        ]
+        rows.append([[cell] for cell in plain])
+    for line in table(("call", "lane", "verdict", "differences that matter"), rows, console.width):
+        console.print(*line)
     for pair in summary.comparisons:
         for side in pair.unverified:
             where = f"{pair.call} on {pair.lane}" if pair.lane else pair.call
             text = f"  NOT VERIFIED: the receipt of {side.name} for {where}, by its own keys: {side.fault}"
-            _line(console, Text(one_line(text, 600), style="bold red"))
+            console.print((one_line(text, 600), "bold red"))
 
 
-def _basis(console: Console, summary: Summary, *, verbose: bool) -> None:
+def _basis(console: Terminal, summary: Summary, *, verbose: bool) -> None:
     _heading(console, "What the verdict rests on")
     for line in rests_on(summary):
-        _line(console, Text(f"  {line}"))
+        console.print(f"  {line}")
     if verbose:
         for key, value in summary.non_defaults:
-            _line(console, Text(f"    {one_line(key, 200)} = {one_line(value, 200)}", style="dim"))
+            console.print((f"    {one_line(key, 200)} = {one_line(value, 200)}", "dim"))
     elif summary.non_defaults:
-        _line(console, Text("  -v shows these values.", style="dim"))
+        console.print(("  -v shows these values.", "dim"))
     code = "none" if summary.exit_code is None else str(summary.exit_code)
     about = f"  {one_line(summary.target, 100)}, seed {summary.seed}, {started(summary)}, {duration(summary)}"
-    _line(console, Text(f"{about}, exit code {code}", style="dim"))
+    console.print((f"{about}, exit code {code}", "dim"))
 
 
-def _verdict(console: Console, summary: Summary) -> None:
+def _verdict(console: Terminal, summary: Summary) -> None:
     style = "bold green" if summary.is_clean else "bold red"
     if summary.exit_code == Exit.PASSED and not summary.is_clean:
         style = "bold magenta" if summary.quick else "bold yellow"
-    _line(console, Text.assemble("\n", (headline(summary), style), ": ", sentence(summary)))
+    console.print("\n", (headline(summary), style), ": ", sentence(summary))
 
 
 def _ids(ids: Sequence[str]) -> str:

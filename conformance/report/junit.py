@@ -11,9 +11,8 @@ run's outcome in words.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
-
-from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
+from collections.abc import Iterable, Iterator, Sequence
+from xml.etree.ElementTree import Element, SubElement, tostring
 
 from conformance.log.events import Event
 from conformance.outcome import Verdict
@@ -29,61 +28,74 @@ SHOWN_FINDINGS = 10
 def render(events: Iterable[Event]) -> bytes:
     """Return `junit.xml`, UTF-8."""
     summary = summarise(events)
-    document = JUnitXml("weldproof")
-    for name, rows in summary.groups.items():
-        suite = TestSuite(f"weldproof.{name}")
-        suite.hostname = one_line(summary.target, 100)
-        suite.timestamp = dt.datetime.fromtimestamp(summary.started_at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        suite.add_property("conclusion", f"{headline(summary)}: {sentence(summary)}")
-        warned = sum(row.verdict is Verdict.WARN for row in rows)
-        if warned:
-            suite.add_property("warnings", str(warned))
-        suite.add_property("seed", str(summary.seed))
-        suite.add_property("suite_version", one_line(summary.suite_version, 100))
-        if summary.interrupted:
-            suite.add_property("interrupted", "true")
-        suite.add_testcases([_case(summary, row) for row in rows])
-        document.add_testsuite(suite)
-    _add_up(document)
-    text: bytes = document.tostring()  # type: ignore[no-untyped-call]
+    root = Element("testsuites", name="weldproof")
+    root.extend([_suite(summary, name, rows) for name, rows in summary.groups.items()])
+    # The root has no `skipped`, which Jenkins' schema knows of a suite alone.
+    for count in ("tests", "failures", "errors"):
+        root.set(count, str(sum(int(suite.attrib[count]) for suite in root)))
+    root.set("time", _seconds(root))
+    text: bytes = tostring(root, encoding="utf-8")
     return text
 
 
-def _add_up(document: JUnitXml) -> None:
-    """Count each suite, and all of them; the root has no `skipped`, which Jenkins' schema knows of a suite alone."""
-    suites = list(document)
-    for suite in suites:
-        suite.update_statistics()  # type: ignore[no-untyped-call]
-    for name in ("tests", "failures", "errors"):
-        setattr(document, name, sum(getattr(suite, name) for suite in suites))
-    document.time = round(sum(suite.time for suite in suites), 3)
+def _suite(summary: Summary, name: str, rows: Sequence[RowResult]) -> Element:
+    cases = [_case(summary, row) for row in rows]
+    suite = Element("testsuite", name=f"weldproof.{name}", hostname=one_line(summary.target, 100))
+    suite.set("timestamp", dt.datetime.fromtimestamp(summary.started_at, dt.UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    suite.set("tests", str(len(cases)))
+    for count, kind in (("errors", "error"), ("failures", "failure"), ("skipped", "skipped")):
+        suite.set(count, str(sum(case.find(kind) is not None for case in cases)))
+    properties = SubElement(suite, "properties")
+    for key, value in _properties(summary, rows):
+        SubElement(properties, "property", name=key, value=value)
+    suite.extend(cases)
+    suite.set("time", _seconds(cases))
+    return suite
 
 
-def _case(summary: Summary, row: RowResult) -> TestCase:
-    case = TestCase(f"{row.id} {row.requirement.sentence}", classname=f"{row.requirement.surface}.{row.group}")
-    case.time = round(summary.seconds_of(row), 3)
+def _seconds(timed: Iterable[Element]) -> str:
+    return str(round(sum(float(one.attrib["time"]) for one in timed), 3))
+
+
+def _properties(summary: Summary, rows: Sequence[RowResult]) -> Iterator[tuple[str, str]]:
+    yield "conclusion", f"{headline(summary)}: {sentence(summary)}"
+    warned = sum(row.verdict is Verdict.WARN for row in rows)
+    if warned:
+        yield "warnings", str(warned)
+    yield "seed", str(summary.seed)
+    yield "suite_version", one_line(summary.suite_version, 100)
+    if summary.interrupted:
+        yield "interrupted", "true"
+
+
+def _case(summary: Summary, row: RowResult) -> Element:
+    case = Element(
+        "testcase",
+        name=f"{row.id} {row.requirement.sentence}",
+        classname=f"{row.requirement.surface}.{row.group}",
+        time=str(round(summary.seconds_of(row), 3)),
+    )
     result = _result(summary, row)
     if result is not None:
-        case.result = [result]
-    if result is None and row.verdict is Verdict.WARN:
-        case.system_out = f"WARNING: {_text(summary, row)}"
+        case.append(result)
+    elif row.verdict is Verdict.WARN:
+        SubElement(case, "system-out").text = f"WARNING: {_text(summary, row)}"
     return case
 
 
-def _result(summary: Summary, row: RowResult) -> Failure | Error | Skipped | None:
+def _result(summary: Summary, row: RowResult) -> Element | None:
     reason = one_line(expectation(row) or row.reason or row.verdict.value, 1000)
     if row.expected_failure == "expected":
-        return Skipped(reason, "expected_failure")
+        return Element("skipped", message=reason, type="expected_failure")
     if row.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED, Verdict.LEFT_OUT} and not summary.breaks(row):
-        return Skipped(reason, row.verdict.value)
-    result: Error | Failure
+        return Element("skipped", message=reason, type=row.verdict.value)
     if row.verdict in {Verdict.ERROR, Verdict.INCONCLUSIVE}:
-        result = Error(reason, row.verdict.value)
+        result = Element("error", message=reason, type=row.verdict.value)
     elif summary.breaks(row):
-        result = Failure(reason, row.expected_failure or row.verdict.value)
+        result = Element("failure", message=reason, type=row.expected_failure or row.verdict.value)
     elif summary.quick and row.verdict is Verdict.PASS:
         parts = ("quick look: no breach found in what was tried", *summary.short_trials(row))
-        return Skipped(one_line("; ".join(parts), 1000), "quick_look")
+        return Element("skipped", message=one_line("; ".join(parts), 1000), type="quick_look")
     else:
         return None
     result.text = _text(summary, row)

@@ -7,28 +7,24 @@ Breaches are printed as they are found. Progress goes to standard error.
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from rich.console import Console, ConsoleOptions
-from rich.live import Live
-from rich.spinner import Spinner
-from rich.text import Text
-
 from conformance.log.events import Event
 from conformance.outcome import Verdict
-from conformance.report.console import STYLES, Terminal
+from conformance.report.console import STYLES
 from conformance.report.remaining import Remaining, left_words
+from conformance.text.live import Live
+from conformance.text.terminal import Terminal
 from conformance.text.untrusted import one_line
 
 SECONDS_A_LINE: Final = 10.0
 _NAME: Final = 60
 # Where there is more room than this, exchanges and further running checks are shown, too.
 _WIDE: Final = 78
-# Columns that the spinner takes.
-_SPINNER: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +73,18 @@ class Progress:
         seconds: The clock.
     """
 
-    def __init__(self, console: Console | None = None, seconds: Callable[[], float] = time.monotonic) -> None:
-        self._console = console or Terminal(stderr=True, highlight=False)
+    def __init__(self, console: Terminal | None = None, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._console = console or Terminal(sys.stderr)
         self._seconds = seconds
         self._told_at = seconds()
         self._state = State()
-        self._spinner = Spinner("dots")
-        self._live = Live(self, console=self._console, transient=True, refresh_per_second=4)
-        if self._console.is_terminal:
-            self._live.start()
+        self._live = Live(self._console, self.lines)
+        self._live.start()
 
     def __call__(self, event: Event) -> None:
         """Take one event in; whether anybody reads of it changes nothing for the run."""
         with contextlib.suppress(BrokenPipeError):
             self._take(event)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Spinner]:
-        """Yield the moving lines, as wide as the terminal is at this moment."""
-        self._spinner.update(text=Text("\n".join(self.lines(options.max_width - _SPINNER)), no_wrap=True))
-        yield self._spinner
 
     def close(self) -> None:
         """Take the lines away."""
@@ -120,9 +109,7 @@ class Progress:
     def _take(self, event: Event) -> None:
         kind = event["event"]
         if kind == "run.started" and event.get("not_yours") is not None:
-            self._console.print(
-                f"Nothing of yours is judged: the target is {one_line(event['not_yours'])}.", markup=False
-            )
+            self._console.print(f"Nothing of yours is judged: the target is {one_line(event['not_yours'])}.")
         if kind == "run.started" and "checks" in event:
             self._state = replace(self._state, remaining=Remaining(event["checks"], int(event["workers"])))
         elif kind in {"check.started", "check.finished"}:
@@ -133,7 +120,7 @@ class Progress:
             self._judged(event)
         if not self._console.is_terminal and self._seconds() - self._told_at >= SECONDS_A_LINE:
             self._told_at = self._seconds()
-            self._console.print(self._line(), soft_wrap=True)
+            self._console.print(self._line())
 
     def _moved(self, check: str, *, started: bool) -> None:
         state, now = self._state, self._seconds()
@@ -150,10 +137,9 @@ class Progress:
         if verdict not in {Verdict.FAIL, Verdict.ERROR} or key in self._state.breaches:
             return
         self._state = replace(self._state, breaches=self._state.breaches | {key})
-        text = Text.assemble((f"{verdict.value:5} ", STYLES[verdict]), f"{one_line(key[0])}  {one_line(key[1])}")
-        self._console.print(text, soft_wrap=True)
+        self._console.print((f"{verdict.value:5} ", STYLES[verdict]), f"{one_line(key[0])}  {one_line(key[1])}")
 
-    def _line(self) -> Text:
+    def _line(self) -> str:
         """Return the line of a build log."""
         state, now = self._state, self._seconds()
         counts = (
@@ -164,7 +150,7 @@ class Progress:
         )
         slow = state.slow(now)[:3]
         text = ", ".join(part for part in counts if part)
-        return Text(f"{text}; {', '.join(slow)}" if slow else text)
+        return f"{text}; {', '.join(slow)}" if slow else text
 
 
 def _number(count: int, one: str, many: str) -> str:

@@ -6,16 +6,14 @@ error, the result to standard output.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Sequence
 from typing import Final
 
-from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
-from rich.table import Table
-from rich.text import Text
-
 from conformance.outcome import Exit
+from conformance.text.live import Live
+from conformance.text.table import Cell, counted, table
+from conformance.text.terminal import Terminal
 from conformance.text.untrusted import one_line
 from conformance.vectors.runner.comparison import Comparison, Line
 from conformance.vectors.runner.conclusion import Conclusion
@@ -39,75 +37,66 @@ _WIDE: Final = 400
 class Progress:
     """One line on a terminal that says how far a run is; elsewhere nothing."""
 
-    def __init__(self, total: int, console: Console | None = None) -> None:
-        self._console = console or Console(stderr=True, highlight=False)
+    def __init__(self, total: int, console: Terminal | None = None) -> None:
         self._total, self._done, self._otherwise = total, 0, 0
-        self._spinner = Spinner("dots", text=Text("starting"))
-        self._live = Live(self._spinner, console=self._console, transient=True, refresh_per_second=8)
-        if self._console.is_terminal:
-            self._live.start()
+        self._live = Live(console or Terminal(sys.stderr), self._lines, times_a_second=8)
+        self._live.start()
 
     def __call__(self, result: Result) -> None:
         """Take one result in."""
         self._done += 1
         self._otherwise += result.disagrees
-        self._spinner.update(text=Text(f"{self._done} of {self._total} vectors, {self._otherwise} otherwise"))
 
     def close(self) -> None:
         """Take the line away."""
         self._live.stop()
 
+    def _lines(self, width: int) -> tuple[str]:
+        return (f"{self._done} of {self._total} vectors, {self._otherwise} otherwise"[:width],)
 
-def show(conclusion: Conclusion, *, seed: int, console: Console | None = None) -> None:
+
+def show(conclusion: Conclusion, *, seed: int, console: Terminal | None = None) -> None:
     """Print a run: a table by family, what counts against it, explanations that rot, and the run in a sentence."""
-    console = console or Console(highlight=False)
-    console.print(_table(conclusion))
+    console = console or Terminal()
+    _counts(console, conclusion)
     _disagreements(console, conclusion.unexplained, "")
     if conclusion.exit_code is not Exit.FAILED:
         _disagreements(console, conclusion.only_pinned, "only the profile decides: ")
     for one in conclusion.rotten:
-        _line(console, ("rotten", "bold red"), f"  {one.explanation.subject} = {one.explanation.outcome.value}: ")
-        _line(console, f"        {one_line(one.detail)}")
+        console.print(("rotten", "bold red"), f"  {one.explanation.subject} = {one.explanation.outcome.value}: ")
+        console.print(f"        {one_line(one.detail)}")
     for remark in conclusion.remarks:
-        _line(console, one_line(remark, 1_000))
+        console.print(one_line(remark, 1_000))
     style = {Exit.PASSED: "bold green", Exit.FAILED: "bold red"}.get(conclusion.exit_code, "bold magenta")
     name = one_line(conclusion.run.hello.verifier, 80)
-    _line(console, (f"{name}: {conclusion.sentence}", style), f"; seed {seed}")
+    console.print((f"{name}: {conclusion.sentence}", style), f"; seed {seed}")
 
 
-def _line(console: Console, *parts: str | tuple[str, str]) -> None:
-    console.print(Text.assemble(*parts), soft_wrap=True)
-
-
-def _table(conclusion: Conclusion) -> Table:
+def _counts(console: Terminal, conclusion: Conclusion) -> None:
     by_family = conclusion.counts
     shown = [outcome for outcome in Outcome if any(counts[outcome] for counts in by_family.values())]
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("family")
-    for outcome in shown:
-        table.add_column(outcome.value, justify="right")
-    for family, counts in by_family.items():
-        table.add_row(Text(family), *_cells(shown, [counts[outcome] for outcome in shown]))
+    styles = [STYLES[outcome] for outcome in shown]
+    rows = [
+        [[(family, "")], *counted(styles, [counts[outcome] for outcome in shown])]
+        for family, counts in by_family.items()
+    ]
     if len(by_family) > 1:
         sums = [sum(counts[outcome] for counts in by_family.values()) for outcome in shown]
-        table.add_row(Text("all", style="bold"), *_cells(shown, sums))
-    return table
+        rows.append([[("all", "bold")], *counted(styles, sums)])
+    header = ["family", *(outcome.value for outcome in shown)]
+    for line in table(header, rows, console.width, numbers=True):
+        console.print(*line)
 
 
-def _cells(outcomes: Iterable[Outcome], counts: Iterable[int]) -> list[Text]:
-    pairs = zip(outcomes, counts, strict=True)
-    return [Text(str(count), style=STYLES[outcome]) if count else Text("·", style="dim") for outcome, count in pairs]
-
-
-def _disagreements(console: Console, results: Sequence[Result], before: str) -> None:
+def _disagreements(console: Terminal, results: Sequence[Result], before: str) -> None:
     for one in results[:SHOWN]:
         outcome = one.outcome
-        _line(console, (f"{outcome.value:12}  ", STYLES[outcome]), f"{one.vector.id}  {before}{one_line(one.detail)}")
+        console.print((f"{outcome.value:12}  ", STYLES[outcome]), f"{one.vector.id}  {before}{one_line(one.detail)}")
     if len(results) > SHOWN:
-        _line(console, (f"and {len(results) - SHOWN} more; --report FILE.json has all", "dim"))
+        console.print((f"and {len(results) - SHOWN} more; --report FILE.json has all", "dim"))
 
 
-def show_comparison(found: Comparison, *, differing: bool, console: Console | None = None) -> None:
+def show_comparison(found: Comparison, *, differing: bool, console: Terminal | None = None) -> None:
     """Print verifiers side by side: a line a family and a kind, and one a vector of a kind on which they differ.
 
     Args:
@@ -115,33 +104,29 @@ def show_comparison(found: Comparison, *, differing: bool, console: Console | No
         differing: Leave out the kinds in which all verifiers do the same.
         console: Where to; standard output by default.
     """
-    console = console or Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDE
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("", overflow="fold")
-    for label in found.labels:
-        table.add_column(one_line(label, 60))
+    console = console or Terminal()
+    rows = list[Sequence[Cell]]()
     for family in found.families:
-        _row(table, family.line, "bold", 0)
+        rows.append(_row(family.line, "bold", 0))
         for kind in family.kinds:
             if kind.differs or not differing:
-                _row(table, kind.line, "", 2)
+                rows.append(_row(kind.line, "", 2))
             if kind.differs:
-                for vector in kind.vectors:
-                    _row(table, vector, "dim", 4)
-    console.print(table)
+                rows += [_row(vector, "dim", 4) for vector in kind.vectors]
+    header = ["", *(one_line(label, 60) for label in found.labels)]
+    for line in table(header, rows, console.width if console.is_terminal else _WIDE):
+        console.print(*line)
 
 
-def _row(table: Table, line: Line, style: str, indent: int) -> None:
-    table.add_row(Text(" " * indent + line.name, style=style), *(_summed(cell) for cell in line.cells))
+def _row(line: Line, style: str, indent: int) -> Sequence[Cell]:
+    return [[(" " * indent + line.name, style)], *(_summed(cell) for cell in line.cells)]
 
 
-def _summed(cell: Sequence[tuple[Outcome, int]]) -> Text:
+def _summed(cell: Sequence[tuple[Outcome, int]]) -> Cell:
     if not cell:
-        return Text("not run", style="dim")
+        return [("not run", "dim")]
     parts: list[tuple[str, str]] = []
     for outcome, count in cell:
         parts += [(", ", "")] if parts else []
         parts.append((outcome.value if sum(n for _, n in cell) == 1 else f"{outcome.value} {count}", STYLES[outcome]))
-    return Text.assemble(*parts)
+    return parts

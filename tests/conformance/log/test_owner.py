@@ -72,6 +72,7 @@ PLACES = {
     ("conformance/live/anew.py", "holders", "to_thread"): "which processes hold a socket, of /proc alone",
     ("conformance/cli/watching.py", "_planned", "to_thread"): "a plan, of files: nobody has it before it is returned",
     ("conformance/first_look/look.py", "select_checks", "to_thread"): "checks come in, as for the runner",
+    ("conformance/text/live.py", "self._go_on", "Thread"): "drawing lines, of a state that is only replaced",
     ("conformance/receipts/offline/fetching.py", "fetch", "Thread"): "one request; its answer is handed over",
 }
 

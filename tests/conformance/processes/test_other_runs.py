@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 
-from rich.console import Console
-
 from conformance import target
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
@@ -13,6 +11,7 @@ from conformance.log.events import RUN, EventLog
 from conformance.processes.other_runs import claimed
 from conformance.report.console import show
 from conformance.report.summary import summarise
+from conformance.text.terminal import Terminal
 
 PROFILE = """
 [surfaces.agent]
@@ -57,5 +56,5 @@ async def test_a_run_beside_another_says_so() -> None:
     assert len(told) == 1
     assert "another run is under way against http://agent.test/, http://base.test/control" in told[0]
     out = io.StringIO()
-    show(summarise(log.events), console=Console(file=out, width=300))
+    show(summarise(log.events), console=Terminal(out, width=300))
     assert "another run is under way" in out.getvalue()

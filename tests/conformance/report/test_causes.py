@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import json
 
-from rich.console import Console
-
 from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.summary import Summary, summarise
+from conformance.text.terminal import Terminal
 from tests.conformance.report.run_builder import RunBuilder
 
 UNPAID, SHAPE, LANES, KEYS, PAID = "RAIL-402-01", "RAIL-402-02", "RAIL-402-03", "RAIL-KEY-01", "RAIL-PAY-05"
@@ -89,7 +88,7 @@ def test_the_json_report_carries_each_cause_and_reads_back() -> None:
 def test_the_console_tells_a_cause_once() -> None:
     """The first row whole, the others in a line; the first cause stands nearest to the conclusion."""
     out = io.StringIO()
-    console.show(summarise(one_cause_many_rows()), console=Console(file=out, width=200))
+    console.show(summarise(one_cause_many_rows()), console=Terminal(out, width=200))
     said = out.getvalue()
     assert said.count("curl      ") == 3
     assert "5 requirements of one cause: answered 401 unauthorized" in said

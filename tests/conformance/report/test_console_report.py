@@ -5,18 +5,19 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from rich.console import Console
+import pytest
 
 from conformance.outcome import Verdict
 from conformance.report.console import show
 from conformance.report.summary import summarise
+from conformance.text.terminal import Terminal
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
 
 
 def test_a_failure_carries_what_repairs_it() -> None:
     """Sentence, expected, found, exchange, a curl line on one line, fix and a replay id that can be typed."""
     out = io.StringIO()
-    show(summarise(every_verdict()), written=[Path("out/events.ndjson")], console=Console(file=out, width=60))
+    show(summarise(every_verdict()), written=[Path("out/events.ndjson")], console=Terminal(out, width=60))
     text = out.getvalue()
     assert "A paid operation called without X-PAYMENT answers 402" in text
     assert "found     status 200" in text
@@ -30,7 +31,7 @@ def test_the_verdict_is_the_last_line() -> None:
     """After pages of failures the reader finds it where the terminal stopped, below what it rests on and the files."""
     out = io.StringIO()
     written = [Path("out/events.ndjson.gz"), Path("out/index.html")]
-    show(summarise(every_verdict()), written=written, console=Console(file=out, width=200))
+    show(summarise(every_verdict()), written=written, console=Terminal(out, width=200))
     *before, last = out.getvalue().splitlines()
     assert last.startswith("Fault in the suite: 87 of 90 judged requirements pass")
     assert before.index("What the verdict rests on") < before.index("  out/index.html")
@@ -46,7 +47,7 @@ def test_a_row_is_shown_by_one_case() -> None:
     shown = []
     for verbose in (False, True):
         out = io.StringIO()
-        show(summary, console=Console(file=out, width=200), verbose=verbose)
+        show(summary, console=Terminal(out, width=200), verbose=verbose)
         shown.append([number for number in range(3) if f"found     case {number}" in out.getvalue()])
         assert ("and 2 more of the same row" in out.getvalue()) is not verbose
     assert shown == [[0], [0, 1, 2]]
@@ -57,7 +58,7 @@ def test_a_stale_entry_of_the_expected_failure_list_is_shown() -> None:
     out = io.StringIO()
     row = "RAIL-402-01"
     events = RunBuilder([row]).finish({}, expected={row: "unexpected_pass"})
-    show(summarise(events), console=Console(file=out, width=200))
+    show(summarise(events), console=Terminal(out, width=200))
     assert "on the expected-failure list, and yet it passes: take the entry out" in out.getvalue()
 
 
@@ -66,16 +67,17 @@ def test_the_profile_is_listed_where_it_is_asked_for() -> None:
     events = RunBuilder(["RAIL-402-01"], non_defaults=[(f"key.{n}", n) for n in range(25)]).finish({})
     for verbose in (False, True):
         out = io.StringIO()
-        show(summarise(events), console=Console(file=out, width=200), verbose=verbose)
+        show(summarise(events), console=Terminal(out, width=200), verbose=verbose)
         assert "25 values of the target profile not at the default." in out.getvalue()
         assert ("key.24 = 24" in out.getvalue()) is verbose
         assert ("-v shows these values." in out.getvalue()) is not verbose
 
 
-def test_no_color_is_obeyed() -> None:
+def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under NO_COLOR a terminal gets no colour codes."""
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", "1")
     out = io.StringIO()
-    terminal = Console(file=out, width=100, force_terminal=True, _environ={"NO_COLOR": "1", "TERM": "xterm-256color"})
-    show(summarise(every_verdict()), console=terminal)
+    show(summarise(every_verdict()), console=Terminal(out, width=100, terminal=True))
     assert "\x1b[3" not in out.getvalue()
     assert "RAIL-402-01" in out.getvalue()

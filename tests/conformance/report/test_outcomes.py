@@ -9,7 +9,6 @@ from collections.abc import Mapping
 
 import pytest
 from junitparser import JUnitXml
-from rich.console import Console
 
 from conformance.ledger import load
 from conformance.log.events import Event
@@ -17,6 +16,7 @@ from conformance.outcome import Exit, Verdict
 from conformance.report import console, formats
 from conformance.report.conclusion import headline
 from conformance.report.summary import summarise
+from conformance.text.terminal import Terminal
 from tests.conformance.report.run_builder import RunBuilder
 
 STATED, IMPLIED, SHOULD = "GW-RCPT-02", "GW-RCPT-16", "GW-CHK-13"
@@ -35,7 +35,7 @@ def run(verdicts: Mapping[str, Verdict], known: tuple[str, ...] = ()) -> tuple[E
 def texts(events: tuple[Event, ...]) -> dict[str, str]:
     """Return every report as text; the console's with its colours."""
     out = io.StringIO()
-    console.show(summarise(events), console=Console(file=out, width=200, highlight=False, force_terminal=True))
+    console.show(summarise(events), console=Terminal(out, width=200, terminal=True))
     return {"console": out.getvalue(), **{name: one.render(events).decode() for name, one in formats.FORMATS.items()}}
 
 
@@ -47,7 +47,7 @@ def looks_green(shown: dict[str, str]) -> set[str]:
         for name, green in {
             "badge": GREEN in shown["badge"],
             "html": 'class="tone-pass"' in shown["html"],
-            "console": "Passed" in shown["console"] and re.search(r"\x1b\[1;32m$", last) is not None,
+            "console": "Passed" in shown["console"] and re.search(r"\x1b\[32m\x1b\[1m$", last) is not None,
         }.items()
         if green
     }

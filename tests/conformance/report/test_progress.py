@@ -14,8 +14,6 @@ import termios
 from pathlib import Path
 
 import pytest
-from rich.cells import cell_len
-from rich.console import Console
 
 from conformance.engine.registration import registered
 from conformance.ledger.typical import typical_seconds
@@ -23,6 +21,7 @@ from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.report.progress import Progress
 from conformance.report.remaining import Remaining, left_words
+from conformance.text.terminal import Terminal, columns
 from tests.conformance.report.run_builder import RunBuilder
 
 CHECKS = [["quick_one", "together"], ["slow_one", "together"], ["of_a_chain[base]", "chain base"], ["last", "alone"]]
@@ -31,7 +30,7 @@ CHECKS = [["quick_one", "together"], ["slow_one", "together"], ["of_a_chain[base
 def begun(width: int, *, terminal: bool) -> tuple[Progress, EventLog, list[float], io.StringIO]:
     """Return progress on a console of that width, the log it listens to, its clock and what it wrote."""
     out, now = io.StringIO(), [0.0]
-    console = Console(file=out, width=width, force_terminal=terminal, _environ={})
+    console = Terminal(out, width=width, terminal=terminal)
     progress, log = Progress(console, seconds=lambda: now[0]), EventLog()
     log.listen(progress)
     log.add("run.started", checks=CHECKS, workers=2)
@@ -46,7 +45,7 @@ def finish(log: EventLog, check: str) -> None:
 def test_off_a_terminal_progress_prints_each_breach_once() -> None:
     """A build log gets one line a breach, and no colour or cursor movement."""
     out = io.StringIO()
-    progress = Progress(Console(file=out, width=80))
+    progress = Progress(Terminal(out, width=80))
     run = RunBuilder(["RAIL-402-01"])
     run.log.listen(progress)
     run.log.add("check.started", check="one", rows=["RAIL-402-01"])
@@ -100,7 +99,7 @@ def test_nothing_is_wider_than_the_terminal() -> None:
     log.add("judgement", row="RAIL-402-01", check="last", verdict="fail")
     now[0] = 500.0
     for width in range(4, 60):
-        assert all(cell_len(line) <= width for line in progress.lines(width))
+        assert all(columns(line) <= width for line in progress.lines(width))
     assert re.fullmatch(r"1 of 4 checks, about \d+ min left, 1 breach", progress.lines(44)[0])
     assert progress.lines(42)[1] == "500 s transfer_of_something_else_in_the_s…"
     progress.close()
@@ -152,7 +151,7 @@ def test_on_a_terminal_of_44_columns_nothing_wraps() -> None:
     """Count, time left, and what is slow stand on two lines, and are taken away at the end."""
     written = screen(44)
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", written).replace("\r", "\n").split("\n")
-    assert all(cell_len(line) <= 44 for line in shown)
+    assert all(columns(line) <= 44 for line in shown)
     frame = [line.rstrip() for line in shown if " checks" in line or "transfer" in line][-2:]
     total = len([name for name in typical_seconds() if "[" not in name])
     # The spinner turns in front of the first line.

@@ -9,7 +9,6 @@ import re
 import jsonschema_rs
 import pytest
 from junitparser import JUnitXml, Skipped
-from rich.console import Console
 
 from conformance.ledger import load
 from conformance.log.events import Event
@@ -18,6 +17,7 @@ from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.conclusion import headline, sentence
 from conformance.report.summary import summarise
+from conformance.text.terminal import Terminal
 from tests.conformance.report.run_builder import RunBuilder
 
 REASON = "left out by --quick: moves the clock, so it would run alone after all others"
@@ -39,7 +39,7 @@ def quick_run(verdict: Verdict = Verdict.PASS) -> tuple[Event, ...]:
 def rendered(events: tuple[Event, ...]) -> dict[str, str]:
     """Return each format's text, the console's among them."""
     out = io.StringIO()
-    console.show(summarise(events), console=Console(file=out, width=200, highlight=False))
+    console.show(summarise(events), console=Terminal(out, width=200))
     return {"console": out.getvalue()} | {name: one.render(events).decode() for name, one in formats.FORMATS.items()}
 
 
@@ -124,7 +124,7 @@ def test_a_quick_look_that_warns_does_not_say_that_it_found_nothing() -> None:
 def test_nothing_of_a_quick_look_is_green() -> None:
     """A row in which nothing was found has the colour of what was not judged, on paper and on a terminal."""
     out = io.StringIO()
-    console.show(summarise(quick_run()), console=Console(file=out, width=200, highlight=False, force_terminal=True))
+    console.show(summarise(quick_run()), console=Terminal(out, width=200, terminal=True))
     assert not re.search(r"\x1b\[[0-9;]*\b(32|92)m", out.getvalue())
     page = rendered(quick_run())["html"]
     assert '<body class="tone-inconclusive quick">' in page

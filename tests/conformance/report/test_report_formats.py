@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from junitparser import Error, Failure, JUnitXml, Skipped
-from rich.console import Console
 
 from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.summary import LogFault, summarise
+from conformance.text.terminal import Terminal
 from tests.conformance.report.run_builder import RunBuilder, every_verdict
 
 HOSTILE = (
@@ -54,7 +54,7 @@ def run_with(text: str) -> tuple[Event, ...]:
 def printed(events: tuple[Event, ...]) -> str:
     """Return what the console prints on something that is no terminal."""
     out = io.StringIO()
-    console.show(summarise(events), console=Console(file=out, width=100, highlight=False))
+    console.show(summarise(events), console=Terminal(out, width=100))
     return out.getvalue()
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from rich.console import Console
 
 from conformance.log.events import Event
 from conformance.report import console, formats
 from conformance.report import json as json_report
 from conformance.report.summary import LogFault, summarise
+from conformance.text.terminal import Terminal
 from tests.conformance.report.run_builder import RunBuilder
 
 ROW = "RAIL-402-01"
@@ -27,7 +27,7 @@ def a_run(**comparison: Any) -> tuple[Event, ...]:
 def printed(events: tuple[Event, ...]) -> str:
     """Return what the console prints, white space taken together."""
     out = io.StringIO()
-    console.show(summarise(events), console=Console(file=out, width=200, highlight=False))
+    console.show(summarise(events), console=Terminal(out, width=200))
     return " ".join(out.getvalue().split())
 
 

@@ -1,0 +1,106 @@
+"""Lines at the bottom of a terminal that say how far something is, drawn again and again while it works."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Final, TextIO
+
+from conformance.text.terminal import Terminal
+
+_FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_SECONDS_A_FRAME: Final = 0.08
+# Columns that the moving sign takes before the first line.
+SIGN: Final = 2
+
+
+class Live:
+    """Lines with a moving sign before the first; nothing where a terminal cannot draw them anew.
+
+    What anybody else prints on the terminal meanwhile stands above them.
+
+    Args:
+        terminal: Where to.
+        lines: Returns the lines for a width in columns; a thread calls it.
+        times_a_second: How often they are drawn.
+    """
+
+    def __init__(
+        self, terminal: Terminal, lines: Callable[[int], Sequence[str]], *, times_a_second: float = 4.0
+    ) -> None:
+        self._terminal, self._lines, self._pause = terminal, lines, 1 / times_a_second
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._redirected = contextlib.ExitStack()
+
+    def start(self) -> None:
+        """Show the lines, and go on showing them."""
+        if not self._terminal.redraws:
+            return
+        for stream, redirect in ((sys.stdout, contextlib.redirect_stdout), (sys.stderr, contextlib.redirect_stderr)):
+            if stream.isatty():
+                self._redirected.enter_context(redirect(_Above(self._terminal, stream)))
+        self._thread = threading.Thread(target=self._go_on, daemon=True)
+        self._thread.start()
+
+    def refresh(self) -> None:
+        """Show the lines as they are now; nothing where nobody reads them any more."""
+        first, *others = self._lines(max(1, self._terminal.width - SIGN))
+        sign = _FRAMES[int(time.monotonic() / _SECONDS_A_FRAME) % len(_FRAMES)]
+        with contextlib.suppress(BrokenPipeError):
+            self._terminal.draw([f"{sign} {first}", *others])
+
+    def stop(self) -> None:
+        """Take the lines away.
+
+        Raises:
+            BrokenPipeError: Nobody reads the terminal any more.
+        """
+        if self._thread is None:
+            return
+        self._ended.set()
+        self._thread.join()
+        self._thread = None
+        self._redirected.close()
+        self._terminal.draw(())
+
+    def _go_on(self) -> None:
+        while not self._ended.is_set():
+            self.refresh()
+            self._ended.wait(self._pause)
+
+
+class _Above(io.TextIOBase):
+    """A stream in another's place, whose lines are printed above those that move."""
+
+    def __init__(self, terminal: Terminal, stream: TextIO) -> None:
+        self._terminal, self._stream, self._begun = terminal, stream, ""
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._stream.encoding
+
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def write(self, text: str) -> int:
+        *lines, self._begun = (self._begun + text).split("\n")
+        for line in lines:
+            self._terminal.print(line)
+        return len(text)
+
+    def flush(self) -> None:
+        """Keep a line that is not at its end yet."""
+
+    def close(self) -> None:
+        """Leave the other open."""
