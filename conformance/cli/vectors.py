@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from importlib import import_module
-from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
@@ -135,7 +134,7 @@ def check(ctx: click.Context, folder: Path | None, as_json: bool) -> None:
 
     FOLDER is another package, such as an unpacked archive. Exit codes: 0 it is whole, 1 it is not, 2 usage.
     """
-    faults = list(_faults(files(vectors) if folder is None else folder))
+    faults = list(_faults(vectors.folder() if folder is None else folder))
     if as_json:
         click.echo(orjson.dumps({"whole": not faults, "faults": faults}, option=orjson.OPT_INDENT_2))
     else:
@@ -171,7 +170,7 @@ def archive(file: Path) -> None:
     if pack is None:
         raise UsageFault(f"{file}: an archive's name ends in .tar.gz or .zip")
     try:
-        file.write_bytes(pack(files(vectors)))
+        file.write_bytes(pack(vectors.folder()))
     except OSError as fault:
         raise UsageFault(f"{file}: {fault.strerror}") from fault
     click.echo(f"{file}: vector package {vectors.package().version}, {len(vectors.package().vectors)} vectors")

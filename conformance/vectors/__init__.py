@@ -18,9 +18,12 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
+from zipfile import Path as ZipPath
 
 FORMAT = "weldproof-vectors/1"
 MANIFEST = "manifest.json"
+# Where a wheel has the package (setup.py).
+_ARCHIVE = "vectors.zip"
 # The origin of vectors that this project made.
 OURS = "weldproof"
 
@@ -154,7 +157,14 @@ class Package:
 @cache
 def package() -> Package:
     """Return the package that is part of this distribution."""
-    return read(files(__name__))
+    return read(folder())
+
+
+def folder() -> Traversable:
+    """Return the folder of this distribution's package: in a checkout as it is, in a wheel within an archive."""
+    here = files(__name__)
+    archive = here / _ARCHIVE
+    return ZipPath(str(archive)) if archive.is_file() else here
 
 
 @cache

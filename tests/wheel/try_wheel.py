@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import email
 import gzip
+import io
 import json
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from conformance import vectors
 from tests.wheel import installed
 
 ROOT = Path(__file__).parent.parent.parent
@@ -45,17 +47,22 @@ def _build(place: Path) -> Path:
 
 
 def _read(wheel: Path) -> None:
-    """Hold what the wheel says of itself: whose rights, and that its packages are typed."""
+    """Hold what the wheel says of itself: whose rights, that its packages are typed, and that all vectors are there."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         info = next(name.partition("/")[0] for name in names if name.endswith(".dist-info/METADATA"))
         metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
         licence = archive.read(f"{info}/licenses/LICENSE")
         packages = archive.read(f"{info}/top_level.txt").decode().split()
+        packed = zipfile.Path(io.BytesIO(archive.read("conformance/vectors/vectors.zip")))
+    ours = vectors.read(packed) == vectors.package()
+    loose = [name for name in names if name.startswith("conformance/vectors/") and name.endswith("/valid.json")]
     untyped = [package for package in packages if f"{package}/py.typed" not in names]
     given = metadata["License-Expression"], metadata.get_all("License-File"), licence == (ROOT / "LICENSE").read_bytes()
     if given != ("Apache-2.0", ["LICENSE"], True) or untyped or not packages:
         raise SystemExit(f"the wheel says of itself {given}, and without py.typed are {untyped}")
+    if loose or not ours:
+        raise SystemExit(f"the wheel has other vectors than the checkout, or these beside their archive: {loose}")
     print("wheel: metadata: ok", flush=True)  # noqa: T201
 
 
