@@ -41,7 +41,7 @@ class Size:
 
 # However versions change, an environment has no more than this.
 BOUNDS: Final[Mapping[str, Size]] = {
-    "": Size(50, 110),
+    "": Size(45, 92),
     "algorand": Size(56, 162),
     "base": Size(78, 200),
     "solana": Size(70, 198),
