@@ -42,13 +42,13 @@ class Size:
 # However versions change, an environment has no more than this.
 BOUNDS: Final[Mapping[str, Size]] = {
     "": Size(45, 92),
-    "algorand": Size(56, 162),
-    "base": Size(78, 200),
-    "solana": Size(70, 198),
-    "fuzz": Size(67, 163),
-    "postgres": Size(52, 124),
-    "reference": Size(133, 478),
-    "all": Size(133, 478),
+    "algorand": Size(51, 143),
+    "base": Size(73, 181),
+    "solana": Size(65, 180),
+    "fuzz": Size(66, 160),
+    "postgres": Size(47, 105),
+    "reference": Size(132, 474),
+    "all": Size(132, 474),
 }
 # It brings what another does, and nothing else: installed once.
 _LIKE: Final = {"all": "reference"}

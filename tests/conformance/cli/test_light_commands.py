@@ -35,10 +35,10 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "receipt diff": frozenset({"cryptography", "jinja2", "pydantic"}),
     "receipt inspect": frozenset({"cryptography"}),
     "receipt verify": frozenset({"cryptography"}),
-    "report": frozenset({"pydantic", "rich"}),
+    "report": frozenset({"pydantic"}),
     "tenant": frozenset({"asyncio"}),
-    "vectors": frozenset({"asyncio", "uvloop", "rich", "jinja2"}),
-    "vectors run": frozenset({"asyncio", "uvloop", "rich", "jinja2"}),
+    "vectors": frozenset({"asyncio", "uvloop", "jinja2"}),
+    "vectors run": frozenset({"asyncio", "uvloop", "jinja2"}),
 }
 # Both hand over to the launcher, which is a program of its own.
 LAUNCHED = ("up", "localnet")
