@@ -25,12 +25,17 @@ def table(
         header: The columns' names.
         rows: A cell a column.
         width: Columns of the terminal; where a table needs more, the widest cells are wrapped at words.
-        numbers: All columns but the first stand to the right.
+        numbers: All columns but the first hold numbers: they stand to the right, and the first is not wrapped.
     """
     whole: list[Sequence[Cell]] = [[[(name, _HEADER)] for name in header], *rows]
     widths = [max(_wide(row[number]) for row in whole) for number in range(len(header))]
-    while sum(widths) + _BETWEEN * (len(widths) - 1) > width and max(widths) > _NARROWEST:
-        widths[widths.index(max(widths))] -= 1
+    # A name that is broken tells less than a column's.
+    yielding = range(1 if numbers else 0, len(widths))
+    while sum(widths) + _BETWEEN * (len(widths) - 1) > width:
+        widest = max(yielding, key=widths.__getitem__, default=0)
+        if widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
     for row in whole:
         wrapped = [_wrapped(cell, room) for cell, room in zip(row, widths, strict=True)]
         for cells in zip_longest(*wrapped, fillvalue=()):

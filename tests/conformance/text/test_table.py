@@ -13,9 +13,14 @@ ROWS: Sequence[Sequence[Cell]] = (
 )
 
 
-def lines(rows: Sequence[Sequence[Cell]], width: int, *, numbers: bool = False) -> list[str]:
+def lines(
+    rows: Sequence[Sequence[Cell]],
+    width: int,
+    *,
+    numbers: bool = False,
+    header: Sequence[str] = ("group", "pass", "fail"),
+) -> list[str]:
     """Return the lines of a table, without their styles."""
-    header = ("group", "pass", "fail")
     told = table(header, rows, width, numbers=numbers)
     return ["".join(part if isinstance(part, str) else part[0] for part in line) for line in told]
 
@@ -55,6 +60,16 @@ def test_what_has_no_room_is_wrapped() -> None:
         "       lmnopq",
     ]
     assert all(columns(line) <= 24 for line in shown)
+
+
+def test_beside_numbers_names_stay_whole() -> None:
+    """Where there is no room, the columns' names are broken, and not what the rows are found by."""
+    rows: Sequence[Sequence[Cell]] = ([[("RAIL-WELD", "")], *counted(["", ""], [1, 2])],)
+    assert lines(rows, 33, numbers=True, header=("group", "not applicable", "documented")) == [
+        "group             not  documented",
+        "           applicable",
+        "RAIL-WELD           1           2",
+    ]
 
 
 def test_nothing_is_narrower_than_can_be_read() -> None:
