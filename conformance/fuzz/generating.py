@@ -38,6 +38,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from conformance.fuzz.wire import End, Finding, Message, Order, Reply, Request, Skipped
+from conformance.oracles.openapi import in_pieces, leads_to
 
 CHECKS = [
     status_code_conformance,
@@ -111,6 +112,9 @@ class Generation:
 
     def run(self) -> End:
         """Draw round after round until the rounds or the seconds are used up."""
+        elsewhere = leads_to(self.order.document)
+        if elsewhere is not None:
+            return End(0, in_pieces(elsewhere))
         config = schemathesis.Config(seed=self.order.seed)
         config.projects.default.generation.update(with_security_parameters=False)
         try:

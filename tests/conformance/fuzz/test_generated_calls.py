@@ -161,6 +161,22 @@ async def test_a_document_that_is_missing_judges_nobody(tmp_path: Path) -> None:
         assert set(outcome.verdicts.values()) == {Verdict.INCONCLUSIVE}, item
 
 
+async def test_nothing_is_fetched_for_a_document() -> None:
+    """A reference that leads out of the document ends the generation before any library follows it."""
+
+    async def never(_: Request) -> Any:
+        raise AssertionError("a request was drawn")
+
+    schema = {"content": {"application/json": {"schema": {"$ref": "http://127.0.0.1:9/other.json"}}}}
+    operation = {"requestBody": schema, "responses": {"200": {"description": "d"}}}
+    document = {"openapi": "3.1.0", "info": {"title": "t", "version": "1"}, "paths": {"/p": {"post": operation}}}
+    order = Order(document=document, seed=1, seconds=5, examples=2, rounds=1)
+    found = [one async for one in drive(order, never)]
+    assert len(found) == 1
+    assert isinstance(found[0], End)
+    assert "not fetched" in (found[0].fault or "")
+
+
 async def test_closing_the_conversation_ends_the_process() -> None:
     """Who cancels the check has no generating process left, at once."""
     order = Order(document(), 1, 2**40, 5, 0)

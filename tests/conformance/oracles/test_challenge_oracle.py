@@ -9,7 +9,7 @@ import pytest
 from x402 import parse_payment_required
 
 from conformance.oracles.addresses import is_address, is_caip2
-from conformance.oracles.openapi import faults_of_openapi
+from conformance.oracles.openapi import faults_of_openapi, leads_to
 from conformance.oracles.x402 import atomic_amount, faults_of_challenge
 
 CHALLENGE: dict[str, Any] = {
@@ -191,3 +191,21 @@ def test_an_openapi_document_is_judged_by_its_own_version() -> None:
     oddities: tuple[Any, ...] = (None, [], {}, {"openapi": 3.1}, {"openapi": "2.0"}, {"swagger": "2.0"})
     for odd in oddities:
         assert faults_of_openapi(odd)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/x.json", "file:///etc/hostname", "other.json#/a", "//h/x"])
+def test_nothing_is_fetched_for_an_openapi_document(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reference that leads out of the document is named, and nothing is opened for it; one within it is none."""
+    monkeypatch.setattr("jsonschema_path.retrievers.urlopen", lambda uri: pytest.fail(f"opened {uri}"))
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {"title": "t", "version": "1"},
+        "paths": {"/p": {"get": {"responses": {"200": {"description": "d"}}}}},
+        "components": {"schemas": {"A": {"items": [{"$ref": address}]}, "B": {"$ref": "#/components/schemas/A"}}},
+    }
+    assert leads_to(document) == address
+    with pytest.raises(ValueError, match="not fetched"):
+        faults_of_openapi(document)
+    document["components"]["schemas"]["A"] = {"type": "object", "properties": {"$ref": {"type": "string"}}}
+    assert leads_to(document) is None
+    assert faults_of_openapi(document) == []

@@ -144,6 +144,13 @@ async def test_a_wrong_agent_breaks_the_row(check: str, row: str, change: Change
     assert row in breached(await judged(check, Agent(change)))
 
 
+async def test_an_openapi_document_in_pieces_is_not_judged() -> None:
+    """Where a reference leads out of the document nothing is fetched: whether it is valid stays open."""
+    pieces = says(components={"schemas": {"A": {"$ref": "http://127.0.0.1:9/other.json"}}})
+    verdicts = await judged("openapi_describes_the_agent", Agent(at("/openapi.json", pieces)))
+    assert verdicts["AGENT-OAS-01"] is Verdict.INCONCLUSIVE
+
+
 def base_line(change: Callable[[str], str]) -> Change:
     """Return what changes the base of explain."""
     return at(EXPLAIN, lambda document: {**document, "signature_base": change(document["signature_base"])})

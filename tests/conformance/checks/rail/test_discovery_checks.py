@@ -103,6 +103,14 @@ async def test_an_invalid_openapi_document_is_told() -> None:
     assert breached(await judged(PRICED, rail)) == {"RAIL-DISC-08"}
 
 
+async def test_an_openapi_document_in_pieces_is_not_judged() -> None:
+    """Where a reference leads out of the document nothing is fetched: whether it is valid stays open."""
+    rail = published("/openapi.json", lambda one: {**one, "components": {"schemas": {"A": {"$ref": "other.json"}}}})
+    verdicts = await judged(PRICED, rail)
+    assert verdicts.pop("RAIL-DISC-08") is Verdict.INCONCLUSIVE
+    assert set(verdicts.values()) == {Verdict.PASS}
+
+
 @pytest.mark.parametrize(
     ("path", "url"),
     [
