@@ -19,6 +19,8 @@ from localnet.tenants import Tenant
 WORKING_NAME = "weldproof.toml"
 # Surfaces in the order in which they are shown.
 _SURFACES = ("rail", "gateway", "agent", "control_plane")
+# Those that a stack starts again when it is asked.
+RESTARTED = ("rail", "gateway")
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
 
 
@@ -123,8 +125,9 @@ def profile_text(facts: StackFacts) -> str:
     document["version"] = 1
     document["target"] = {"name": _name(facts), "defaults": "reference", "service_word": facts.service_word}
     document["surfaces"] = {name: {"url": getattr(facts, name)} for name in facts.surfaces}
-    if "rail" in facts.surfaces:
-        document["surfaces"]["rail"]["restart"] = restart_words(restart_file(facts.clock_file.parent, "rail"))
+    for name in RESTARTED:
+        if name in facts.surfaces:
+            document["surfaces"][name]["restart"] = restart_words(restart_file(facts.clock_file.parent, name))
     claimed = [*facts.surfaces, *([] if facts.sells is None else ["webhooks"])]
     document["claims"] = {"surfaces": claimed, "lanes": list(facts.lanes), "options": _options(facts)}
     document["chains"] = {lane: _chain(facts, lane, 1) for lane in facts.lanes}

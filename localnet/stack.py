@@ -20,7 +20,7 @@ from localnet.node_processes import NodeProcesses
 from localnet.plan import COMPANIONS, PORTS, Plan
 from localnet.prepared.service import Prepared, prepared
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
-from localnet.profile import StackFacts, restart_file
+from localnet.profile import RESTARTED, StackFacts, restart_file
 from localnet.surfaces import TITLES, Surfaces, payees
 
 _CHAIN_PORTS = tuple(name for lane in LANES.values() for name in lane.ports)
@@ -84,20 +84,22 @@ class Stack:
                     one.cancel()
 
     async def follow_restarts(self) -> None:
-        """Start the rail again, with what it kept, whenever its file asks for that; the file is then taken away.
+        """Start a surface again, with what it kept, whenever its file asks for that; the file is then taken away.
 
         Raises:
             ChildFault: It did not become ready.
         """
-        wish = restart_file(self.plan.data_dir, "rail")
+        starts = {"rail": self._surfaces.start_rail, "gateway": self._surfaces.start_gateway}
         while True:
-            if wish.exists():
-                old = next(child for child in self.children if child.name == TITLES["rail"])
-                self.children.remove(old)
-                await old.stop()
-                await self._surfaces.start_rail()
-                self._changed.set()
-                wish.unlink()
+            for name in RESTARTED:
+                wish = restart_file(self.plan.data_dir, name)
+                if wish.exists():
+                    old = next(child for child in self.children if child.name == TITLES[name])
+                    self.children.remove(old)
+                    await old.stop()
+                    await starts[name]()
+                    self._changed.set()
+                    wish.unlink()
             await asyncio.sleep(0.05)
 
 

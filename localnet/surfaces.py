@@ -142,11 +142,19 @@ class Surfaces:
             self.facts.offline = url
 
     async def _gateway(self) -> None:
+        await self.start_gateway()
+        await all_of([self._sold(), *([self._edge()] if self.plan.companions else [])])
+
+    async def start_gateway(self) -> None:
+        """Start the gateway, with what it kept where it ran before.
+
+        Raises:
+            ChildFault: It did not become ready.
+        """
         facts = self.facts
         environment = {**self._place("gateway", facts.gateway), **dict.fromkeys(_GATEWAY_RATES, _RAISED)}
         environment |= self._joining(facts.gateway)
         await self._started("gateway", "gateway", environment, facts.gateway)
-        await all_of([self._sold(), *([self._edge()] if self.plan.companions else [])])
 
     async def _hub(self) -> None:
         facts, folder = self.facts, self.plan.data_dir / "control_plane"

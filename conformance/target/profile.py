@@ -46,7 +46,7 @@ class Surface(Table):
         url: Where it is, such as `http://localhost:8402`.
         restart: A command, word by word, that starts it again with what it kept and ends when that is done; called from
             the folder that the run is called from. Only what a restart must not forget asks for it, and only of the
-            rail.
+            rail and the gateway.
     """
 
     url: Address

@@ -273,14 +273,15 @@ def test_a_stack_that_starts_again_keeps_its_webhook_destinations(tmp_path: Path
     assert all(20_000 <= (urlsplit(url).port or 0) < 32_000 and not listens(url) for url, _, _, _ in first.values())
 
 
-def test_the_rail_starts_again_when_its_profile_asks(tmp_path: Path) -> None:
-    """The command in the profile ends when the rail serves again, at the same address, and the stack goes on."""
-    with start(tmp_path, "--lane", "algorand", "--surface", "rail") as stack:
+@pytest.mark.parametrize("surface", ["rail", "gateway"])
+def test_a_surface_starts_again_when_its_profile_asks(surface: str, tmp_path: Path) -> None:
+    """The command in the profile ends when the surface serves again, at the same address, and the stack goes on."""
+    with start(tmp_path, "--lane", "algorand", "--surface", surface) as stack:
         ready = ready_line(stack)
-        before = int(dict(ready["pids"])["the rail"])
-        words = target.load(tmp_path / "weldproof.toml").surfaces["rail"].restart
+        before = int(dict(ready["pids"])[f"the {surface}"])
+        words = target.load(tmp_path / "weldproof.toml").surfaces[surface].restart
         assert words is not None
         subprocess.run(words, check=True, timeout=300)
         assert not Path(f"/proc/{before}").exists()
-        assert listens(ready["rail"])
+        assert listens(ready[surface])
         assert stack.process.poll() is None
