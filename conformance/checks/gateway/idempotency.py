@@ -9,7 +9,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
-from conformance.judging.gateway.originals import differences, identity, judge_original
+from conformance.judging.gateway.originals import differences, identity, judge_nothing_second, judge_original
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
@@ -185,16 +185,11 @@ def _changed(case: Case, creation: Creation) -> list[dict[str, Any]]:
 
 async def _second(case: Case, creation: Creation, original: Answer, changed: dict[str, Any]) -> None:
     answer = named(case, await post(target_of(case), Creation(creation.path, changed, creation.tenant, creation.key)))
-    first = identity(creation.path, original, creation.body)
-    again = identity(creation.path, answer, creation.body)
-    bound = case.profile.gateway_bindings.idempotency_conflict
-    refused = is_refused(answer) if bound is None else answer.status in bound
-    same = is_created(case, answer) and not differences(first, again)
-    found, where = f"{answer.status} {short(answer)}", {"path": creation.path}
-    case.expect("GW-IDEM-06", refused or same, "a refusal or the original", found, exchange=answer, where=where)
+    refused = judge_nothing_second(case, "GW-IDEM-06", creation, original, answer, {"path": creation.path})
     if refused and creation.path == RESOURCES:
         free = named(case, await post(target_of(case), Creation(RESOURCES, changed, creation.tenant)))
         found = f"{free.status} {short(free)}"
+        where = {"path": creation.path}
         case.expect("GW-IDEM-06", is_created(case, free), "its name still free", found, exchange=free, where=where)
 
 

@@ -13,14 +13,13 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.ledger import load
-from conformance.processes.restarting import restart
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, pay, present, purchase, redeem
+from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
 
 _ONCE: Final = "RAIL-WELD-11"
 # By lane, the row that a payment made on it is served.
 _SERVED: Final = {str(load()[row].lane): row for row in ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")}
-_UNBOUND: Final = "the profile does not say how the rail is restarted ([surfaces.rail] restart)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +47,16 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
     first proof on the same request, and then the second, twice. Expects the stored answer or a refusal for the first,
     200 for the second, and then its stored answer or a refusal.
     """
-    words = case.profile.surfaces["rail"].restart
+    words = restart_command(case, "rail")
     if words is None:
-        for row in case.check.rows:
-            case.not_applicable(row, _UNBOUND)
+        leave_without_restart(case, "rail")
         return
     lanes = [lane for lane in _SERVED if lane in case.profile.claims.lanes]
     for lane, row in _SERVED.items():
         if lane not in lanes:
             case.not_applicable(row, f"the profile does not claim the lane {lane}")
     before = await run_concurrently(_paid(case, lane) for lane in lanes)
-    await restart(words, case.session.rail + INDEX, case.client, case.client.names)
+    await start_again(case, words, case.session.rail + INDEX)
     await run_concurrently(_judged(case, one) for one in before)
 
 

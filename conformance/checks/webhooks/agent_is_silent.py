@@ -17,7 +17,8 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces import json_rpc
 from conformance.surfaces.agent import A2A, Agent, Subject, agent_of, answers
 from conformance.surfaces.agent import subject as signed
-from conformance.surfaces.webhooks.sales import deliveries, on_lane, sales
+from conformance.surfaces.gateway.orders import on_lane
+from conformance.surfaces.webhooks.sales import deliveries, sales
 from conformance.webhook_receiver.inbox import Received
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.quick import WAITS
+from conformance.engine.quick import OWN_PROCESSES, WAITS
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.orders import opened
-from conformance.surfaces.webhooks.sales import Sale, deliveries, failures, on_lane, sales
+from conformance.surfaces.gateway.orders import on_lane, opened
+from conformance.surfaces.restarts import leave_without_restart
+from conformance.surfaces.webhooks.over_restart import over_restart
+from conformance.surfaces.webhooks.sales import Sale, deliveries, failures, heard, sales, sold
 from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
 
 _SETTLE_SECONDS = 1.5
@@ -33,7 +36,7 @@ async def a_confirmed_payment_is_delivered(case: Case) -> None:
     POST, at the URL that was configured, with a JSON object for a body; and none at another tenant's destination.
     """
     for sale in await sales(case):
-        _emitted(case, sale)
+        _emitted(case, sale, {})
         _arrived(case, sale)
     if len(sale.places) == 1:
         case.inconclusive(
@@ -43,7 +46,7 @@ async def a_confirmed_payment_is_delivered(case: Case) -> None:
         )
 
 
-def _emitted(case: Case, sale: Sale) -> None:
+def _emitted(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
     inbox = case.session.inbox
     told, confirmed = sale.told(inbox), sale.confirmed(inbox)
     unreadable = [one for one in told if one.fault is not None]
@@ -53,8 +56,8 @@ def _emitted(case: Case, sale: Sale) -> None:
     types = sorted({str(one.event.get("type")) for one in told})
     found = f"events of it of the types {', '.join(types)}" if told else "none, and its page says Paid"
     shown = next(iter((*confirmed, *told)), None)
-    expected = f"payment.confirmed within {budget:g} s"
-    case.expect("WH-DELIV-02", bool(confirmed or unreadable), expected, found, exchange=shown or sale.link.page)
+    expected, held, exchange = f"payment.confirmed within {budget:g} s", bool(confirmed or unreadable), shown
+    case.expect("WH-DELIV-02", held, expected, found, exchange=exchange or sale.link.page, where=where)
 
 
 def _arrived(case: Case, sale: Sale) -> None:
@@ -82,6 +85,28 @@ def _arrived(case: Case, sale: Sale) -> None:
                 where=where,
                 exchange=came[0] if came else None,
             )
+
+
+@check(
+    "WH-DELIV-02",
+    surface="webhooks",
+    exclusive="restart",
+    fix="Keep links, destinations and events on the disk, and watch every active link after a start.",
+    quick=OWN_PROCESSES,
+)
+async def a_restart_silences_no_payment(case: Case) -> None:
+    """A payment after a restart of a link that was made before it is told by payment.confirmed.
+
+    Opens a link, has the gateway started again by the profile's command, and pays the link. Expects an event of the
+    payment within the budget (`[budgets] paid`).
+    """
+    scene = await over_restart(case)
+    if scene is None:
+        leave_without_restart(case, "gateway")
+        return
+    paying = on_lane(case, scene.refused.lane)
+    sale = await heard(paying, await sold(paying, scene.waiting))
+    _emitted(paying, sale, {"restart": "before the payment"})
 
 
 @check(

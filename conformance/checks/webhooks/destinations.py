@@ -17,8 +17,7 @@ from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import short
-from conformance.surfaces.gateway.orders import network_of, opened, paid_rightly, payer
-from conformance.surfaces.webhooks.sales import on_lane
+from conformance.surfaces.gateway.orders import network_of, on_lane, opened, paid_rightly, payer
 from conformance.webhook_receiver.receiver import Receiver, bound
 from conformance.webhook_receiver.untrusted import Untrusted, untrusted_listener
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from conformance.engine import clock
@@ -15,9 +16,10 @@ from conformance.engine.check import Case, check
 from conformance.judging.webhook_times import judge_time
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import again
-from conformance.surfaces.webhooks.sales import Failed, Sale, failures
+from conformance.surfaces.webhooks.over_restart import over_restart
+from conformance.surfaces.webhooks.sales import Sale, failures
 from conformance.surfaces.webhooks.signatures import header_of, usable_header, verification
-from conformance.webhook_receiver.inbox import Received
+from conformance.webhook_receiver.inbox import Place, Received
 
 _PATIENCE = 30.0
 _MARGIN = 2.0
@@ -77,31 +79,58 @@ def _one_id(case: Case, sale: Sale) -> None:
 async def a_failed_delivery_is_made_again(case: Case) -> None:
     """An event whose delivery timed out comes again: same id, same data, a signature of its own that verifies.
 
-    Pays two links; at one destination the first delivery of one is never answered and that of the other with 500. Waits
-    for the time-out, lets the pause of the schedule pass (`[webhook] schedule`) and more time than a receiver tolerates
-    in a signature, where the target has a test clock. Expects the event of the first again, and of each that comes
-    again the same id, the same data, one id for the payment, and a signature that verifies and is of the new time.
+    Pays two links; at one destination the first delivery of one is never answered and that of the other with 500. Where
+    the profile says how the gateway is started again, pays a third, whose first delivery is answered with 500 before
+    that. Waits for the time-out, lets the pause of the schedule pass (`[webhook] schedule`) and more time than a
+    receiver tolerates in a signature, where the target has a test clock. Expects the event of the first again, and of
+    each that comes again the same id, the same data, one id for the payment, and a signature that verifies and is of
+    the new time; and of the third what is expected of the others (P-WH-08).
     """
-    made = await failures(case)
-    stuck = await _passed(case, made)
+    tried = await _all_tried(case)
+    stuck = await _passed(case, tried)
     repeated = 0
-    for sale, what in ((made.slow, "not answered"), (made.refused, "answered with 500")):
-        came = _came(case, made, sale)
+    for one in tried:
+        came = one.came(case)
         if not came:
             raise Inconclusive("no payment.confirmed of a right payment arrived, which WH-DELIV-02 judges")
         judge_time(case, came[0])
-        _one_id(case, sale)
+        _one_id(case, one.sale)
         if stuck is None:
-            repeated += _came_again(case, came, {"first attempt": what})
+            repeated += _came_again(case, came, one.where)
     undecided = stuck or "nothing was delivered again, which the interface allows and WH-DELIV-05 judges"
     for row in () if repeated else _OF_REDELIVERIES:
         if row not in case.judged:
             case.inconclusive(row, undecided)
 
 
-def _came(case: Case, made: Failed, sale: Sale) -> Sequence[Received]:
-    """Return the deliveries of a sale to the destination that failed; what cannot be read may be one of them."""
-    return [one for one in sale.told(case.session.inbox, made.place) if one.confirms or one.fault is not None]
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A sale whose first delivery to one destination failed, and what is told of that."""
+
+    place: Place
+    sale: Sale
+    where: Mapping[str, str]
+
+    def came(self, case: Case) -> Sequence[Received]:
+        """Return the deliveries to that destination; what cannot be read may be one of them."""
+        return [one for one in self.sale.told(case.session.inbox, self.place) if one.confirms or one.fault is not None]
+
+
+async def _all_tried(case: Case) -> Sequence[_Tried]:
+    """Return the sales: the one that was not answered first, and at the end that of before a restart, if any."""
+    try:
+        scene = await over_restart(case)
+    except Inconclusive as reason:
+        case.note(f"no event was tried over a restart: {reason}")
+        scene = None
+    made, refused = await failures(case) if scene is None else scene.afterwards, {"first attempt": "answered with 500"}
+    tried = [
+        _Tried(made.place, made.slow, {"first attempt": "not answered"}),
+        _Tried(made.place, made.refused, refused),
+    ]
+    if scene is not None:
+        tried.append(_Tried(scene.place, scene.refused, {**refused, "restart": "after the first attempt"}))
+    return tried
 
 
 def _came_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> int:
@@ -160,24 +189,24 @@ def _changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
     return ["id"] * (first.get("id") != later.get("id")) + inside
 
 
-async def _passed(case: Case, made: Failed) -> str | None:
+async def _passed(case: Case, tried: Sequence[_Tried]) -> str | None:
     """Let the first attempts be over, and the pause after them; return why time cannot pass for this target, if so."""
-    await _given_up(case, made)
-    if all(len(_came(case, made, sale)) > 1 for sale in (made.slow, made.refused)):
+    await _given_up(case, tried[0])
+    if all(len(one.came(case)) > 1 for one in tried):
         return None
     try:
         await clock.pass_time(case, _pause(case))
     except Inconclusive as reason:
         return str(reason)
-    await asyncio.gather(*(_again(case, made, sale) for sale in (made.slow, made.refused)))
+    await asyncio.gather(*(_again(case, one) for one in tried))
     return None
 
 
-async def _given_up(case: Case, made: Failed) -> None:
+async def _given_up(case: Case, unanswered: _Tried) -> None:
     """Wait until the target gives up the attempt that nobody answers."""
     patience = (case.profile.webhook_bindings.timeout or _PATIENCE) + _MARGIN
     ends = time.monotonic() + patience
-    for first in made.slow.confirmed(case.session.inbox, made.place)[:1]:
+    for first in unanswered.sale.confirmed(case.session.inbox, unanswered.place)[:1]:
         while first.arrival.left is None:
             if time.monotonic() > ends:
                 case.note(f"the target had not given up an attempt that nobody answered after {patience:g} s")
@@ -185,9 +214,10 @@ async def _given_up(case: Case, made: Failed) -> None:
             await asyncio.sleep(_LOOK_SECONDS)
 
 
-async def _again(case: Case, made: Failed, sale: Sale) -> None:
+async def _again(case: Case, tried: _Tried) -> None:
+    place, words = tried.place, tried.sale.words
     await case.session.inbox.wait(
-        lambda one: one.place == made.place and (one.confirms or one.fault is not None) and one.tells_of(sale.words),
+        lambda one: one.place == place and (one.confirms or one.fault is not None) and one.tells_of(words),
         seconds=_DUE_SECONDS if case.profile.webhook_bindings.schedule else _AGAIN_SECONDS,
         count=2,
     )

@@ -8,16 +8,45 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.surfaces.gateway.calls import LINKS, REQUEST_ID, Creation, is_created
+from conformance.surfaces.gateway.calls import LINKS, REQUEST_ID, Creation, is_created, is_refused, short
 
 
-def judge_original(case: Case, row: str, creation: Creation, original: Answer, answer: Answer) -> None:
+def judge_original(
+    case: Case,
+    row: str,
+    creation: Creation,
+    original: Answer,
+    answer: Answer,
+    where: Mapping[str, str] | None = None,
+) -> None:
     """Judge that an answer is the original creation."""
     first, again = (whole(creation.path, one, creation.body) for one in (original, answer))
     apart = differences(first, again)
     holds = is_created(case, answer) and not apart
     found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
-    case.expect(row, holds, f"the original: {', '.join(first)}", found, exchange=answer)
+    case.expect(row, holds, f"the original: {', '.join(first)}", found, exchange=answer, where=where)
+
+
+def judge_nothing_second(
+    case: Case, row: str, creation: Creation, original: Answer, answer: Answer, where: Mapping[str, str]
+) -> bool:
+    """Judge that another body under a creation's key made nothing, and return whether it was refused.
+
+    Args:
+        case: The check that judges.
+        row: The row it judges.
+        creation: The first call of the key.
+        original: What that was answered.
+        answer: What the other body was answered.
+        where: What is told of the trial.
+    """
+    first, again = (identity(creation.path, one, creation.body) for one in (original, answer))
+    bound = case.profile.gateway_bindings.idempotency_conflict
+    refused = is_refused(answer) if bound is None else answer.status in bound
+    same = is_created(case, answer) and not differences(first, again)
+    found = f"{answer.status} {short(answer)}"
+    case.expect(row, refused or same, "a refusal or the original", found, exchange=answer, where=where)
+    return refused
 
 
 _LINK = ("token", "checkout_url")

@@ -21,6 +21,8 @@ RESOURCES = "/v1/resources"
 RECEIPT_VERIFY = "/v1/receipt/verify"
 SCREEN = "/compliance/screen"
 CHECKOUT = "/checkout/"
+# A path that is asked to see whether the gateway answers at all: whatever is there, it needs no credential.
+ANYBODYS = "/.well-known/jwks.json"
 REQUEST_ID = "X-Request-Id"
 _CREATED = (200, 201, 202)
 _THROTTLED, _MEDIA_TYPE = 429, 415

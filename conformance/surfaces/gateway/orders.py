@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from conformance.engine.check import Case
@@ -213,6 +213,30 @@ async def look(case: Case, made: Order, *, whole: bool = False) -> tuple[View, A
     pages = case.session.pages
     view, answer = await pages.look_for(case.client, made.url, shows)
     return view, answer
+
+
+def on_lane(case: Case, lane: str) -> Case:
+    """Return the case of a check that needs no lane of its own, for paying on one."""
+    return replace(case, check=replace(case.check, lane=lane))
+
+
+async def on_first_lane(case: Case) -> Case:
+    """Return the case of a check that needs no lane of its own, for paying on the first one that links can be paid on.
+
+    Raises:
+        Inconclusive: No lane is one.
+    """
+    reasons = []
+    for lane in case.profile.claims.lanes:
+        found = on_lane(case, lane)
+        try:
+            case.session.tenant_on(network_of(found))
+            await payer(found)
+        except Inconclusive as reason:
+            reasons.append(f"{lane}: {reason}")
+        else:
+            return found
+    raise Inconclusive("; ".join(reasons) or "the profile claims no lane, so that nothing can be paid")
 
 
 async def payer(case: Case) -> CheckoutPayer:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.orders import Opened, flip, look, opened, payer, way
+from conformance.surfaces.gateway.orders import Opened, flip, look, on_lane, opened, payer, way
 from conformance.webhook_receiver.inbox import Inbox, Place, Received
 from conformance.webhook_receiver.receiver import SILENCE, Reply
 
@@ -78,11 +78,11 @@ async def sales(case: Case) -> tuple[Sale, Sale]:
         Inconclusive: A link could not be made or paid, or nobody can receive.
     """
     name = f"webhook sales {case.lane}"
-    first, far = await case.session.once(name, lambda: _sales(_drawing(case, name)))
+    first, far = await case.session.once(name, lambda: _sales(drawing(case, name)))
     return first, far
 
 
-def _drawing(case: Case, name: str) -> Case:
+def drawing(case: Case, name: str) -> Case:
     """Return the case with randomness by a name: what is shared must not depend on who asks for it first."""
     seeded = random.Random(f"{case.session.seed}:{name}")  # noqa: S311 - the suite's choices are repeatable
     return replace(case, rng=seeded)
@@ -92,7 +92,7 @@ async def _sales(case: Case) -> tuple[Sale, ...]:
     links = await run_concurrently([_opened(case, _USUAL_LABEL), _far(case)])
     case.session.inbox.of_tenant(links[0].order.tenant.name)
     paid = await run_concurrently(sold(case, link) for link in links)
-    return tuple(await run_concurrently(_heard(case, sale) for sale in paid))
+    return tuple(await run_concurrently(heard(case, sale) for sale in paid))
 
 
 async def _far(case: Case) -> Opened:
@@ -129,7 +129,7 @@ async def sold(case: Case, link: Opened) -> Sale:
     return Sale(case.lane, link, tx_id, frozenset(senders), places)
 
 
-async def _heard(case: Case, sale: Sale) -> Sale:
+async def heard(case: Case, sale: Sale) -> Sale:
     """Wait until each destination heard that a sale is confirmed, or does not within the budget."""
     inbox = case.session.inbox
 
@@ -179,7 +179,7 @@ async def failures(case: Case) -> Failed:
         Inconclusive: No lane can be, or nobody can receive.
     """
     name = "webhook failures"
-    found: Failed = await case.session.once(name, lambda: _failures(_drawing(case, name)))
+    found: Failed = await case.session.once(name, lambda: _failures(drawing(case, name)))
     return found
 
 
@@ -187,18 +187,18 @@ async def _failures(case: Case) -> Failed:
     reasons = []
     for lane in case.profile.claims.lanes:
         try:
-            return await _failures_on(on_lane(case, lane))
+            return await failures_on(on_lane(case, lane))
         except Inconclusive as reason:
             reasons.append(f"{lane}: {reason}")
     raise Inconclusive("; ".join(reasons) or "the profile claims no lane, so that nothing can be paid")
 
 
-def on_lane(case: Case, lane: str) -> Case:
-    """Return the case of a check that needs no lane of its own, for paying on one."""
-    return replace(case, check=replace(case.check, lane=lane))
+async def failures_on(case: Case) -> Failed:
+    """Return two sales of the check's lane whose first delivery failed just now.
 
-
-async def _failures_on(case: Case) -> Failed:
+    Raises:
+        Inconclusive: A link could not be made or paid, or nobody can receive.
+    """
     slow, refused = await run_concurrently(opened(case) for _ in range(2))
     inbox = case.session.inbox
     place = inbox.of_tenant(slow.order.tenant.name)[-1]
@@ -206,5 +206,5 @@ async def _failures_on(case: Case) -> Failed:
     for link, reply in scripts:
         inbox.script(link.order.mark, place, [reply])
     paid = await run_concurrently(sold(case, link) for link in (slow, refused))
-    first, second = await run_concurrently(_heard(case, sale) for sale in paid)
+    first, second = await run_concurrently(heard(case, sale) for sale in paid)
     return Failed(place, first, second)

@@ -1,20 +1,39 @@
-"""Mutants that forget at a restart (P-ST-02): what was bought, and the secret that live challenges were made with."""
+"""Mutants that forget at a restart.
+
+A rail forgets what was bought, or the secret that live challenges were made with (P-ST-02). A gateway has in its
+process alone what was answered under a key (P-ID-02), what is to be delivered (P-WH-08) or told of, which links are
+paid or watched (3.5), or which keys were deleted (P-AU-04).
+"""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import delete
 
+from reference.gateway.checkout.outbox import Outbox
+from reference.gateway.checkout.settling import Settling, Status
+from reference.protocol.checkout import LinkState
 from reference.rail import identity, runtime
+from reference.store.database import Change
+from reference.store.deliveries import Deliveries, Due, Event
+from reference.store.idempotency import Answers, Scope, StoredAnswer
+from reference.store.links import Link, Links
+from reference.store.payments import Payment
 from reference.store.tables import redemptions
+from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.store.used_transfers import used_transfers
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 
 Agree: TypeAlias = Callable[..., Awaitable[None]]
+Changes: TypeAlias = tuple[Change, Change]
+Bearer: TypeAlias = tuple[ApiKey, Tenant] | None
+
+# A time in unix seconds that comes after every window.
+_FAR = 2**52
 
 
 def _forget_redemptions() -> None:
@@ -44,7 +63,162 @@ def _forget_tokens() -> None:
     replace(identity, "agree", lambda _: agreed)
 
 
+def _answers_in_the_process() -> None:
+    """Know the answers of this process only; others are no answers."""
+    known: set[Scope] = set()
+
+    def noting(storing: Callable[..., Changes]) -> Callable[..., Changes]:
+        def stored(self: Answers, scope: Scope, answer: StoredAnswer, *, now: int) -> Changes:
+            over = now if scope in known else _FAR  # an answer of another process is in nobody's way
+            known.add(scope)
+            return storing(self, scope, answer, now=over)
+
+        return stored
+
+    def forgetful(get: Callable[..., Awaitable[StoredAnswer | None]]) -> Callable[..., Awaitable[StoredAnswer | None]]:
+        async def found(self: Answers, scope: Scope, *, now: int) -> StoredAnswer | None:
+            return await get(self, scope, now=now) if scope in known else None
+
+        return found
+
+    replace(Answers, "storing", noting)
+    replace(Answers, "get", forgetful)
+
+
+def _deliveries_in_the_process() -> None:
+    """Deliver the events of this process only."""
+    known: set[str] = set()
+
+    def noting(recording: Callable[..., Changes]) -> Callable[..., Changes]:
+        def recorded(self: Deliveries, event: Event) -> Changes:
+            known.add(event.id)
+            return recording(self, event)
+
+        return recorded
+
+    def forgetful(due: Callable[..., Awaitable[Sequence[Due]]]) -> Callable[..., Awaitable[Sequence[Due]]]:
+        async def found(self: Deliveries, destination_id: str, **terms: Any) -> Sequence[Due]:
+            return [one for one in await due(self, destination_id, **terms) if one.event_id in known]
+
+        return found
+
+    replace(Deliveries, "recording", noting)
+    replace(Deliveries, "due", forgetful)
+
+
+def _tell_of_new_links_only() -> None:
+    """Write events of the links that were made in this process only."""
+    known: set[str] = set()
+
+    def noting(insertion: Callable[..., Change]) -> Callable[..., Change]:
+        def inserted(self: Links, link: Link) -> Change:
+            known.add(link.id)
+            return insertion(self, link)
+
+        return inserted
+
+    def forgetful(confirmed: Callable[..., tuple[Change, ...]]) -> Callable[..., tuple[Change, ...]]:
+        def told(self: Outbox, link: Link, payment: Payment, *, now: int) -> tuple[Change, ...]:
+            return confirmed(self, link, payment, now=now) if link.id in known else ()
+
+        return told
+
+    replace(Links, "insertion", noting)
+    replace(Outbox, "confirmed", forgetful)
+
+
+def _paid_in_the_process() -> None:
+    """Say Paid of the links that were paid in this process only."""
+    known: set[str] = set()
+
+    def noting(pay: Callable[..., Awaitable[Payment]]) -> Callable[..., Awaitable[Payment]]:
+        async def paid(self: Settling, link: Link, *rest: Any) -> Payment:
+            payment = await pay(self, link, *rest)
+            known.add(link.id)
+            return payment
+
+        return paid
+
+    def forgetful(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitable[Status]]:
+        async def told(self: Settling, link: Link) -> Status:
+            found = await status(self, link)
+            lost = found.state is LinkState.PAID and link.id not in known
+            return Status(LinkState.ACTIVE, found.redirect_url, None) if lost else found
+
+        return told
+
+    replace(Settling, "pay", noting)
+    replace(Settling, "status", forgetful)
+
+
+def _revoked_in_the_process() -> None:
+    """Refuse the keys that were deleted in this process only."""
+    gone: set[str] = set()
+
+    async def revoked(self: Tenants, tenant_id: str, key_id: str, *, now: int) -> bool:
+        del now
+        is_new = key_id not in gone and key_id in {key.id for key in await self.keys(tenant_id)}
+        gone.add(key_id)
+        return is_new
+
+    def forgetful(bearer: Callable[..., Awaitable[Bearer]]) -> Callable[..., Awaitable[Bearer]]:
+        async def found(self: Tenants, digest: str, *, now: int) -> Bearer:
+            known = await bearer(self, digest, now=now)
+            return None if known is None or known[0].id in gone else known
+
+        return found
+
+    replace(Tenants, "revoke_key", lambda _: revoked)
+    replace(Tenants, "bearer", forgetful)
+
+
+def _watch_new_links_only() -> None:
+    """Take up no address at a start, only those of links that are made from then on."""
+    started: list[int] = []
+
+    async def at_a_start(_: Links, network: str, *, now: int) -> Sequence[str]:
+        del network
+        started.append(now)
+        return ()
+
+    def forgetful(addresses: Callable[..., Awaitable[Sequence[str]]]) -> Callable[..., Awaitable[Sequence[str]]]:
+        async def of_new_links(links: Links, network: str, *, since: int) -> Sequence[str]:
+            return await addresses(links, network, since=max(since, *started[:1]))
+
+        return of_new_links
+
+    replace(Links, "addresses", lambda _: at_a_start)
+    replace(Links, "new_addresses", forgetful)
+
+
 MUTANTS = (
     Mutant("restart-forgets-redemptions", "the ledger survives a restart (P-ST-02)", _forget_redemptions),
     Mutant("restart-forgets-tokens", "tokens survive a restart (P-ST-02)", _forget_tokens),
+    *(
+        Mutant(name, rule, apply, surface="gateway")
+        for name, rule, apply in (
+            (
+                "restart-forgets-answers",
+                "the window of an Idempotency-Key survives a restart (P-ID-02)",
+                _answers_in_the_process,
+            ),
+            (
+                "restart-forgets-deliveries",
+                "deliveries that are pending survive a restart (P-WH-08)",
+                _deliveries_in_the_process,
+            ),
+            (
+                "restart-tells-of-new-links-only",
+                "a payment that confirms is told, of a link from before a restart too (4)",
+                _tell_of_new_links_only,
+            ),
+            (
+                "restart-watches-new-links-only",
+                "a payment of an active link turns its page to Paid, after a restart too (P-CK-02)",
+                _watch_new_links_only,
+            ),
+            ("restart-reopens-links", "the state paid is final (3.5)", _paid_in_the_process),
+            ("restart-revives-keys", "a key that is deleted ends, and for good (P-AU-04)", _revoked_in_the_process),
+        )
+    ),
 )

@@ -1,0 +1,194 @@
+"""GW-IDEM, GW-CHK and GW-AUTH over a restart: a key is bound, a link lives and is paid, a revoked key stays revoked.
+
+The interface bounds the window of a key by 24 hours and by nothing else (P-ID-02), and gives a link no end but those of
+its states (3.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from conformance.engine.check import Case, check
+from conformance.engine.quick import OWN_PROCESSES
+from conformance.http.client import Answer
+from conformance.judging.gateway.originals import judge_nothing_second, judge_original
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.administration import administrator
+from conformance.surfaces.gateway.calls import (
+    ANYBODYS,
+    CHECKOUT,
+    LINKS,
+    RESOURCES,
+    Creation,
+    created,
+    fresh,
+    is_rejected,
+    link_body,
+    named,
+    payable,
+    post,
+    resource_body,
+    short,
+    target_of,
+)
+from conformance.surfaces.gateway.orders import (
+    Opened,
+    again,
+    flip,
+    on_first_lane,
+    opened,
+    paid_rightly,
+    payer,
+    way,
+)
+from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
+
+After: TypeAlias = Callable[[], Awaitable[None]]
+
+_LINK, _RESOURCE, _CHANGED = "GW-IDEM-03", "GW-IDEM-04", "GW-IDEM-06"
+_PAYS, _STAYS, _STATUS = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19"
+_REVOKED = "GW-AUTH-03"
+_STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settlement_attestation_jws")
+
+
+@check(
+    _LINK,
+    _RESOURCE,
+    _CHANGED,
+    _PAYS,
+    _STAYS,
+    _STATUS,
+    _REVOKED,
+    surface="gateway",
+    exclusive="restart",
+    fix="Keep links, payments, keys and the answers under an Idempotency-Key on the disk, and watch every active link "
+    "after a start.",
+    quick=OWN_PROCESSES,
+)
+async def a_restart_forgets_no_link(case: Case) -> None:
+    """After a restart a key brings the original, a paid link is Paid, an open one gets Paid, a deleted key stays so.
+
+    Creates two links and a resource, each with an Idempotency-Key; pays one link, and opens another; where an
+    administrator may, has an API key made and deleted. Has the gateway started again by the profile's command. Repeats
+    the first call and that of the resource, sends another body under the key of the second, looks at the paid page and
+    its status, pays the open link, and calls with the deleted key. Expects the originals, a refusal or the original for
+    the other body, Paid with the same transaction and attestation, Paid for the open link within the budget
+    (`[budgets] paid`), and a client error for the key.
+    """
+    words = restart_command(case, "gateway")
+    if words is None:
+        leave_without_restart(case, "gateway")
+        return
+    parts = ((_links, (_LINK, _CHANGED)), (_resource, (_RESOURCE,)), (_paid, (_PAYS, _STAYS, _STATUS)))
+    then: list[After] = []
+    for prepare, rows in (*parts, (_revoked, (_REVOKED,))):
+        # A gateway whose links cannot be paid here, say, is judged by the rest all the same.
+        try:
+            then.append(await prepare(case))
+        except Inconclusive as reason:
+            for row in rows:
+                case.inconclusive(row, str(reason))
+    await start_again(case, words, case.session.gateway + ANYBODYS)
+    for judge in then:
+        await judge()
+
+
+async def _links(case: Case) -> After:
+    tenant, where = case.session.tenant(), {"restart": "after the first call"}
+    repeated, changed = (Creation(LINKS, link_body(case, tenant), tenant, fresh(case)) for _ in range(2))
+    originals = [await created(case, one) for one in (repeated, changed)]
+    bindings = case.profile.gateway_bindings
+    other = Creation(LINKS, {**changed.body, "amount": payable(bindings, 2.5)}, tenant, changed.key)
+
+    async def judge() -> None:
+        answer = named(case, await post(target_of(case), repeated))
+        judge_original(case, _LINK, repeated, originals[0], answer, where)
+        answer = named(case, await post(target_of(case), other))
+        judge_nothing_second(case, _CHANGED, changed, originals[1], answer, where)
+
+    return judge
+
+
+async def _resource(case: Case) -> After:
+    tenant = case.session.tenant()
+    creation = Creation(RESOURCES, resource_body(case), tenant, fresh(case))
+    original = await created(case, creation)
+
+    async def judge() -> None:
+        answer = named(case, await post(target_of(case), creation))
+        judge_original(case, _RESOURCE, creation, original, answer, {"restart": "after the first call"})
+
+    return judge
+
+
+async def _paid(case: Case) -> After:
+    """Pay one link, which shows that links are paid in this way, and open another."""
+    paying = await on_first_lane(case)
+    who = await payer(paying)
+    paid, waiting = await opened(paying), await opened(paying)
+    await paid_rightly(paying, who, paid)
+    before = await _status(paying, paid)
+
+    async def judge() -> None:
+        view, answer = await again(paying, paid)
+        still = bool(view.turned_paid(paid.before))
+        where = {"restart": "after the payment"}
+        paying.expect(_STAYS, still, "Paid on later reads", view.text[:200], exchange=answer, where=where)
+        await _same_status(paying, paid, before)
+        await who.settle(waiting.bill, way(paying))
+        done, budget = await flip(paying, waiting), paying.profile.budgets.paid
+        found = "not Paid" if done is None else "Paid"
+        where = {"restart": "before the payment"}
+        paying.expect(_PAYS, done is not None, f"Paid within {budget:g} s", found, exchange=waiting.page, where=where)
+
+    return judge
+
+
+async def _status(case: Case, link: Opened) -> Answer | None:
+    """Return the status of a paid link; None where the target does not claim to have such a call."""
+    if "gateway.checkout" not in case.profile.claims.options:
+        return None
+    return await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
+
+
+async def _same_status(case: Case, link: Opened, before: Answer | None) -> None:
+    after = await _status(case, link)
+    if before is None or after is None:
+        case.not_applicable(_STATUS, "the profile does not claim the option gateway.checkout")
+        return
+    first, second = before.object(), after.object()
+    changed = [name for name in _STATUS_MEMBERS if first.get(name) != second.get(name)]
+    found = f"{after.status}, differing in {', '.join(changed) or 'nothing'}"
+    held, where = after.status == before.status and not changed, {"restart": "after the payment"}
+    case.expect(_STATUS, held, "the same as before", found, exchange=after, where=where)
+
+
+async def _revoked(case: Case) -> After:
+    """Have a tenant made with a second key, and that key deleted."""
+    if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+        case.not_applicable(_REVOKED, "the profile names no administrator of a gateway with the option gateway.tenants")
+        return _nothing
+    admin = administrator(case)
+    tenant = await admin.tenant("Weldproof restart", case.session.tenant().payout)
+    made = await admin.done("POST", tenant.id, "api-keys", body={"mode": "test"})
+    await admin.done("DELETE", tenant.id, "api-keys", str(made.get("key_id")))
+    gone = replace(tenant, key=str(made.get("api_key")))
+
+    async def refused() -> Answer:
+        return named(case, await post(target_of(case), Creation(LINKS, link_body(case, gone), gone)))
+
+    if not is_rejected(early := await refused()):
+        raise Inconclusive(f"a deleted key is answered {early.status} before any restart")
+
+    async def judge() -> None:
+        answer = await refused()
+        found, where = f"{answer.status} {short(answer)}", {"key": "deleted before the restart"}
+        case.expect(_REVOKED, is_rejected(answer), "a client error", found, exchange=answer, where=where)
+
+    return judge
+
+
+async def _nothing() -> None:
+    """Judge nothing."""

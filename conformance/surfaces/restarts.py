@@ -1,0 +1,30 @@
+"""What a check of a restart does where the profile says how a surface is started again, and where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.engine.check import Case
+from conformance.processes.restarting import restart
+
+
+def restart_command(case: Case, surface: str) -> Sequence[str] | None:
+    """Return the profile's command that starts a surface again, word by word; None where it has none."""
+    claimed = case.profile.surfaces.get(surface)
+    return None if claimed is None else claimed.restart
+
+
+def leave_without_restart(case: Case, surface: str) -> None:
+    """Say of every row of a check that it does not apply: the profile has no command."""
+    for row in case.check.rows:
+        reason = f"the profile does not say how the {surface} is restarted ([surfaces.{surface}] restart)"
+        case.not_applicable(row, reason)
+
+
+async def start_again(case: Case, words: Sequence[str], url: str) -> None:
+    """Have a surface started again, and wait until it answers at an address that anybody may read.
+
+    Raises:
+        Inconclusive: The command did not end with 0 in time, or the surface does not answer afterwards.
+    """
+    await restart(words, url, case.client, case.client.names)

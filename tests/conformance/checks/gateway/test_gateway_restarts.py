@@ -1,0 +1,176 @@
+"""What the check of a restart makes of gateways that remember, and of such that forget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.engine.session import Session
+from conformance.outcome import Verdict
+from conformance.surfaces.gateway import orders
+from tests.conformance.checks.gateway.scripted_checkout import PAYOUT, PROFILE, Checkout, Payer
+from tests.conformance.checks.gateway.scripted_gateway import KEYS, Gateway, profile_text
+from tests.conformance.checks.trial import tried
+
+CHECK = "a_restart_forgets_no_link"
+LINKS, CHANGED, RESOURCE = "GW-IDEM-03", "GW-IDEM-06", "GW-IDEM-04"
+PAYS, STAYS, STATUS, KEY = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19", "GW-AUTH-03"
+
+OWN, FIRST_KEY, FURTHER_KEY = "33333333-3333-4333-8333-333333333333", "weld_third-key-1", "weld_third-key-2"
+
+Answered = tuple[int, CIMultiDictProxy[str], bytes]
+
+
+@pytest.fixture(autouse=True)
+def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_0123456789abcdef")
+    monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
+
+
+def restarted(text: str, done: Path) -> str:
+    """Return a profile whose restart leaves a file, by which a gateway knows that it was started again."""
+    return text.replace("[claims]", f'restart = ["sh", "-c", "touch {done}"]\n[claims]')
+
+
+@dataclass
+class Forgetful:
+    """Hands requests on, and does something once when it was started again."""
+
+    service: Gateway | Checkout
+    done: Path
+    forget: Callable[[], None]
+    calls: int = 0
+    has_forgotten: bool = False
+
+    async def send(self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None) -> Answered:
+        """Answer one request."""
+        self.calls += 1
+        if self.done.exists() and not self.has_forgotten:
+            self.has_forgotten = True
+            self.forget()
+        if url.endswith("/.well-known/jwks.json"):
+            return 200, CIMultiDictProxy(CIMultiDict()), b'{"keys": []}'
+        if url.endswith("/v1/resources") and isinstance(self.service, Checkout):
+            return 404, CIMultiDictProxy(CIMultiDict()), b"{}"
+        return await self.service.send(method, url, headers, body)
+
+
+@dataclass
+class Administered(Forgetful):
+    """A gateway whose administrator makes one tenant, and one further key of it that is then deleted."""
+
+    async def send(self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None) -> Answered:
+        """Answer one request."""
+        if "/internal/tenants" not in url:
+            return await super().send(method, url, headers, body)
+        told = {"tenant_id": OWN, "key_id": "key-2", "api_key": FIRST_KEY}
+        if url.endswith("/api-keys"):
+            KEYS[FURTHER_KEY], told["api_key"] = OWN, FURTHER_KEY
+        if method == "DELETE":
+            del KEYS[FURTHER_KEY]
+        return 200, CIMultiDictProxy(CIMultiDict()), json.dumps(told).encode()
+
+
+def nothing() -> None:
+    """Forget nothing."""
+
+
+@pytest.mark.parametrize(
+    ("forgets", "verdict"), [(False, Verdict.PASS), (True, Verdict.FAIL)], ids=["remembers", "forgets"]
+)
+async def test_answers_under_a_key_outlive_a_restart(forgets: bool, verdict: Verdict, tmp_path: Path) -> None:
+    """A forgotten key makes a second link, takes another body, and stands in the way of its own resource."""
+    gateway, done = Gateway(), tmp_path / "done"
+    transport = Forgetful(gateway, done, gateway.stored.clear if forgets else nothing)
+    found = await tried(CHECK, transport, restarted(profile_text(tmp_path), done))
+    assert {row: found[row] for row in (LINKS, CHANGED, RESOURCE)} == dict.fromkeys((LINKS, CHANGED, RESOURCE), verdict)
+    assert done.exists()
+
+
+@pytest.mark.parametrize("flaw", ["a changed body gets the original"])
+async def test_the_original_is_as_good_as_a_refusal(flaw: str, tmp_path: Path) -> None:
+    """Another body under a key that was kept may get either."""
+    done = tmp_path / "done"
+    transport = Forgetful(Gateway(flaw), done, nothing)
+    found = await tried(CHECK, transport, restarted(profile_text(tmp_path), done))
+    assert found[CHANGED] == Verdict.PASS
+
+
+async def judged_checkout(done: Path, checkout: Checkout, forget: Callable[[], None]) -> dict[str, Verdict]:
+    """Return the verdicts of a checkout that forgets something at its restart."""
+
+    def ready(session: Session) -> None:
+        session._checkout_payers["algorand"] = Payer(checkout)
+
+    text = restarted(PROFILE.format(defaults="reference", payout=PAYOUT), done)
+    return await tried(CHECK, Forgetful(checkout, done, forget), text, ready=ready)
+
+
+async def test_paid_and_open_links_outlive_a_restart(tmp_path: Path) -> None:
+    """What was Paid is Paid, and what was open can be paid."""
+    found = await judged_checkout(tmp_path / "done", Checkout(), nothing)
+    assert (found[PAYS], found[STAYS]) == (Verdict.PASS, Verdict.PASS)
+    assert (found[STATUS], found[KEY]) == (Verdict.NOT_APPLICABLE, Verdict.NOT_APPLICABLE)
+
+
+async def test_a_link_that_is_not_paid_any_more_breaks_its_row(tmp_path: Path) -> None:
+    """Paid before the restart, open after it."""
+    checkout = Checkout()
+
+    def forget() -> None:
+        checkout.transfers.clear()
+        for link in checkout.links.values():
+            link.state = "active"
+
+    found = await judged_checkout(tmp_path / "done", checkout, forget)
+    assert (found[PAYS], found[STAYS]) == (Verdict.PASS, Verdict.WARN)
+
+
+async def test_a_link_that_nobody_watches_any_more_breaks_its_row(tmp_path: Path) -> None:
+    """It was open before the restart, and its payment after that counts for nothing."""
+    checkout = Checkout()
+
+    def forget() -> None:
+        old, honest = {*checkout.links}, checkout.rule
+        checkout.rule = lambda link, seen: link.token not in old and honest(link, seen)
+
+    found = await judged_checkout(tmp_path / "done", checkout, forget)
+    assert (found[PAYS], found[STAYS]) == (Verdict.FAIL, Verdict.PASS)
+
+
+async def test_a_gateway_whose_links_cannot_be_paid_is_judged_by_the_rest(tmp_path: Path) -> None:
+    """Without a payer only what is paid stays open."""
+    done = tmp_path / "done"
+    found = await tried(CHECK, Forgetful(Gateway(), done, nothing), restarted(profile_text(tmp_path), done))
+    assert found[PAYS] == found[STAYS] == Verdict.INCONCLUSIVE
+    assert found[LINKS] == Verdict.PASS
+
+
+@pytest.mark.parametrize("revives", [False, True])
+async def test_a_deleted_key_stays_deleted(revives: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that opens something again after a restart breaks its row."""
+    done = tmp_path / "done"
+    text = restarted(profile_text(tmp_path), done)
+    monkeypatch.setitem(KEYS, FURTHER_KEY, OWN)  # whatever a test leaves is taken out again
+    (tmp_path / "admin").write_text("weldc_an-administrators-key")
+
+    def forget() -> None:
+        KEYS[FURTHER_KEY] = OWN
+
+    text = text.replace("[gateway]", f'[gateway]\nadmin_key = {{ file = "{tmp_path / "admin"}" }}')
+    text = text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.tenants"]')
+    found = await tried(CHECK, Administered(Gateway(), done, forget if revives else nothing), text)
+    assert found[KEY] == (Verdict.FAIL if revives else Verdict.PASS)
+
+
+async def test_without_a_command_nothing_is_asked(tmp_path: Path) -> None:
+    """Who does not say how the gateway is restarted is not judged by it."""
+    transport = Forgetful(Gateway(), tmp_path / "done", nothing)
+    found = await tried(CHECK, transport, profile_text(tmp_path))
+    assert set(found.values()) == {Verdict.NOT_APPLICABLE}
+    assert transport.calls == 0
