@@ -14,7 +14,15 @@ from conformance.http.client import Answer, Unreachable
 from conformance.oracles.strict_json import is_json_type
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
-from conformance.surfaces.control_plane.access import POSTURE, Hub, documented, hub_of, serving_hub, success
+from conformance.surfaces.control_plane.access import (
+    POSTURE,
+    Hub,
+    documented,
+    hub_of,
+    serving_hub,
+    success,
+    token_refused,
+)
 from conformance.surfaces.control_plane.services import (
     EMPTY,
     FAILING,
@@ -31,6 +39,9 @@ from conformance.webhook_receiver.receiver import redirect
 
 # More than a control plane that asks one after the other has time for.
 _SILENT = 7
+# A path of health that no control plane takes for the usual one.
+_OTHER_HEALTH = "/status/alive"
+_AT_ITS_PATH = f"a service that names {_OTHER_HEALTH} called there, where it can name a path and that is taken"
 # A redirect is followed at once or not at all.
 _FOLLOWS_SECONDS = 2.0
 # What a posture read may take beside a service that never answers; the profile's own figure is 3.
@@ -123,6 +134,37 @@ async def a_service_that_moved_is_called_where_it_is(case: Case) -> None:
         called = await moved.called(1.0)
         found = "called" if called else "not called"
         case.expect("CP-SVC-03", called, "its health called at the new address", found, exchange=answer)
+
+
+@check(
+    "CP-SVC-03",
+    surface="control_plane",
+    fix="Ask for a service's health at the address and the path that its registration names.",
+)
+async def a_service_is_called_at_the_path_that_it_names(case: Case) -> None:
+    """A service that has its health elsewhere than at /health is called where it says.
+
+    Where the profile's body of a registration says the path, registers a service whose health is at another path and
+    nowhere else. Where that is taken, expects a call there.
+    """
+    hub = await hub_of(case)
+    hub.known_token  # noqa: B018 - without it nothing can be registered
+    if not hub.says_health_path:
+        case.expect("CP-SVC-03", True, _AT_ITS_PATH, "[hub] service_body says no path, or is not bound")
+        return
+    async with AsyncExitStack() as kept:
+        service = await played(case, kept, "elsewhere", health=_OTHER_HEALTH)
+        answer = await hub.register_service(service)
+        if not success(answer):
+            if refusal := token_refused(answer):
+                raise Inconclusive(refusal)
+            case.expect("CP-SVC-03", True, _AT_ITS_PATH, f"refused: {answer.status}", exchange=answer)
+            return
+        kept.push_async_callback(hub.remove_service, service)
+        posture = await hub.seen(lambda _: service.was_called)
+        called = service.was_called
+        found = "called" if called else "called elsewhere only" if service.calls else "not called"
+        case.expect("CP-SVC-03", called, _AT_ITS_PATH, found, exchange=posture)
 
 
 @check(

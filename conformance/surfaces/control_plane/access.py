@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -176,11 +177,20 @@ class Hub:
         values = {
             "name": service.name,
             "base_url": service.url,
-            "health_path": HEALTH,
-            "health_url": service.url + HEALTH,
+            "health_path": service.health,
+            "health_url": service.url + service.health,
         }
         made: dict[str, Any] = documents.filled(self.bindings.service_body or CANDIDATES[0], values)
         return made
+
+    @property
+    def says_health_path(self) -> bool:
+        """Whether the operator's own body of a registration says where a service's health is asked for.
+
+        Of a body that was found by trying, nobody knows whether its health path is read: the address alone may be.
+        """
+        body = self.case.profile.hub_bindings.service_body
+        return body is not None and any(f"{{{name}}}" in json.dumps(body) for name in ("health_path", "health_url"))
 
     async def register_service(self, service: Named) -> Answer:
         """Register a service with the admin token."""

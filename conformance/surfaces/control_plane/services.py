@@ -33,6 +33,10 @@ class Named(Protocol):
     def url(self) -> str:
         """Its address as the target reaches it, without a slash at its end."""
 
+    @property
+    def health(self) -> str:
+        """Path below its address where its health is asked for."""
+
 
 @dataclass(slots=True)
 class Played:
@@ -43,27 +47,37 @@ class Played:
         url: Its address as the target reaches it, without a slash at its end.
         receiver: What takes its calls.
         reply: What it answers to a health call.
+        health: Path below its address where its health is asked for.
     """
 
     name: str
     url: str
     receiver: Receiver
     reply: Reply = OK
+    health: str = HEALTH
     _open: bool = field(default=True)
 
     def answer(self, arrival: Arrival) -> Reply:
         """Answer a health call as the plan says, anything else with 404."""
-        return self.reply if arrival.path.rstrip("/").endswith(HEALTH) else Reply(404)
+        return self.reply if self._is_health(arrival) else Reply(404)
 
     @property
     def calls(self) -> Sequence[Arrival]:
         """Every call that came."""
         return self.receiver.arrivals
 
+    @property
+    def was_called(self) -> bool:
+        """Whether its health was asked for."""
+        return any(map(self._is_health, self.calls))
+
     async def called(self, seconds: float) -> bool:
         """Return whether its health was asked for within some seconds."""
-        found = await self.receiver.next(lambda one: one.path.rstrip("/").endswith(HEALTH), seconds=seconds)
+        found = await self.receiver.next(self._is_health, seconds=seconds)
         return bool(found)
+
+    def _is_health(self, arrival: Arrival) -> bool:
+        return arrival.path.rstrip("/").endswith(self.health)
 
     async def gone(self) -> None:
         """Stop listening: from now on nobody is there."""
@@ -79,12 +93,14 @@ class Trickling:
     Attributes:
         name: Name that it is registered under.
         url: Its address as the target reaches it, without a slash at its end.
+        health: Path below its address where its health is asked for.
     """
 
     name: str
     url: str
     _server: asyncio.Server
     _writing: set[asyncio.Task[None]] = field(default_factory=set)
+    health: str = HEALTH
 
     async def gone(self) -> None:
         """Stop listening, and end every answer."""
@@ -127,14 +143,14 @@ async def trickling(case: Case, kept: AsyncExitStack, label: str, *, head: bytes
     return service
 
 
-async def played(case: Case, kept: AsyncExitStack, label: str, reply: Reply = OK) -> Played:
-    """Start a service under a name that no other has, until `kept` closes.
+async def played(case: Case, kept: AsyncExitStack, label: str, reply: Reply = OK, *, health: str = HEALTH) -> Played:
+    """Start a service under a name that no other has, until `kept` closes; it has its health at a path.
 
     Raises:
         Inconclusive: The suite cannot listen.
     """
     receiver, host = await listening(case, "a service")
-    service = Played(new_name(case, label), f"http://{host}", receiver, reply)
+    service = Played(new_name(case, label), f"http://{host}", receiver, reply, health)
     receiver.plan = service.answer
     kept.push_async_callback(service.gone)
     case.client.names.secret(host, f"{label.upper()}_ADDRESS")

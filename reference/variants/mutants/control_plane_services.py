@@ -50,6 +50,11 @@ def _address(change: Callable[[str], str]) -> Callable[[], None]:
     return lambda: replace(HealthAsker, "__call__", asking)
 
 
+def _usual_path_asked() -> None:
+    """Ask every service at /health, whatever path it registered."""
+    replace(posture, "health_address", lambda made: lambda base, _: made(base, "/health"))
+
+
 def _nobody_asked() -> None:
     async def fine(self: HealthAsker, address: str) -> Finding:  # noqa: ARG001 - as it is called
         return _FINE
@@ -141,6 +146,7 @@ MUTANTS = (
     hub_mutant(
         "asks-the-root", "the registered path is asked (7.3)", _address(lambda one: "/".join(one.split("/")[:3]) + "/")
     ),
+    hub_mutant("asks-usual-path", "the registered path is asked (7.3)", _usual_path_asked),
     hub_mutant("any-status-healthy", "200 alone is healthy (7.3)", _found(lambda _, one: _FINE if one.status else one)),
     hub_mutant(
         "away-is-healthy", "who is away is not healthy (7.3)", _found(lambda _, one: one if one.status else _FINE)

@@ -331,9 +331,14 @@ class Hub:
         if self.flaw == "keeps the first address" and key in self.services:
             return 200, {"name": name}
         if self.flaw != "registers no service":
-            self.services[key] = {"name": name, "url": url}
+            self.services[key] = {"name": name, "url": url, "path": self._health_path(body)}
             self._keep()
         return 201, {"name": name, "url": url}
+
+    def _health_path(self, body: dict[str, Any]) -> str:
+        """Return where a registration says that its health is; of other looks it says nothing."""
+        is_read = self.look == "ours" and self.flaw != "asks /health only"
+        return str(body.get("health_path", "/health")) if is_read else "/health"
 
     def _posture(self, services: list[dict[str, Any]]) -> Any:
         pool = ThreadPoolExecutor(1 if self.flaw == "asks one after the other" else 32)
@@ -356,7 +361,7 @@ class Hub:
         seconds = 60.0 if self.flaw == "waits for everybody" else _ASKING_SECONDS
         try:
             opener = urllib.request.build_opener() if self.flaw == "follows redirects" else _TO_THE_ADDRESS
-            with opener.open(service["url"] + "/health", timeout=seconds) as answer:
+            with opener.open(service["url"] + service["path"], timeout=seconds) as answer:
                 well = bool(answer.status == 200) or self.flaw == "any success is health"
         except urllib.error.HTTPError as answer:
             below = {"well below 500": 500, "well below 400": 400}.get(self.flaw, 0)

@@ -117,6 +117,7 @@ FLAWS = [
     ("lists every registration", "registered_services_are_listed_and_called", {"CP-SVC-04"}),
     ("calls nobody", "registered_services_are_listed_and_called", {"CP-SVC-03"}),
     ("keeps the first address", "a_service_that_moved_is_called_where_it_is", {"CP-SVC-03"}),
+    ("asks /health only", "a_service_is_called_at_the_path_that_it_names", {"CP-SVC-03"}),
     ("follows redirects", "a_redirect_of_health_is_not_followed", {"CP-CONF-06"}),
     ("well below 500", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),
     ("well below 400", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),
@@ -278,6 +279,34 @@ async def test_a_service_body_that_nobody_knows_leaves_one_row_open() -> None:
 
     log = await judged(Demanding(), "the_token_opens_the_admin_operations", profile=FOREIGN)
     assert verdicts(log) == {"CP-ISSUER-01": "pass", "CP-SVC-01": "inconclusive", "CP-AUDIT-01": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("", "pass"),
+        ('service_body = {name = "{name}", base_url = "{base_url}"}\n', "pass"),
+        ('service_body = {name = "{name}", base_url = "{base_url}", health_path = "{health_path}"}\n', "fail"),
+    ],
+)
+async def test_a_path_of_health_is_judged_where_the_profile_says_it(body: str, found: str) -> None:
+    """Whoever asks at /health alone breaks no rule as long as nobody says that a registration can name a path."""
+    name = "a_service_is_called_at_the_path_that_it_names"
+    log = await judged(Hub("asks /health only"), name, profile=FOREIGN + body, budget=SHORT)
+    assert verdicts(log) == {"CP-SVC-03": found}
+
+
+async def test_a_path_of_health_that_is_refused_breaks_nothing() -> None:
+    """Which paths a control plane takes is its own affair."""
+
+    class Narrow(Hub):
+        def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
+            if method == "POST" and b"/status/alive" in body:
+                return 422, {"detail": "/health only"}
+            return super().answer(method, target, credential, body)
+
+    log = await judged(Narrow(), "a_service_is_called_at_the_path_that_it_names")
+    assert verdicts(log) == {"CP-SVC-03": "pass"}
 
 
 @pytest.mark.parametrize(
