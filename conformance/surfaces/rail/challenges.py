@@ -17,7 +17,7 @@ from conformance.surfaces.rail.purchase import challenge, pay, redeem
 EXAMPLES = frozenset({"extensions", "outputSchema"})
 
 
-_TERMS = frozenset({"accepts", "resource"})
+TERMS = frozenset({"accepts", "resource"})
 
 
 FEWEST = 2
@@ -46,7 +46,7 @@ def leaks(answer: Answer, result_at: str | None = None) -> list[str]:
     wanted = {"result", "receipt", "payable_receipt", (result_at or "").removeprefix("body:")}
     headers = {name: value for name, value in answer.headers.items() if name.lower() != "payment-required"}
     named = [name for name in body if name in wanted and body[name] is not None]
-    rest = {name: member for name, member in body.items() if name not in _TERMS}
+    rest = {name: member for name, member in body.items() if name not in TERMS}
     examples = [one.keys() for _, one in objects(example_of(answer), "") if len(one) >= FEWEST]
     alike = [place for place, one in objects(rest, "body") if any(names <= one.keys() for names in examples)]
     # A challenge token may be a JWS itself, and stands there for whoever pays.

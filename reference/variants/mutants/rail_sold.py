@@ -5,13 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
+
+from reference.protocol.keys import SigningKey
 from reference.protocol.redemption import State
+from reference.protocol.service_word import ServiceWord
 from reference.rail import services
+from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.conversation import Conversation
 from reference.rail.redemption import Redeemer, Served
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web.errors import Refused
+
+_KEY = SigningKey.from_seed(bytes(32))
+_CONTEXT = services.ServiceContext(
+    word=ServiceWord(),
+    key=_KEY,
+    did="did:web:rail.example",
+    platform_keys=(_KEY.public.jwk(),),
+    jurisdiction_flags=("UK",),
+    now_ms=0,
+    settled_payment_ref="sha256:" + "0" * 64,
+)
 
 
 def _says(path: str, **members: Any) -> Callable[[], None]:
@@ -71,7 +87,27 @@ def _spent_is_refused() -> None:
     replace(Redeemer, "_answered", forgetful)
 
 
+def _previewed() -> None:
+    """Run the service for whoever asks for its price, and tell its result beside the price, where no example shows it.
+
+    What it signs is left out: a signed token in a 402 is seen by its form.
+    """
+
+    def early(issue: Callable[..., Challenge]) -> Callable[..., Challenge]:
+        def issued(self: Challenges, call: Call, **told: Any) -> Challenge:
+            document = orjson.loads(issue(self, call, **told).body)
+            result = self.service.run(self.service.accepts(orjson.loads(call.kept)), _CONTEXT)
+            document["preview"] = {name: "later" if "jws" in name else value for name, value in result.items()}
+            del document["extensions"]["bazaar"]["info"]["output"]
+            return Challenge(orjson.dumps(document))
+
+        return issued
+
+    replace(Challenges, "issue", early)
+
+
 MUTANTS = (
+    Mutant("result-as-preview", "a 402 holds no result (5.3)", _previewed),
     Mutant("sold-receipts-all-hold", "what is sold verifies (5.2)", _says("/pay/v1/verify/receipt", verified=True)),
     Mutant("sold-messages-all-hold", "what is sold verifies (5.2)", _says("/pay/v1/verify/rfc9421", valid=True)),
     Mutant("a2a-sells-the-example", "what is ordered is what is sold (P-RA-05)", _example_ordered),

@@ -1,0 +1,100 @@
+"""RAIL-402-17: that a 402 holds nothing of the result that its own request is paid for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.challenges import EXAMPLES, TERMS, objects
+from conformance.surfaces.rail.paid_answers import result_of
+from conformance.surfaces.rail.purchase import purchase
+
+_ROW: Final = "RAIL-402-17"
+_EXPECTED = "nothing of the service's result"
+# Objects of one answer, by their places.
+_Told = Mapping[str, Mapping[str, Any]]
+
+
+@check(
+    _ROW,
+    surface="rail",
+    fix="Run a service only once its payment is there, and put nothing of what it returned into a 402.",
+)
+async def no_402_holds_what_its_request_is_paid_for(case: Case) -> None:
+    """The 402 of a request holds nothing of the result that the same request gets when it is paid for.
+
+    Sends each known request of each paid operation without payment, one of them twice. Where a 402 has an object with
+    members that are the same each time, differ for another request, and stand in neither request, buys both on one
+    lane. Expects no object that has all members of the result, one of these as both results have it.
+    """
+    await run_concurrently(_early(case, operation) for operation in case.session.operations)
+
+
+async def _early(case: Case, operation: Operation) -> None:
+    others = [] if operation.guessed else [one for one in operation.other_bodies if one != operation.body]
+    bodies = [operation.body, operation.body, *others]
+    first, again, *rest = [await case.client.call("POST", operation.url, json_body=body) for body in bodies]
+    held: list[str] = []
+    for body, other in zip(others, rest, strict=True):
+        followed = _followed(_told(first), _told(again), _told(other), json.dumps([operation.body, body]))
+        if followed:
+            try:
+                mine, theirs = [await _result(case, operation, one) for one in (operation.body, body)]
+            except Inconclusive as reason:
+                case.not_applicable(_ROW, f"nothing was bought to compare a 402 with: {reason}")
+                return
+            held = [
+                place
+                for place, names in followed.items()
+                if _holds(_told(first)[place], mine, names) and _holds(_told(other)[place], theirs, names)
+            ]
+            break
+    found = held or "nothing"
+    case.expect(_ROW, not held, _EXPECTED, found, exchange=first, where={"operation": operation.path})
+
+
+def _told(answer: Answer) -> _Told:
+    """Return the objects of a 402 beside its terms and its examples."""
+    body = {name: member for name, member in answer.object().items() if name not in EXAMPLES | TERMS}
+    return dict(objects(body, "body")) if answer.status == 402 else {}
+
+
+def _followed(first: _Told, again: _Told, other: _Told, requests: str) -> dict[str, set[str]]:
+    """Return by place the members that are one request's own, and are not just told again from it."""
+    found: dict[str, set[str]] = {}
+    for place in first.keys() & again.keys() & other.keys():
+        mine, repeated, theirs = first[place], again[place], other[place]
+        names = {name for name in mine.keys() & theirs.keys() if mine[name] == repeated.get(name) != theirs[name]}
+        own = {name for name in names if not any(_text(one[name]) in requests for one in (mine, theirs))}
+        if own:
+            found[place] = own
+    return found
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value).strip('"')
+
+
+async def _result(case: Case, operation: Operation, body: Any) -> Any:
+    """Return what a request gets when it is paid for.
+
+    Raises:
+        Inconclusive: It was not served, or nobody can pay.
+    """
+    lanes = case.profile.claims.lanes
+    if not lanes:
+        raise Inconclusive("no lane is claimed")
+    return result_of(case, (await purchase(case, operation, lanes[0], body=body)).answer)
+
+
+def _holds(told: Mapping[str, Any], result: Any, names: set[str]) -> bool:
+    """Return whether an object has every member of a result, and one of some members with its value."""
+    if not isinstance(result, Mapping) or not result.keys() <= told.keys():
+        return False
+    return any(name in result and result[name] == told[name] for name in names)

@@ -1,0 +1,81 @@
+"""What the check of early results makes of what a 402 tells beside its terms."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from conformance.outcome import Verdict
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
+
+CHECK = "no_402_holds_what_its_request_is_paid_for"
+Told = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+
+
+def screened(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of a request; of one that screens nobody it is always the same."""
+    blocked = "block" in str(request.get("recipient_address"))
+    return {"verdict": "DENY" if blocked else "ALLOW", "risk": 9 if blocked else 1, "id": "later"}
+
+
+def telling(told: Told) -> Rail:
+    """Return a rail whose 402 tells more of a request."""
+    times = iter(range(10**6))
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        if not call.body:
+            return reply
+        request = json.loads(call.body)
+        if reply.status == 200:
+            return Reply(200, {**reply.document, "result": {**screened(request), "id": next(times)}}, reply.headers)
+        return Reply(402, {**reply.document, "time": next(times), **told(request)}, reply.headers)
+
+    return Rail(changed)
+
+
+LEAKS: Mapping[str, Told] = {
+    "under a name of its own": lambda request: {"preview": screened(request)},
+    "in a list": lambda request: {"seen": {"before": [{"more": 1, **screened(request)}]}},
+    "in the document itself": screened,
+}
+HONEST: Mapping[str, Told] = {
+    "nothing": lambda _: {},
+    "the request": lambda request: {"request": request},
+    "a part of the request by another name": lambda request: {"for": str(request.get("recipient_address"))[7:]},
+    "an example": lambda _: {"preview": screened({})},
+    "an example where x402 has them": lambda request: {"extensions": {"example": screened(request)}},
+    "the members' names": lambda request: {
+        "schema": {name: type(one).__name__ for name, one in screened(request).items()}
+    },
+    "something else of the request": lambda request: {"preview": {"length": len(str(request)), "verdict": None}},
+    "another thing with such members": lambda request: {"terms": dict.fromkeys(screened(request), len(str(request)))},
+}
+
+
+@pytest.mark.parametrize("told", LEAKS.values(), ids=LEAKS)
+async def test_a_402_with_its_own_result_fails(told: Told) -> None:
+    """Wherever it stands: what follows two requests as their results do is the result."""
+    assert await judged(CHECK, telling(told)) == {"RAIL-402-17": Verdict.FAIL}
+
+
+@pytest.mark.parametrize("told", HONEST.values(), ids=HONEST)
+async def test_a_402_that_tells_something_else_passes(told: Told) -> None:
+    """What was asked for, examples, and what only looks alike are nobody's result."""
+    assert await judged(CHECK, telling(told)) == {"RAIL-402-17": Verdict.PASS}
+
+
+async def test_nothing_is_bought_where_nothing_is_told() -> None:
+    """A 402 that tells nothing of its request costs no payment."""
+    rail = telling(lambda _: {})
+    await judged(CHECK, rail)
+    assert rail.paid == set()
+
+
+async def test_without_a_payer_the_row_stands_as_others_judge_it() -> None:
+    """What nobody can buy is compared with nothing: the other operations tell."""
+    profile = PROFILE.replace('lanes = ["algorand"]', "lanes = []")
+    found = await judged(CHECK, telling(LEAKS["in a list"]), profile)
+    assert found == {"RAIL-402-17": Verdict.PASS}
