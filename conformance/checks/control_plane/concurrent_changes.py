@@ -96,6 +96,9 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
     with a key of a registration that succeeded, the same key alone in atb-keys.json, and after one revocation neither.
     """
     hub = await hub_of(case)
+    if hub.token is None:
+        hub.leave_to_reads("CP-TRUST-06")
+        return
     first = hub.new_issuer("contended")
     rivals = [first, *(Issuer(first.did, hub.new_key("contended")) for _ in range(_KEYS - 1))]
     async with AsyncExitStack() as kept:

@@ -81,13 +81,15 @@ class Hub:
         case: The check that asks.
         url: Its address, without a slash at its end.
         bindings: Its names.
-        token: The admin token, None where the operator gave none.
+        token: The admin token, None where there is none.
+        no_token: Why there is none.
     """
 
     case: Case
     url: str
     bindings: HubBindings
     token: str | None = field(default=None, repr=False)
+    no_token: str = UNBOUND_TOKEN
 
     async def call(self, method: str, path: str, *, credential: str | None = None, **what: Any) -> Answer:
         """Send one request, with a Bearer credential where one is given."""
@@ -112,8 +114,14 @@ class Hub:
             Inconclusive: There is none.
         """
         if self.token is None:
-            raise Inconclusive(UNBOUND_TOKEN)
+            raise Inconclusive(self.no_token)
         return self.token
+
+    def leave_to_reads(self, row: str) -> None:
+        """Say that a check needs the token, and that one of its rows stands as those judge it that read alone."""
+        for each in self.case.check.rows:
+            judge = self.case.not_applicable if each == row else self.case.inconclusive
+            judge(each, self.no_token)
 
     # Issuers.
 
@@ -302,7 +310,7 @@ async def hub_of(case: Case) -> Hub:
     surface = case.profile.surfaces.get("control_plane")
     if surface is None:
         raise Inconclusive("needs a running control plane: give [surfaces.control_plane] url")
-    return Hub(case, surface.url.rstrip("/"), case.profile.hub_bindings, token_of(case))
+    return Hub(case, surface.url.rstrip("/"), case.profile.hub_bindings, *read_token(case))
 
 
 async def serving_hub(case: Case) -> Hub:
@@ -350,18 +358,19 @@ async def _found_body(hub: Hub) -> Mapping[str, Any]:
 
 
 def token_of(case: Case) -> str | None:
-    """Return the admin token, kept out of the log, None where the operator gave none.
+    """Return the admin token, kept out of the log, None where the operator gave none or it cannot be read."""
+    return read_token(case)[0]
 
-    Raises:
-        Inconclusive: It cannot be read.
-    """
+
+def read_token(case: Case) -> tuple[str | None, str]:
+    """Return the admin token, kept out of the log, None without one; and why there is none, empty where there is."""
     if case.profile.hub.token is None:
-        return None
+        return None, UNBOUND_TOKEN
     try:
         token = case.profile.hub.token.read()
     except ProfileError as fault:
-        raise Inconclusive(f"[hub] token: {fault}") from fault
+        return None, f"[hub] token: {fault}"
     if not token.isascii() or not token.isprintable():
-        raise Inconclusive("[hub] token: it holds characters that no header takes, such as a line break")
+        return None, "[hub] token: it holds characters that no header takes, such as a line break"
     case.client.names.secret(token, "ADMIN_TOKEN")
-    return token
+    return token, ""

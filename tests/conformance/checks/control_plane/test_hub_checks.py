@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 import time
@@ -342,6 +343,30 @@ async def test_without_the_token_reads_alone_are_judged() -> None:
     open_rows = [event for event in log.of("row") if event["verdict"] == "inconclusive"]
     assert {event["id"] for event in open_rows} == set(verdicts(log)) - passed
     assert all("give [hub] token" in event["reason"] for event in open_rows)
+
+
+@pytest.mark.parametrize("flaw", ["", "atb-keys lags"])
+async def test_without_the_token_documents_are_compared_as_they_are(flaw: str) -> None:
+    """An issuer that somebody else registered is in both documents, or CP-TRUST-06 is broken; nobody at all is open."""
+    profile = PROFILE.replace('token = {env = "SCRIPTED_TOKEN"}\n', "")
+    hub = Hub(flaw)
+    assert verdicts(await judged(hub, *CHECKS, profile=profile))["CP-TRUST-06"] == "inconclusive"
+    hub.issuers["did:web:somebody.example"] = base64.b64encode(b"\x0a" * 1793).decode()
+    names = [name for name, one in CHECKS.items() if "CP-TRUST-06" in one.rows]
+    found = verdicts(await judged(hub, *names, profile=profile))
+    assert found["CP-TRUST-06"] == ("warn" if flaw else "pass")
+    assert found["CP-ISSUER-02"] == found["CP-ISSUER-09"] == "inconclusive"
+
+
+async def test_a_token_that_cannot_be_read_leaves_the_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable that is not set opens nothing: what needs no token is judged, the rest says why it is not."""
+    monkeypatch.delenv("SCRIPTED_TOKEN")
+    log = await judged(Hub(), *CHECKS)
+    passed = {row for row, verdict in verdicts(log).items() if verdict == "pass"}
+    assert {"CP-AUTH-01", "CP-AUTH-06", "CP-HEALTH-01", "CP-TRUST-01", "CP-TRUST-05", "CP-POST-01"} <= passed
+    reasons = {event["reason"] for event in log.of("row") if event["verdict"] == "inconclusive"}
+    assert reasons
+    assert all("[hub] token: environment variable SCRIPTED_TOKEN is not set" in one for one in reasons)
 
 
 async def test_without_a_chain_key_links_alone_are_judged() -> None:
