@@ -7,7 +7,7 @@ A profile that binds `[rail.services]` says which path is which service.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -53,6 +53,10 @@ class Operation:
     def query(self) -> str:
         """The query of its URL, without the question mark."""
         return urlsplit(self.url).query
+
+    def asked_with(self, query: str) -> Operation:
+        """Return the operation at its address with a query."""
+        return replace(self, url=f"{self.url}?{query}")
 
 
 _REFERENCE_BODIES: Mapping[str, tuple[Any, ...]] = {

@@ -35,6 +35,9 @@ async def only_what_is_covered_counts(case: Case) -> None:
         "path with a slash at its end": one.changed(target=TARGET.replace("?", "/?")),
         "query": one.changed(target=TARGET.replace("page=2", "page=3")),
         "query left out": one.changed(target=TARGET.partition("?")[0]),
+        "query in capitals": one.changed(target=TARGET.replace("items", "Items")),
+        # What is reserved is not the same when it is encoded (RFC 9110, 4.2.3).
+        "query with an encoded ampersand": one.changed(target=TARGET.replace("&", "%26")),
         "query in another order": one.changed(target="/orders/7?page=2&expand=items"),
         "a covered field": one.with_field("Content-Type", "text/plain"),
         "a covered field's second line": one.with_field("X-List", "a"),

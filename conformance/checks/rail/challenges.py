@@ -11,7 +11,6 @@ from conformance.discovery.openapi_paths import at_their_paths
 from conformance.discovery.rail import INDEX, Operation, catalog_urls, index_urls, is_paid, listing_urls, path_of
 from conformance.engine import clock
 from conformance.engine.check import Case, check
-from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles.addresses import is_address
 from conformance.oracles.keys import did_web_of
@@ -31,25 +30,6 @@ from conformance.surfaces.rail.keys import DID, document
 from conformance.surfaces.rail.paid_answers import goods
 from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
 
-_KEY = "weld_0123456789012345678901234567890123456789012"
-_TENANT = "3f2c1b9e-4a7d-4d6b-9f6e-2b1a0c9d8e7f"
-# What a client of the other surfaces, or of another service, would send by habit: keys of every usual look and place.
-ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
-    "an API key and a tenant": {"Authorization": f"Bearer {_KEY}", "X-Tenant-Id": _TENANT},
-    "an API key alone": {"Authorization": f"Bearer {_KEY}"},
-    "a tenant alone": {"X-Tenant-Id": _TENANT},
-    "a secret key": {"Authorization": "Bearer sk_live_51H8x0123456789abcdefghijklmnopqrst"},
-    "a token of an identity provider": {
-        "Authorization": "Bearer eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZG1pbiIsImV4cCI6NDEwMjQ0NDgwMH0.c2lnbmF0dXJl"
-    },
-    "a name and a password": {"Authorization": "Basic YWRtaW46YWRtaW4="},
-    "a key in X-API-Key": {"X-API-Key": _KEY},
-    "a key in Api-Key": {"Api-Key": _KEY},
-    "a token in X-Auth-Token": {"X-Auth-Token": _KEY},
-    "a proxy's credential": {"Proxy-Authorization": "Basic YWRtaW46YWRtaW4="},
-    "a session cookie": {"Cookie": "session=0123456789abcdef0123456789abcdef; logged_in=1"},
-    "an unreadable credential": {"Authorization": "Bearer"},
-}
 _DOTS = 2
 _LONG_ENOUGH = 600  # of lifetimes, in seconds, for paying within the last twentieth
 _METHODS = ("get", "post", "put", "patch", "delete")
@@ -235,35 +215,6 @@ def _judge_form(case: Case, answer: Answer, where: Mapping[str, str], beyond: st
     told = "accepts is a non-empty array"
     if body:
         case.expect("RAIL-402-04", bool(entries(answer)), told, body, exchange=answer, where=where, beyond=beyond)
-
-
-@check(
-    "RAIL-402-13",
-    surface="rail",
-    fix="Do not read account credentials on the rail at all: payment is the only one.",
-)
-async def account_credentials_change_nothing(case: Case) -> None:
-    """An account credential turns 402 neither into 200 nor into 401 or 403.
-
-    Sends unpaid calls with API keys, tenant ids, Bearer and Basic credentials, cookies and unreadable ones. Expects
-    402 with accepts each time.
-    """
-
-    async def one(operation: Operation, what: str) -> None:
-        headers = ACCOUNT_CREDENTIALS[what]
-        answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
-        case.expect(
-            "RAIL-402-13",
-            answer.status == 402 and bool(entries(answer)),
-            "402 with accepts, as without a credential",
-            f"{answer.status} with {len(entries(answer))} accepts entries",
-            exchange=answer,
-            where={"operation": operation.path, "credential": what},
-        )
-
-    await run_concurrently(
-        one(operation, what) for operation in case.session.operations for what in ACCOUNT_CREDENTIALS
-    )
 
 
 @check(

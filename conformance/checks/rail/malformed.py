@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.http.client import Answer
 from conformance.judging.rail.refusals import challenged_again
-from conformance.surfaces.rail.challenges import references
+from conformance.oracles.x402 import faults_of_challenge
+from conformance.surfaces.rail.challenges import entries, references
 from conformance.surfaces.rail.proofs import encoded, encoded_json
 
 Corpus = Callable[[str], Mapping[str, tuple[str, ...]]]
@@ -23,6 +25,7 @@ Corpus = Callable[[str], Mapping[str, tuple[str, ...]]]
 _TX = "CAPTURED" * 6 + "CAPA"
 _STALE_TOKEN = "1795240615:047652b0a2d99b35:" + "0" * 64
 _LONG, _DEEP, _DIGITS = 5600, 1500, 4500
+_PAYMENT_REQUIRED = 402
 
 
 def not_base64(token: str) -> Mapping[str, tuple[str, ...]]:
@@ -205,3 +208,51 @@ async def payment_with_wrong_fields(case: Case) -> None:
     Expects 402 with accepts each time.
     """
     await _judge(case, "RAIL-402-16", wrong_fields)
+
+
+@check(
+    "RAIL-402-03",
+    "RAIL-402-05",
+    "RAIL-402-21",
+    surface="rail",
+    fix="Make the 402 that refuses a proof in the same place as the one that asks for a payment.",
+)
+async def a_refusal_is_a_whole_challenge(case: Case) -> None:
+    """The 402 that refuses a proof has the form and the lanes of the one that asked for a payment.
+
+    Sends on each operation what is no proof, and a proof of a transaction that nobody made beside a live token. Where
+    the answer is 402, expects x402 version 2, its form, and an entry for each lane of the 402s before and after.
+    """
+    for operation in case.session.operations:
+        unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
+        token = min(references(unpaid), default=_STALE_TOKEN)
+        case.client.names.name(token, "PAYMENT_REFERENCE")
+        proof = {"tx_id": _TX, "payment_reference": token}
+        for what, value in {"no proof": "please", "an invented transaction": encoded_json(proof)}.items():
+            case.client.names.name(value, "X_PAYMENT")
+            headers = {"X-PAYMENT": value}
+            answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
+            later = await case.client.call("POST", operation.url, json_body=operation.body)
+            where = {"operation": operation.path, "X-PAYMENT": what}
+            if answer.status == later.status == unpaid.status == _PAYMENT_REQUIRED:
+                _judge_form(case, answer, (unpaid, later), where)
+    for row in case.check.rows:
+        if row not in case.judged:
+            case.not_applicable(row, "no proof was refused with 402, which other checks judge")
+
+
+def _judge_form(case: Case, answer: Answer, beside: Sequence[Answer], where: Mapping[str, str]) -> None:
+    version, faults = answer.object().get("x402Version"), faults_of_challenge(answer.object())
+    is_two = version == 2 and version is not True
+    case.expect("RAIL-402-03", is_two, "x402Version 2", version, exchange=answer, where=where)
+    told, found = "a body that keeps the schema", "; ".join(faults)
+    case.expect("RAIL-402-21", not faults, told, found, exchange=answer, where=where)
+    ours = case.profile.target.defaults == "reference"
+    beyond = None if ours else "the interface says it of the 402 that asks for a payment"
+    lanes, told = _lanes(answer), "an entry for each lane of the other 402s"
+    whole = lanes in [_lanes(one) for one in beside]
+    case.expect("RAIL-402-05", whole, told, lanes, exchange=answer, where=where, beyond=beyond)
+
+
+def _lanes(answer: Answer) -> list[str]:
+    return sorted(str(entry.get("network")) for entry in entries(answer))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.judging.rail.served import QUERY
 from conformance.lanes.payers import Payer, Settled
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
@@ -125,7 +127,7 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
 
     Buys two different calls of each operation and looks for the hashes of what was sent, answered and paid among the
     claims: by the recipe that the profile binds, else by every usual one. Expects all three, and that the two
-    requests' hashes differ.
+    requests' hashes differ. Where the recipe of requests is bound, buys the first operation with a query as well.
     """
     payer = await case.session.payer(case.lane)
     await run_concurrently(_bindings(case, operation, payer) for operation in case.sample(case.session.operations))
@@ -151,6 +153,9 @@ async def _bindings(case: Case, operation: Operation, payer: Payer) -> None:
             continue
         seen.append(await _bound(case, *another, payer))
         break
+    if operation == case.session.operations[0] and case.profile.rail_bindings.request_hash is not None:
+        with suppress(Inconclusive):  # that it is not sold so, others judge
+            await _bound(case, *await bought(case, operation.asked_with(QUERY)), payer)
     if len(seen) < 2:
         case.inconclusive("RAIL-RCPT-07", "unbound: no second request is known; bind [rail.other_bodies]")
     elif None in seen:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
+from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.challenges import cache, is_shareable
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, receipts_in
 from conformance.surfaces.rail.purchase import challenge, pay, redeem
+
+# A query that no service reads.
+QUERY: Final = "asked=with-a-query"
 
 
 async def operations_are_served(case: Case, rows: tuple[str, ...]) -> None:
@@ -26,11 +30,26 @@ async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows:
     """Pay calls on the check's lane and judge the answers: `rows` by their status, RAIL-PAY-05 and -16 by the rest.
 
     Every operation is bought with its usual body, and with another where somebody vouches for one: a rail that quotes
-    something else than it is asked for sells nothing but its usual request.
+    something else than it is asked for sells nothing but its usual request. The first operation is bought with a query
+    as well, where it is quoted so.
     """
     others = () if operation.guessed else operation.other_bodies[:1]
     for body in (operation.body, *others):
         await _served(case, replace(operation, body=body), keys, rows)
+    if operation == case.session.operations[0]:
+        await _served_with_query(case, operation.asked_with(QUERY), rows)
+
+
+async def _served_with_query(case: Case, operation: Operation, rows: tuple[str, ...]) -> None:
+    try:
+        quote = await challenge(case, operation)
+    except Inconclusive:  # who quotes no price for it sells it not so
+        return
+    answer = await redeem(case, operation, await pay(case, quote, case.lane))
+    beyond = None if case.profile.target.defaults == "reference" else "whether a call may have a query is left open"
+    told, where = "200 for a payment of the very call that was quoted", {"operation": operation.path, "query": QUERY}
+    for row in rows:
+        case.expect(row, answer.status == 200, told, brief(answer), exchange=answer, where=where, beyond=beyond)
 
 
 async def _served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:

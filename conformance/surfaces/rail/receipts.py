@@ -55,4 +55,6 @@ def request_hashes(operation: Operation, body: Any, accepts: Sequence[Mapping[st
     """
     extra = accepts[0].get("extra") if accepts else None
     service_id = extra.get("service_id") if isinstance(extra, Mapping) else None
-    return hashing.request_hashes("POST", operation.path, "", json_bytes(body), body, service_id or operation.role)
+    return hashing.request_hashes(
+        "POST", operation.path, operation.query, json_bytes(body), body, service_id or operation.role
+    )

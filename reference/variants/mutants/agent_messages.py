@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from reference.protocol.message_signatures import (
     base,
@@ -74,6 +75,14 @@ def _no_final_slash(message: Message) -> None:
 def _sorted_query(message: Message) -> None:
     if message.query:
         message.query = "&".join(sorted(message.query.split("&")))
+
+
+def _lower_query(message: Message) -> None:
+    message.query = message.query and message.query.lower()
+
+
+def _decoded_query(message: Message) -> None:
+    message.query = message.query and unquote(message.query)
 
 
 def _no_port(message: Message) -> None:
@@ -294,6 +303,8 @@ MUTANTS = (
     agent_mutant("path-in-any-case", "the path is untouched (P-AG-01)", _any_reading(_lower_path)),
     agent_mutant("path-slash", "the path is untouched (P-AG-01)", _any_reading(_no_final_slash)),
     agent_mutant("query-sorted", "the query is untouched (P-AG-01)", _any_reading(_sorted_query)),
+    agent_mutant("query-in-any-case", "the query is untouched (P-AG-01)", _any_reading(_lower_query)),
+    agent_mutant("query-decoded", "the query is untouched (P-AG-01)", _any_reading(_decoded_query)),
     agent_mutant("port-ignored", "only a default port is left out (P-AG-01)", _any_reading(_no_port)),
     agent_mutant("names-literal", "field names are of any case (6.2)", _literal_names),
     agent_mutant("last-line-only", "all lines of a field count (P-AG-02)", _last_line_only),

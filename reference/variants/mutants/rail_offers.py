@@ -13,9 +13,9 @@ from quart import Quart, Response, request
 from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import keys
 from reference.protocol.refusals import PaymentRefused
-from reference.rail import app, challenges, documents, runtime
-from reference.rail.challenges import Challenges
-from reference.rail.orders import order_of
+from reference.rail import app, challenges, documents, paid_endpoint, runtime
+from reference.rail.challenges import Call, Challenges
+from reference.rail.orders import Quoted, order_of
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.services import Service
 from reference.variants.mutants.answers import every_challenge
@@ -33,6 +33,55 @@ _BESIDE = "/paid/verify/receipt"
 
 
 # --- the 402
+
+
+def _refusals(change: Callable[[Request, PaymentRefused, dict[str, Any]], None]) -> Callable[[], None]:
+    """Return what changes the documents of those 402s that HTTP carries, by the request and by why it is refused."""
+
+    def made(required: Callable[..., Reply]) -> Callable[..., Reply]:
+        def changed(self: PaidEndpoint, given: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
+            reply = required(self, given, offered, refusal)
+            document = orjson.loads(reply.body)
+            change(given, refusal, document)
+            again = challenges.Challenge(orjson.dumps(document))
+            return Reply(reply.status, again.body, {**reply.headers, **again.headers})
+
+        return changed
+
+    return lambda: replace(PaidEndpoint, "_payment_required", made)
+
+
+def _cheaper_for_accounts(given: Request, _: PaymentRefused, document: dict[str, Any]) -> None:
+    """Sell at half the price to whoever shows a credential."""
+    if "authorization" in given.headers:
+        for entry in document["accepts"]:
+            entry["amount"] = entry["maxAmountRequired"] = str(int(entry["amount"]) // 2)
+
+
+def _first_lane_again(_: Request, refusal: PaymentRefused, document: dict[str, Any]) -> None:
+    if refusal.code != "payment_required":
+        document["accepts"] = document["accepts"][:1]
+
+
+def _version_as_text_again(_: Request, refusal: PaymentRefused, document: dict[str, Any]) -> None:
+    if refusal.code != "payment_required":
+        document["x402Version"] = "2"
+
+
+def _quoted_without_query() -> None:
+    """Quote a call as if it had no query, and hold whoever paid to what he sends."""
+
+    def quoting(quoted: Callable[..., Quoted]) -> Callable[..., Quoted]:
+        def quote(given: Request, service: Service) -> Quoted:
+            found = quoted(given, service)
+            if given.query and not found.faults:
+                bare = Call.of(service, orjson.loads(found.call.kept), "")
+                return dataclasses.replace(found, call=bare)
+            return found
+
+        return quote
+
+    replace(paid_endpoint, "quoted", quoting)
 
 
 def _body_judged_first() -> None:
@@ -287,6 +336,10 @@ def _account_for_more() -> None:
 
 
 MUTANTS = (
+    Mutant("cheaper-for-accounts", "an account credential changes no answer (5.1)", _refusals(_cheaper_for_accounts)),
+    Mutant("refusal-with-one-lane", "a refusal offers every lane again (P-CH-03)", _refusals(_first_lane_again)),
+    Mutant("refusal-version-as-text", "a refusal's 402 is x402 version 2 (P-CH-01)", _refusals(_version_as_text_again)),
+    Mutant("quoted-without-query", "what is quoted is the very call, its query too (5.6)", _quoted_without_query),
     Mutant("unpaid-from-home-free", "an unpaid call is answered 402, whoever calls (5.3)", _free_from_home),
     Mutant("unpaid-with-a-slash-free", "nothing is handed over at another path (5.3)", _free_with_a_slash),
     Mutant(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
 
+from reference.protocol.canonical_json import canonicalise
+from reference.protocol.hashes import canonical_request_hash
 from reference.protocol.keys import SigningKey
 from reference.protocol.redemption import State
 from reference.protocol.service_word import ServiceWord
@@ -14,6 +17,9 @@ from reference.rail import services
 from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.conversation import Conversation
 from reference.rail.redemption import Redeemer, Served
+from reference.rail.services import Service
+from reference.rail.signing import Signer
+from reference.store.redemptions import Answer, Redemption
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web.errors import Refused
@@ -87,6 +93,20 @@ def _spent_is_refused() -> None:
     replace(Redeemer, "_answered", forgetful)
 
 
+def _receipt_without_query() -> None:
+    """Write the hash of the request without its query into the receipt."""
+
+    def signing(answer: Callable[..., Answer]) -> Callable[..., Answer]:
+        def answered(self: Signer, row: Redemption, service: Service, request: Any) -> Answer:
+            body = canonicalise(request.model_dump(exclude_unset=True))
+            bare = canonical_request_hash(body, service.path, "", service.id)
+            return answer(self, dataclasses.replace(row, request_hash=bare), service, request)
+
+        return answered
+
+    replace(Signer, "answer", signing)
+
+
 def _previewed() -> None:
     """Run the service for whoever asks for its price, and tell its result beside the price, where no example shows it.
 
@@ -107,6 +127,7 @@ def _previewed() -> None:
 
 
 MUTANTS = (
+    Mutant("receipt-without-query", "a receipt binds the query (P-RH-01)", _receipt_without_query),
     Mutant("result-as-preview", "a 402 holds no result (5.3)", _previewed),
     Mutant("sold-receipts-all-hold", "what is sold verifies (5.2)", _says("/pay/v1/verify/receipt", verified=True)),
     Mutant("sold-messages-all-hold", "what is sold verifies (5.2)", _says("/pay/v1/verify/rfc9421", valid=True)),

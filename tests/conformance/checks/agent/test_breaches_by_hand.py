@@ -115,6 +115,8 @@ BREACHES: Mapping[str, Foreign] = {
     "has methods in capitals": Reading(member("method", str.upper)),
     "has paths in lower case": Reading(member("path", str.lower)),
     "sorts the query": Reading(member("path", _sorted_query)),
+    "takes a query in any case": Reading(member("path", lambda path: path.replace("Items", "items"))),
+    "decodes what is reserved in a query": Reading(member("path", lambda path: path.replace("%26", "&"))),
     "drops the query": Reading(member("path", lambda path: path.partition("?")[0])),
     "drops a slash at the end": Reading(member("path", lambda path: re.sub(r"(?<=.)/(?=\?|$)", "", path))),
     "drops the port": Reading(member("authority", lambda one: one.partition(":")[0])),

@@ -147,7 +147,7 @@ class Rail:
     @staticmethod
     def request_hash(call: Call) -> str:
         """Return the hash that binds a call."""
-        envelope = {"body": json.loads(call.body), "method": call.method, "path": call.path, "query": ""}
+        envelope = {"body": json.loads(call.body), "method": call.method, "path": call.path, "query": call.query}
         return _reference(jcs_bytes({**envelope, "service_id": PATHS[call.path]}))
 
     @property

@@ -208,6 +208,30 @@ async def test_a_credential_that_changes_the_answer_is_told(header: str, status:
     assert breached(await judged("account_credentials_change_nothing", rail)) == {"RAIL-402-13"}
 
 
+@pytest.mark.parametrize(("price", "broken"), [("9000", {"RAIL-402-13"}), ("10000", set())])
+async def test_a_credential_that_changes_the_price_is_told(price: str, broken: set[str]) -> None:
+    """Who has an account pays what everybody pays."""
+
+    def priced(call: Call, reply: Reply) -> Reply:
+        if reply.status == 402 and "X-API-Key" in call.headers:
+            reply.document["accepts"][0]["maxAmountRequired"] = price
+        return reply
+
+    assert breached(await judged("account_credentials_change_nothing", Rail(priced))) == broken
+
+
+async def test_a_price_that_changes_by_itself_is_nobodys_discount() -> None:
+    """A price of the moment differs without a credential, too."""
+    prices = iter(range(10_000, 20_000))
+
+    def priced(_: Call, reply: Reply) -> Reply:
+        if reply.status == 402:
+            reply.document["accepts"][0]["maxAmountRequired"] = str(next(prices))
+        return reply
+
+    assert breached(await judged("account_credentials_change_nothing", Rail(priced))) == set()
+
+
 async def test_a_listed_address_is_called_by_the_method_it_is_declared_with() -> None:
     """An operation that is given away to GET is told, though its POST costs something."""
 

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.checks.rail.malformed import not_base64, not_json, wrong_fields
 from conformance.outcome import Verdict
-from tests.conformance.checks.rail.scripted_rail import Call, Rail, Reply, judged
+from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 
 TOKEN = "1795240615:047652b0a2d99b35:" + "ab" * 32
@@ -100,3 +100,39 @@ async def test_a_rail_that_takes_the_token_alone_is_seen() -> None:
         return Reply(200, {"result": {}}) if held and "tx_id" not in call.proof else reply
 
     assert breached(await judged("payment_with_wrong_fields", Rail(credulous))) == {"RAIL-402-16"}
+
+
+WHOLE = "a_refusal_is_a_whole_challenge"
+
+
+def refusing(**members: object) -> Rail:
+    """Return a rail whose 402 to a presented proof has other members."""
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        if reply.status != 402 or "X-PAYMENT" not in call.headers:
+            return reply
+        return Reply(402, {**reply.document, **members}, reply.headers)
+
+    return Rail(changed)
+
+
+async def test_a_refusal_like_the_challenge_breaks_no_row() -> None:
+    """An honest rail says the same again, with fresh tokens."""
+    assert set((await judged(WHOLE, Rail())).values()) == {Verdict.PASS}
+
+
+async def test_a_refusal_in_another_form_is_told() -> None:
+    """Its version, its form and its lanes are each told by the row that names them; of lanes others are warned only."""
+    lane = Rail().challenge(Call("POST", "/pay/v1/verify/receipt", {}, b"", ())).document["accepts"][0]
+    two = [lane, {**lane, "network": "eip155:8453"}]
+    assert breached(await judged(WHOLE, refusing(x402Version="2"))) == {"RAIL-402-03", "RAIL-402-21"}
+    assert breached(await judged(WHOLE, refusing(resource=None))) == {"RAIL-402-21"}
+    assert breached(await judged(WHOLE, refusing(accepts=two))) == {"RAIL-402-05"}
+    foreign = await judged(WHOLE, refusing(accepts=two), PROFILE.replace('"reference"', '"none"'))
+    assert foreign["RAIL-402-05"] is Verdict.WARN
+
+
+async def test_a_proof_that_is_refused_otherwise_is_judged_elsewhere() -> None:
+    """A rail that answers 409 or 503 has no challenge to look at."""
+    away = Rail(lambda call, reply: Reply(503, {}) if "X-PAYMENT" in call.headers else reply)
+    assert set((await judged(WHOLE, away)).values()) == {Verdict.NOT_APPLICABLE}

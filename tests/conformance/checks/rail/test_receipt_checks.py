@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -102,6 +103,19 @@ async def test_a_binding_that_binds_nothing_is_told(member: str, rows: set[str])
         document["payable_receipt"] = rail.sign({**claims, **{name: honest[name] for name in held}})
 
     assert breached(await judged(BOUND, selling(constant))) == rows
+
+
+async def test_a_receipt_without_the_query_is_told() -> None:
+    """A query belongs to the request that a receipt binds, where the profile says by which recipe."""
+    rail = selling(lambda rail, call, paid: paid.update(payable_receipt=bare(rail, call, paid)))
+    assert breached(await judged(BOUND, rail)) == {"RAIL-RCPT-04"}
+    assert breached(await judged(BOUND, rail, UNBOUND)) == set()
+
+
+def bare(rail: Rail, call: Call, paid: dict[str, Any]) -> str:
+    """Return the receipt of a call as if it had no query."""
+    claims = jose.parse(paid["payable_receipt"]).claims()
+    return rail.sign({**claims, "request_hash": rail.request_hash(replace(call, query=""))})
 
 
 async def test_bindings_nobody_named_are_found_or_undecided_never_broken() -> None:

@@ -22,6 +22,7 @@ from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Pa
 from tests.conformance.checks.trial import breached
 
 UNKNOWN = "unknown_transaction"
+OTHERS = PROFILE.replace('"reference"', '"none"')
 PAID = "welded_algorand_payment_is_served"
 
 
@@ -294,3 +295,16 @@ async def test_who_pays_what_a_refusal_asks_for_is_served(body: bytes | None, ve
     finally:
         await session.close()
     assert [event["verdict"] for event in log.of("judgement")] == [verdict]
+
+
+@pytest.mark.parametrize(("profile", "found"), [(PROFILE, Verdict.FAIL), (OTHERS, Verdict.WARN)])
+async def test_a_call_that_was_quoted_with_its_query_is_served_with_it(profile: str, found: Verdict) -> None:
+    """Who quotes the call without its query and then refuses it took money for nothing."""
+
+    def forgetful(call: Call, reply: Reply) -> Reply:
+        asked = call.query and call.path in PATHS
+        return Rail().challenge(call) if asked and reply.status == 200 else reply
+
+    assert (await judged(PAID, Rail(forgetful), profile))["RAIL-PAY-02"] is found
+    unsold = Rail(lambda call, reply: Reply(400, {}) if call.query and call.path in PATHS else reply)
+    assert breached(await judged(PAID, unsold, profile)) == set()

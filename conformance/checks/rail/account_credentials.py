@@ -1,0 +1,83 @@
+"""RAIL-402-13: that an account credential changes nothing of what an unpaid call is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
+from conformance.surfaces.rail.challenges import entries
+
+_KEY = "weld_0123456789012345678901234567890123456789012"
+_TENANT = "3f2c1b9e-4a7d-4d6b-9f6e-2b1a0c9d8e7f"
+# What a client of the other surfaces, or of another service, would send by habit: keys of every usual look and place.
+ACCOUNT_CREDENTIALS: Mapping[str, Mapping[str, str]] = {
+    "an API key and a tenant": {"Authorization": f"Bearer {_KEY}", "X-Tenant-Id": _TENANT},
+    "an API key alone": {"Authorization": f"Bearer {_KEY}"},
+    "a tenant alone": {"X-Tenant-Id": _TENANT},
+    "a secret key": {"Authorization": "Bearer sk_live_51H8x0123456789abcdefghijklmnopqrst"},
+    "a token of an identity provider": {
+        "Authorization": "Bearer eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZG1pbiIsImV4cCI6NDEwMjQ0NDgwMH0.c2lnbmF0dXJl"
+    },
+    "a name and a password": {"Authorization": "Basic YWRtaW46YWRtaW4="},
+    "a key in X-API-Key": {"X-API-Key": _KEY},
+    "a key in Api-Key": {"Api-Key": _KEY},
+    "a token in X-Auth-Token": {"X-Auth-Token": _KEY},
+    "a proxy's credential": {"Proxy-Authorization": "Basic YWRtaW46YWRtaW4="},
+    "a session cookie": {"Cookie": "session=0123456789abcdef0123456789abcdef; logged_in=1"},
+    "an unreadable credential": {"Authorization": "Bearer"},
+}
+# So often an offer is asked for again, with a credential and without: a price may change by itself, and a lane go away.
+_AGAIN: Final = 3
+# What a lane costs: its network, its asset and its price.
+_Offer = frozenset[tuple[str, str, str]]
+
+
+@check(
+    "RAIL-402-13",
+    surface="rail",
+    fix="Do not read account credentials on the rail at all: payment is the only one.",
+)
+async def account_credentials_change_nothing(case: Case) -> None:
+    """An account credential turns 402 neither into 200 nor into 401 or 403, and makes no call cheaper or dearer.
+
+    Sends unpaid calls with API keys, tenant ids, Bearer and Basic credentials, cookies and unreadable ones. Expects
+    402 with accepts each time, and on the same lanes the same prices as without.
+    """
+
+    async def one(operation: Operation, plain: Answer, what: str) -> None:
+        headers, where = ACCOUNT_CREDENTIALS[what], {"operation": operation.path, "credential": what}
+        answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
+        holds = answer.status == 402 and bool(entries(answer))
+        told = "402 with accepts, as without a credential"
+        found = f"{answer.status} with {len(entries(answer))} accepts entries"
+        case.expect("RAIL-402-13", holds, told, found, exchange=answer, where=where)
+        if holds and _offer(answer) != _offer(plain) and await _differs(case, operation, headers):
+            found = sorted(_offer(answer) ^ _offer(plain))
+            told = "the same prices as without a credential"
+            case.expect("RAIL-402-13", False, told, found, exchange=answer, where=where)
+
+    for operation in case.session.operations:
+        plain = await case.client.call("POST", operation.url, json_body=operation.body)
+        await run_concurrently(one(operation, plain, what) for what in ACCOUNT_CREDENTIALS)
+
+
+def _offer(answer: Answer) -> _Offer:
+    members = ("network", "asset", "maxAmountRequired")
+    return frozenset(
+        (str(one.get(members[0])), str(one.get(members[1])), str(one.get(members[2]))) for one in entries(answer)
+    )
+
+
+async def _differs(case: Case, operation: Operation, headers: Mapping[str, str]) -> bool:
+    """Return whether a credential makes another offer each time, while those without one are all alike."""
+
+    async def offers(**what: Any) -> _Offer:
+        return _offer(await case.client.call("POST", operation.url, json_body=operation.body, retry=True, **what))
+
+    pairs = [(await offers(), await offers(headers=headers)) for _ in range(_AGAIN)]
+    without = {plain for plain, _ in pairs}
+    return len(without) == 1 and without.isdisjoint(other for _, other in pairs)
