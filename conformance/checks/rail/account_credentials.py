@@ -56,9 +56,9 @@ async def account_credentials_change_nothing(case: Case) -> None:
         found = f"{answer.status} with {len(entries(answer))} accepts entries"
         case.expect("RAIL-402-13", holds, told, found, exchange=answer, where=where)
         if holds and _offer(answer) != _offer(plain) and await _differs(case, operation, headers):
-            found = sorted(_offer(answer) ^ _offer(plain))
+            others = sorted(_offer(answer) ^ _offer(plain))
             told = "the same prices as without a credential"
-            case.expect("RAIL-402-13", False, told, found, exchange=answer, where=where)
+            case.expect("RAIL-402-13", False, told, others, exchange=answer, where=where)
 
     for operation in case.session.operations:
         plain = await case.client.call("POST", operation.url, json_body=operation.body)
