@@ -19,7 +19,7 @@ from reference.rail.conversation import Conversation
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
 from reference.rail.signing import Signer
-from reference.store.redemptions import Answer, Redemption
+from reference.store.redemption_rows import Answer, Redemption
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web.errors import Refused
