@@ -128,6 +128,11 @@ class Names(Owned):
         if len(value) >= SHORTEST:
             self._live[value] = self._mark(name)
 
+    def stands_for_another(self, value: str, name: str) -> bool:
+        """Return whether a live value has another name than this one, which it would lose."""
+        self._owned()
+        return self._live.get(value, MARK + name) != MARK + name
+
     def _mark(self, name: str) -> str:
         bare = name.lstrip("$")
         self._names.add(bare)

@@ -112,6 +112,8 @@ def subject(
     covered = [one if isinstance(one, Component) else Component(one) for one in components or ()]
     chosen = tuple(covered) if components is not None else signing.default_components(message)
     created = int(time.time())
+    while case.client.names.stands_for_another(str(created), "CREATED"):  # such as the end of an authorization
+        created -= 1
     case.client.names.name(str(created), "CREATED")
     signed = signing.sign(message, owner, chosen, {"created": created, **(parameters or {})}, label=label)
     name_signature(case, signed.signature)

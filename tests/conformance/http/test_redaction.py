@@ -88,3 +88,12 @@ def test_many_texts_do_not_change_what_is_found() -> None:
     names.secret("00000004/shown", "SECRET")
     assert names.redact("/page/00000003/shown") == "/page/$TOKEN/shown"
     assert names.redact("/page/00000004/shown") == "/page/$SECRET"
+
+
+def test_a_value_that_has_another_name_is_known() -> None:
+    """A live value without a name, or with the same one, can be named so; one of another name would lose it."""
+    names = Names()
+    names.name("1790000000", "CREATED")
+    assert not names.stands_for_another("1790000000", "CREATED")
+    assert names.stands_for_another("1790000000", "AUTHORIZATION_VALIDBEFORE")
+    assert not names.stands_for_another("1790000001", "CREATED")
