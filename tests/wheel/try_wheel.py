@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -102,6 +103,7 @@ def _try(place: Path, programs: Path) -> int:
     own = [str(programs / "python"), "-m", "conformance.vectors.judges"]
     _step("vectors run", [weldproof, "vectors", "run", "--profile", "--", *own], empty)
     _step("selftest --list", [weldproof, "selftest", "--list"], empty)
+    _step("demo", [weldproof, "demo"], empty)
     _step("run", [weldproof, "run", "RAIL", "--reference", "--report", "html", "--report", "json"], empty)
     gateway = ["GW", "--reference", "--lane", "algorand", "--report-dir", "gateway"]
     _step("run on the gateway", [weldproof, "run", *gateway], empty)
@@ -135,6 +137,7 @@ def _with_stack(empty: Path, weldproof: str) -> None:
             chain += ["--algod-token-file", ready["algod_token_file"]]
             for name in ("base", "solana"):
                 chain += [f"--{name}-rpc", ready[name], f"--{name}-control", ready[name] + "/control"]
+            _step("check", [weldproof, "check", ready["rail"]], empty)
             _step("init", [weldproof, "init", ready["rail"], "-o", "probed.toml", *chain], empty)
             _step("run --config", [weldproof, "run", "RAIL-KEY", "--config", "probed.toml"], empty)
         finally:
@@ -145,8 +148,10 @@ def _with_stack(empty: Path, weldproof: str) -> None:
 
 
 def _step(name: str, words: Sequence[str], folder: Path) -> None:
+    started = time.perf_counter()
     done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, env=installed.clean())
-    print(f"wheel: {name}: {'ok' if done.returncode == 0 else f'exit {done.returncode}'}", flush=True)  # noqa: T201
+    end, seconds = "ok" if done.returncode == 0 else f"exit {done.returncode}", time.perf_counter() - started
+    print(f"wheel: {name}: {end}, {seconds:.1f} s", flush=True)  # noqa: T201
     if done.returncode != 0:
         print(done.stdout[-4000:], done.stderr[-4000:], sep="\n")  # noqa: T201
         raise SystemExit(1)

@@ -95,7 +95,7 @@ def test_what_failed_is_tried_again_and_then_everything(tmp_path: Path) -> None:
     first, second, third = text.split("\nRound ")[1:]
     assert first.startswith(f"1: {len(ROWS)} requirements")
     assert "Then again: RAIL-402-03." in first
-    assert second.startswith("2: 1 requirement, 1 check")
+    assert second.startswith("2: 1 requirement, 2 checks")
     assert "Then again: all of them" in second
     assert third.startswith(f"3: {len(ROWS)} requirements")
     assert "answers anew" in first
