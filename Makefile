@@ -53,9 +53,9 @@ wheel-test: $(READY_TEST)
 selftest: $(READY)
 	$(BIN)/weldproof selftest $(if $(SHARD),--shard $(SHARD))
 
-# Each place where a check judges, turned round on the clean reference: its rows must turn red; PART=1/4 does some rounds.
+# Each place where a check judges, turned round on the clean reference: its rows must turn red; SHARD=1/4 does some rounds.
 assertions: $(READY)
-	$(BIN)/python -m tools.assertions $(if $(PART),--part $(PART))
+	$(BIN)/python -m tools.assertions $(if $(SHARD),--shard $(SHARD))
 
 # Whole runs again and again: quiet, beside busy loops, beside stalls, with 2 and with 8 workers; RUNS=100 makes a hundred.
 steady: $(READY)

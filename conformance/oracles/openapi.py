@@ -11,41 +11,38 @@ _MOST = 20
 _REFERENCES = ("$ref", "$dynamicRef")
 
 
-def leads_to(document: Any) -> str | None:
-    """Return where a reference of a document leads out of it, None where none does.
+class LeadsElsewhere(ValueError):
+    """A reference leads out of the document; the text says where to."""
+
+
+def demand_whole(document: Any) -> None:
+    """Refuse a document with references that lead out of it.
 
     Libraries fetch such an address, or read such a file, for whoever wrote the document: nothing of the suite does.
+
+    Raises:
+        LeadsElsewhere: It has one.
     """
     waiting = [document]
     while waiting:
         value = waiting.pop()
         if isinstance(value, Mapping):
-            found = [value[name] for name in _REFERENCES if isinstance(value.get(name), str)]
-            outside = [address for address in found if not address.startswith("#")]
-            if outside:
-                return str(outside[0])
+            for address in (value.get(name) for name in _REFERENCES):
+                if isinstance(address, str) and not address.startswith("#"):
+                    what = f"a reference of the document leads to {address[:200]}, which is not fetched"
+                    raise LeadsElsewhere(f"{what}: publish it in one piece")
             waiting.extend(value.values())
         elif isinstance(value, list):
             waiting.extend(value)
-    return None
-
-
-def in_pieces(elsewhere: str) -> str:
-    """Return what to say of a document whose references lead out of it."""
-    return f"a reference of the document leads to {elsewhere[:200]}, which is not fetched: publish it in one piece"
 
 
 def faults_of_openapi(document: Any) -> list[str]:
     """Return what is wrong with an OpenAPI 3.0 or 3.1 document, one line a fault, the first twenty.
 
-    A document with references that lead out of it is not looked at: `leads_to` says where to.
-
     Raises:
-        ValueError: A reference leads out of it.
+        LeadsElsewhere: It cannot be judged as a whole.
     """
-    elsewhere = leads_to(document)
-    if elsewhere is not None:
-        raise ValueError(in_pieces(elsewhere))
+    demand_whole(document)
     if not isinstance(document, dict):
         return ["the document is no JSON object"]
     version = document.get("openapi")

@@ -16,27 +16,27 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 import orjson
 
-from conformance.outcome import Verdict
+from conformance.cli.shards import part_of
 from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault
+from conformance.selftest.chameleon import SOUND
 from tools.assertions import unreached
 from tools.assertions.judging import Judged, judged
 from tools.assertions.places import Place, places
 from tools.assertions.rounds import rounds
 
 EXIT_GREEN, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 1, 3, 130
-_SOUND = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
 
 
 @click.command("assertions", help=(__doc__ or ""))
 @click.argument("rows", nargs=-1, metavar="[ROW]...")
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the runs.")
-@click.option("--part", metavar="I/N", help="Only the rounds I, I + N, I + 2N and so on.")
+@click.option("--shard", "part", metavar="I/N", default="1/1", help="Only the rounds I, I + N, I + 2N and so on.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def main(rows: tuple[str, ...], seed: int, part: str | None, as_json: bool) -> None:
+def main(rows: tuple[str, ...], seed: int, part: str, as_json: bool) -> None:
     """Do what the help says."""
     try:
-        sys.exit(asyncio.run(interruptible(_all(" ".join(rows), seed, _numbers(part), as_json=as_json))))
+        sys.exit(asyncio.run(interruptible(_all(" ".join(rows), seed, part_of(part), as_json=as_json))))
     except StackFault as fault:
         click.echo(f"assertions: {fault}", err=True)
         sys.exit(EXIT_NO_VERDICT)
@@ -44,17 +44,10 @@ def main(rows: tuple[str, ...], seed: int, part: str | None, as_json: bool) -> N
         sys.exit(EXIT_INTERRUPTED)
 
 
-def _numbers(part: str | None) -> tuple[int, int]:
-    first, _, of = (part or "1/1").partition("/")
-    if not (first.isdecimal() and of.isdecimal() and 1 <= int(first) <= int(of)):
-        raise click.UsageError(f"--part {part}: give I/N with I from 1 to N")
-    return int(first), int(of)
-
-
 async def _all(rows: str, seed: int, part: tuple[int, int], *, as_json: bool) -> int:
     every = places()
     plain = await judged(every, seed, rows=rows)
-    unsound = [f"{row}: {verdict.value}" for row, verdict in plain.verdicts.items() if verdict not in _SOUND]
+    unsound = [f"{row}: {verdict.value}" for row, verdict in plain.verdicts.items() if verdict not in SOUND]
     if unsound and not rows:
         click.echo(f"the reference as it is: {', '.join(unsound)}", err=True)
         return EXIT_NO_VERDICT

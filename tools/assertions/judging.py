@@ -15,12 +15,11 @@ from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.processes.own_stack import own_stack, surface_options
+from conformance.selftest.chameleon import FUZZ_SECONDS
 from conformance.target import LANES
 from tools.assertions.places import Place
 
 _ROOT = Path(__file__).parents[2]
-# Generated calls judge at the same few places however many they are.
-_FUZZ_SECONDS = 4.0
 
 
 @dataclass(slots=True)
@@ -62,7 +61,7 @@ async def judged(
     options = [word for lane in LANES for word in ("--lane", lane)]
     log = EventLog()
     async with own_stack([*options, *surface_options(chosen)]) as stack:
-        budgets = stack.profile.budgets.model_copy(update={"fuzz": _FUZZ_SECONDS})
+        budgets = stack.profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
         profile = stack.profile.model_copy(update={"budgets": budgets})
         checks = tuple(check for check in select_checks(chosen, profile) if not only or check.id in only)
         with _watched(places, negated) as found:

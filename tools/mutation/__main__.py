@@ -23,6 +23,7 @@ from typing import Any
 import click
 import orjson
 
+from conformance.cli.shards import part_of
 from conformance.processes.interrupt import interruptible
 from localnet.processes import ChildFault
 from tools.mutation import judged, reach
@@ -101,10 +102,8 @@ def _matches(mutant: Mutant, globs: Sequence[str]) -> bool:
 def _part(found: Sequence[Mutant], part: str | None) -> Sequence[Mutant]:
     if part is None:
         return found
-    match = re.fullmatch(r"([1-9][0-9]*)/([1-9][0-9]*)", part)
-    if match is None or int(match[1]) > int(match[2]):
-        raise click.UsageError(f"--shard {part}: give I/N with I from 1 to N")
-    return found[int(match[1]) - 1 :: int(match[2])]
+    number, of = part_of(part)
+    return found[number - 1 :: of]
 
 
 def _run(work: Any) -> int:

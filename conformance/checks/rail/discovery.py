@@ -9,7 +9,7 @@ from conformance.discovery import rail
 from conformance.discovery.openapi_paths import at_their_paths
 from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, texts
 from conformance.engine.check import Case, check
-from conformance.oracles.openapi import faults_of_openapi, in_pieces, leads_to
+from conformance.oracles.openapi import LeadsElsewhere, faults_of_openapi
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.keys import DID, JWKS, document
 
@@ -108,12 +108,11 @@ async def openapi_says_what_costs(case: Case) -> None:
     least one method of each path, and on every operation that has one of the two.
     """
     answer, openapi = await document(case, OPENAPI)
-    elsewhere = leads_to(openapi)
-    if elsewhere is None:
+    try:
         faults = faults_of_openapi(openapi) if answer.status == 200 else [f"answered {answer.status}"]
         case.expect("RAIL-DISC-08", not faults, "a valid OpenAPI document", "; ".join(faults), exchange=answer)
-    else:
-        case.inconclusive("RAIL-DISC-08", in_pieces(elsewhere), exchange=answer)
+    except LeadsElsewhere as reason:
+        case.inconclusive("RAIL-DISC-08", str(reason), exchange=answer)
     declared = _object(at_their_paths(_object(openapi), case.session.rail).get("paths"))
     for path in (operation.path for operation in case.session.listed):
         operations = [one for one in _object(declared.get(path)).values() if isinstance(one, dict)]
