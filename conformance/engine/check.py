@@ -57,6 +57,7 @@ class Check:
             chains and its clock does not touch it.
         quick: What `run --quick` makes of it.
         needs_more: Why no single request shows what it finds, where that does not follow from the others.
+        pays_rail: Whether it pays the rail as well, where its surface is another.
     """
 
     id: str
@@ -69,6 +70,7 @@ class Check:
     self_contained: bool = False
     quick: Quick = WHOLE
     needs_more: str | None = None
+    pays_rail: bool = False
 
     @property
     def not_alone(self) -> str | None:
@@ -97,6 +99,7 @@ def check(
     self_contained: bool = False,
     quick: Quick | None = None,
     needs_more: str | None = None,
+    pays_rail: bool = False,
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
     """Register an async function as the check of `rows`.
 
@@ -112,6 +115,7 @@ def check(
         quick: What `run --quick` makes of it; by default what its company says (`quick.BY_COMPANY`).
         needs_more: Why no single request shows what it finds, where its company does not say it: it sends several at
             once, or what it compares stands in several answers.
+        pays_rail: It pays the rail as well, though its surface is another; so its nodes are left alone meanwhile.
 
     Raises:
         ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
@@ -123,7 +127,9 @@ def check(
         if unknown or not rows or name in REGISTRY or not inspect.getdoc(function):
             raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
         chosen = quick or BY_COMPANY[exclusive]
-        REGISTRY[name] = Check(name, rows, surface, lane, exclusive, fix, function, self_contained, chosen, needs_more)
+        REGISTRY[name] = Check(
+            name, rows, surface, lane, exclusive, fix, function, self_contained, chosen, needs_more, pays_rail
+        )
         return function
 
     return register

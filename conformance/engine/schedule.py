@@ -2,10 +2,11 @@
 
 Ordinary checks come first, in an order of the seed's but for the longest, which begin before all others. Once they are
 done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, and then what moves
-the clock. Meanwhile the workers go on with what none of that touches: checks of surfaces behind which no chain is,
-while chains are disturbed, and to the end those that judge programs of their own; only the longest of these begin with
-the first. They are fewer meanwhile: what can only run one after the other is what everybody waits for in the end. Last
-comes what disturbs a chain while it moves the clock, by itself.
+the clock. Meanwhile the workers go on with what none of that touches: checks of checkouts, where these are paid at
+nodes of their own and the rail's are disturbed; checks of surfaces behind which no chain is, while chains are
+disturbed; and to the end those that judge programs of their own. Only the longest of these begin with the first. They
+are fewer meanwhile: what can only run one after the other is what everybody waits for in the end. Last comes what
+disturbs a chain while it moves the clock, by itself.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from conformance.target import Profile
 
 # Their answers come from no chain.
 _WITHOUT_CHAIN: Final = frozenset({"agent", "control_plane"})
+# Their payments are those of checkouts.
+_OF_CHECKOUTS: Final = frozenset({"gateway", "webhooks"})
 # What takes so many seconds elsewhere begins before the rest of its kind, so that nobody has to wait for it in the end,
 # and what takes so many as if it were of every kind.
 _LONG_SECONDS: Final = 3.0
@@ -39,7 +42,7 @@ def company(one: Check, profile: Profile) -> str:
     if not one.exclusive or (one.exclusive == "limits" and "gateway" in profile.limited):
         return "together"
     if one.exclusive == "chain":
-        apart = one.lane is not None and one.surface != "rail" and profile.checkout_node_apart(one.lane)
+        apart = one.lane is not None and one.surface in _OF_CHECKOUTS and profile.checkout_node_apart(one.lane)
         return f"chain {one.lane or ''}{' of checkouts' if apart else ''}"
     return f"surface {one.surface}" if one.exclusive == "surface" else "alone"
 
@@ -91,6 +94,8 @@ class Schedule:
     ) -> None:
         self._checks, self._session, self._workers, self._run = checks, session, max(1, workers), run
         self._limits_apart = "gateway" in session.profile.limited
+        lanes = session.profile.claims.lanes
+        self._checkouts_apart = bool(lanes) and all(map(session.profile.checkout_node_apart, lanes))
         order = random.Random(session.seed)  # noqa: S311 - an order, not a secret
         self._queues = [_Queue(sorted(order.sample(one, len(one)), key=_length)) for one in self._ordinary()]
         self._in_turns = 0
@@ -110,13 +115,23 @@ class Schedule:
             raise first from None
 
     def _ordinary(self) -> Iterable[list[Check]]:
-        """Yield the checks that disturb nobody: in general, those that no chain disturbs, and those nothing does."""
-        rest = [one for one in self._checks if not one.exclusive or (one.exclusive == "limits" and self._limits_apart)]
-        own = [one for one in rest if one.self_contained]
-        without_chain = [one for one in rest if one.surface in _WITHOUT_CHAIN and not one.self_contained]
-        yield [one for one in rest if one not in own and one not in without_chain]
-        yield without_chain
-        yield own
+        """Yield the checks that disturb nobody, in four parts.
+
+        The rail's nodes disturb the first only, the nodes of checkouts the second as well, no chain the third, and
+        nothing the fourth.
+        """
+        parts: list[list[Check]] = [[], [], [], []]
+        for one in self._checks:
+            if not one.exclusive or (one.exclusive == "limits" and self._limits_apart):
+                parts[self._part(one)].append(one)
+        return parts
+
+    def _part(self, one: Check) -> int:
+        if one.self_contained:
+            return 3
+        if one.surface in _WITHOUT_CHAIN:
+            return 2
+        return int(self._checkouts_apart and one.surface in _OF_CHECKOUTS and not one.pays_rail)
 
     async def _worker(self, number: int) -> None:
         if 0 < number < len(self._queues) and self._queues[number].has_longest:
@@ -136,10 +151,15 @@ class Schedule:
 
     async def _alone(self) -> None:
         """Run the checks that disturb others, each kind once nobody is left whom it would disturb."""
-        general, without_chain, _ = self._queues
+        general, of_checkouts, without_chain, _ = self._queues
+        apart = [checks for checks in self._by("chain") if checks[0].surface in _OF_CHECKOUTS and self._checkouts_apart]
         await general.done.wait()
         async with asyncio.TaskGroup() as group:
             for checks in self._by("chain"):
+                if checks not in apart:
+                    group.create_task(self._in_turn(checks))
+            await of_checkouts.done.wait()
+            for checks in apart:
                 group.create_task(self._in_turn(checks))
             await without_chain.done.wait()
             for checks in self._by("surface"):

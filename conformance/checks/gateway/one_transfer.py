@@ -39,6 +39,7 @@ Send = Callable[[Case, Challenge, Opened], Awaitable[str]]
     lane="each",
     fix="Let a transfer count once for an operator: keep one table of used transfers where rail and gateway share a "
     "database; else let the rail refuse what carries a link's memo, and the link what is welded to a call.",
+    pays_rail=True,
 )
 async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
     """One transfer to an address that rail and tenant share buys a call or pays a link, and not both.

@@ -22,6 +22,7 @@ _SHORTEST = 40
     lane="each",
     fix="Have the rail answer with the receipt and tell nobody else; events are of payment links.",
     quick=WAITS,
+    pays_rail=True,
 )
 async def the_rail_tells_nobody(case: Case) -> None:
     """The pay rail sends no webhook events.

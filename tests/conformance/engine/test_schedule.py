@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from conformance.engine import clock
 from conformance.engine.check import Case, Check, Exclusive
+from conformance.engine.registration import registered
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.ledger.typical import typical_seconds
@@ -22,7 +24,7 @@ from conformance.target.profile import Clock
 
 NOBODY = "http://127.0.0.1:9"
 ROW = "X-ROB-01"
-SURFACES = ("gateway", "agent", "control_plane")
+SURFACES = ("rail", "gateway", "agent", "control_plane")
 Body = Callable[[Case], Awaitable[None]]
 
 
@@ -34,15 +36,18 @@ def check(
     lane: str | None = None,
     *,
     self_contained: bool = False,
+    pays_rail: bool = False,
 ) -> Check:
-    return Check(name, (ROW,), surface, lane, exclusive, "", body, self_contained)
+    return Check(name, (ROW,), surface, lane, exclusive, "", body, self_contained, pays_rail=pays_rail)
 
 
-async def run(*checks: Check, workers: int, clock_file: Path | None = None, **nodes: Any) -> EventLog:
+async def run(
+    *checks: Check, workers: int, clock_file: Path | None = None, lanes: tuple[str, ...] = (), **nodes: Any
+) -> EventLog:
     """Run checks, none of which may break off, against `nodes`, and return the log."""
     profile = Profile(
         surfaces={name: Surface(url=NOBODY) for name in SURFACES},
-        claims=Claims(surfaces=SURFACES),
+        claims=Claims(surfaces=SURFACES, lanes=lanes),
         clock=Clock(offset_file=clock_file),
         **nodes,
     )
@@ -241,6 +246,43 @@ async def test_a_node_that_is_the_same_is_disturbed_by_one_check_at_a_time() -> 
     assert notes.met == {"rail": set(), "gateway": set()}
     (started,) = log.of("run.started")
     assert [company for _, company in started["checks"]] == ["chain base", "chain base"]
+
+
+@pytest.mark.parametrize("apart", [True, False])
+async def test_checkouts_go_on_beside_the_rails_nodes_where_theirs_are_others(*, apart: bool) -> None:
+    """But for those that pay the rail as well."""
+    notes = Notes()
+    seen = asyncio.Event()
+
+    async def disturbs(_: Case) -> None:
+        notes.inside.add("disturbs")
+        await asyncio.wait_for(seen.wait(), 600)
+        notes.inside.remove("disturbs")
+
+    async def pays_a_link(_: Case) -> None:
+        notes.met["pays_a_link"] = {*notes.inside}
+        seen.set()
+
+    checks = [
+        check("pays_a_call", notes.body("pays_a_call"), "rail"),
+        check("pays_both", notes.body("pays_both"), pays_rail=True),
+        check("disturbs", disturbs, "rail", "chain", "base"),
+        *(check(f"ordinary{n}", notes.body(f"ordinary{n}")) for n in range(8)),
+        check("pays_a_link", pays_a_link),
+    ]
+    await run(*checks, workers=2, lanes=("base",), **_nodes(f"{NOBODY}/1", f"{NOBODY}/{2 if apart else 1}"))
+
+    assert [one for one in ("pays_a_call", "pays_both") if "disturbs" in notes.met[one]] == []
+    met = {name for name, others in notes.met.items() if "disturbs" in others}
+    assert bool(met) is apart
+
+
+def test_checks_of_checkouts_that_pay_the_rail_say_so() -> None:
+    """Whose module asks for what the rail sells pays it."""
+    for one in registered():
+        if one.surface in {"gateway", "webhooks"}:
+            asks = "session.operations" in inspect.getsource(inspect.getmodule(one.run) or one.run)
+            assert one.pays_rail is asks, one.id
 
 
 @pytest.mark.parametrize(("workers", "left"), [(1, 1), (2, 1), (8, 5)])
