@@ -108,14 +108,15 @@ def _failure_as_status(status: int) -> Callable[[Run], Run]:
 
 
 def _remembered(run: Run) -> Run:
-    """The verdict on a signature is remembered, whatever message and key it comes with."""
+    """A signature that was valid once is remembered, whatever message and key it comes with."""
     known: dict[str, dict[str, Any]] = {}
 
     def ran(request: Any, moment: Moment) -> dict[str, Any]:
         place = hashlib.sha256(repr(Fields(request.headers).combined("signature")).encode()).hexdigest()
-        if place not in known:
-            known[place] = run(request, moment)
-        return known[place]
+        result = known.get(place) or run(request, moment)
+        if result["valid"]:
+            known[place] = result
+        return result
 
     return ran
 
