@@ -42,6 +42,10 @@ class Verdict(StrEnum):
     LEFT_OUT = "left_out"
 
 
+# What a right server gets: nothing broken, nothing open.
+SOUND: Final = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
+
+
 class Exit(IntEnum):
     """Exit codes of `weldproof run`."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement, load
 from conformance.log.events import Event, EventLog
-from conformance.outcome import Verdict
+from conformance.outcome import SOUND, Verdict
 from conformance.processes.own_stack import own_stack, surface_options
 from conformance.selftest.seen import OBSERVERS, seen
 from conformance.target import LANES
@@ -24,7 +24,6 @@ from conformance.target import LANES
 ENOUGH = 8
 # A look has generated requests, too, and many looks make many of them.
 FUZZ_SECONDS = 4.0
-SOUND = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ import click
 import orjson
 
 from conformance.cli.shards import part_of
+from conformance.outcome import SOUND
 from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault
-from conformance.selftest.chameleon import SOUND
 from tools.assertions import unreached
 from tools.assertions.judging import Judged, judged
 from tools.assertions.places import Place, places

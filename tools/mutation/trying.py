@@ -12,12 +12,11 @@ from typing import Any
 import orjson
 
 from conformance.engine.check import Check
-from conformance.outcome import Verdict
+from conformance.outcome import SOUND, Verdict
 from tools.mutation.places import Mutant
 from tools.mutation.reach import STARTING, Reach
 from tools.mutation.stand import RUNNER, Judged, NoStart, Stand, standing, written
 
-_SOUND = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
 # One mutant may make every call wait.
 _LONGEST_SECONDS = 240.0
 # A server that breaks down shows that the line matters, and nothing about the rule.
@@ -139,7 +138,7 @@ def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check]) -> list[Ch
 
 async def _clean(stand: Stand, checks: Sequence[Check], seed: int) -> None:
     judged = await stand.judge(checks, seed)
-    unsound = {row: judged.reasons.get(row, "") for row, verdict in judged.rows.items() if verdict not in _SOUND}
+    unsound = {row: judged.reasons.get(row, "") for row, verdict in judged.rows.items() if verdict not in SOUND}
     if unsound:
         raise Unclean("; ".join(f"{row}: {reason}" for row, reason in unsound.items()))
 

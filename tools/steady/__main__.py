@@ -24,9 +24,9 @@ from typing import Any
 import click
 import orjson
 
+from conformance.outcome import SOUND
 from tools.steady.conditions import ROTATION, Condition, in_force
 
-SOUND = frozenset({"pass", "documented", "not_applicable"})
 _NAMES = [condition.name for condition in ROTATION]
 _END_SECONDS = 30.0
 
