@@ -17,6 +17,8 @@ from conformance.surfaces.rail.purchase import Challenge, header_value, pay, pre
 
 Q = TypeVar("Q", bound=QuotedPayment)
 _UNKNOWN = "an unknown transaction"
+# Base64 of what is no JSON.
+_NO_JSON = "cGxlYXNl"
 
 
 async def near_misses_buy_nothing(
@@ -112,8 +114,9 @@ async def refusals_let_the_client_recover(
     refused: dict[str, object] = {
         _UNKNOWN: quoted.proof(quoted.invented_id()),
         **{what: quoted.proof(tx_id) for what, tx_id in sent.items()},
-        "an unreadable proof": "e30",
-        "a token that was never issued": quoted.proof(spent["tx_id"], forgeries(case, quoted.quote)[0][1]),
+        "an unreadable proof": _NO_JSON,
+        # Of a payment that bought nothing yet, or 409 would be right as well.
+        "a token that was never issued": quoted.proof(await quoted.send(), forgeries(case, quoted.quote)[0][1]),
     }
     for what, proof in refused.items():
         answer = await present(case, operation, proof)
