@@ -19,8 +19,9 @@ from conformance.judging.rail.refusals import challenged_again
 from conformance.oracles.x402 import faults_of_challenge
 from conformance.surfaces.rail.challenges import entries, references
 from conformance.surfaces.rail.proofs import encoded, encoded_json
+from conformance.surfaces.rail.purchase import lane_of
 
-Corpus = Callable[[str], Mapping[str, tuple[str, ...]]]
+Corpus = Callable[[Answer], Mapping[str, tuple[str, ...]]]
 
 _TX = "CAPTURED" * 6 + "CAPA"
 _STALE_TOKEN = "1795240615:047652b0a2d99b35:" + "0" * 64
@@ -82,10 +83,10 @@ def not_json(token: str) -> Mapping[str, tuple[str, ...]]:
     return {what: (encoded(body),) for what, body in bodies.items()}
 
 
-def wrong_fields(token: str) -> Mapping[str, tuple[str, ...]]:
-    """Return base64 of JSON that is no proof of any lane, by what it is."""
+def wrong_fields(token: str, base_token: str | None = None) -> Mapping[str, tuple[str, ...]]:
+    """Return base64 of JSON that is no proof of any lane, by what it is; those of Base have a token of their own."""
     right = {"tx_id": _TX, "payment_reference": token}
-    base = {"authorization": {}, "signature": "0x" + "11" * 65, "challenge_token": token}
+    base = {"authorization": {}, "signature": "0x" + "11" * 65, "challenge_token": base_token or token}
     return {what: (encoded_json(value),) for what, value in _wrong_values(right, base).items()} | {
         "duplicate members": (encoded(b'{"tx_id":"A",' + json.dumps(right).encode()[1:]),),
         "deep nesting": (encoded(b'{"tx_id":' + b"[" * _DEEP + b"]" * _DEEP + b"}"),),
@@ -160,10 +161,20 @@ def _ordinary_payloads(tx_id: str, token: str) -> Mapping[str, Any]:
 async def _judge(case: Case, row: str, corpus: Corpus) -> None:
     for operation in case.sample(case.session.operations):
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
-        # One of the usual look when there is no live one, which other rows judge.
-        token = min(references(unpaid), default=_STALE_TOKEN)
-        case.client.names.name(token, "PAYMENT_REFERENCE")
-        await run_concurrently(challenged_again(case, row, operation, unpaid, *one) for one in corpus(token).items())
+        for token in (_token(unpaid), _token(unpaid, base=True)):
+            case.client.names.name(token, "PAYMENT_REFERENCE")
+        await run_concurrently(challenged_again(case, row, operation, unpaid, *one) for one in corpus(unpaid).items())
+
+
+def _token(unpaid: Answer, *, base: bool = False) -> str:
+    """Return a token of a lane whose payments have a tx_id, or of Base, so that a proof is not of another lane as well.
+
+    It is one of the usual look when there is no live one, which other rows judge.
+    """
+    extras = [one.get("extra") for one in entries(unpaid) if (lane_of(one) == "base") == base]
+    told = [extra.get("payment_reference") for extra in extras if isinstance(extra, dict)]
+    live = references(unpaid)
+    return min((token for token in live if token in told), default=min(live, default=_STALE_TOKEN))
 
 
 @check(
@@ -178,7 +189,7 @@ async def payment_that_is_not_base64(case: Case) -> None:
     Sends cut, unpadded, URL-safe, doubled and quoted texts around a live token on every operation. Expects 402 with
     accepts each time.
     """
-    await _judge(case, "RAIL-402-14", not_base64)
+    await _judge(case, "RAIL-402-14", lambda unpaid: not_base64(_token(unpaid)))
 
 
 @check(
@@ -192,7 +203,7 @@ async def payment_that_is_not_json(case: Case) -> None:
 
     Sends base64 of bytes that are no JSON text, on every operation. Expects 402 with accepts each time.
     """
-    await _judge(case, "RAIL-402-15", not_json)
+    await _judge(case, "RAIL-402-15", lambda unpaid: not_json(_token(unpaid)))
 
 
 @check(
@@ -207,7 +218,7 @@ async def payment_with_wrong_fields(case: Case) -> None:
     Sends JSON of every wrong shape around a live token, and what ordinary x402 clients send, on every operation.
     Expects 402 with accepts each time.
     """
-    await _judge(case, "RAIL-402-16", wrong_fields)
+    await _judge(case, "RAIL-402-16", lambda unpaid: wrong_fields(_token(unpaid), _token(unpaid, base=True)))
 
 
 @check(
@@ -225,7 +236,7 @@ async def a_refusal_is_a_whole_challenge(case: Case) -> None:
     """
     for operation in case.session.operations:
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
-        token = min(references(unpaid), default=_STALE_TOKEN)
+        token = _token(unpaid)
         case.client.names.name(token, "PAYMENT_REFERENCE")
         proof = {"tx_id": _TX, "payment_reference": token}
         for what, value in {"no proof": "please", "an invented transaction": encoded_json(proof)}.items():
