@@ -12,7 +12,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all lint types docs unit programs wheel-test selftest assertions lines chameleon steady oracle thousand fuzz simulate faults clean
+.PHONY: run test test-all lint types docs unit programs wheel-test selftest assertions lines chameleon steady oracle thousand fuzz simulate faults requests-parsed clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -82,6 +82,12 @@ simulate: $(READY_TEST)
 # Mistakes put into a copy of the product, one at a time: the tests must notice each. ONLY=id for one, SHARD=1/4 for a part.
 faults: $(READY_TEST)
 	$(BIN)/python -m tests.seeded_faults $(if $(ONLY),--only $(ONLY)) $(if $(SHARD),--shard $(SHARD))
+
+# Every request of a whole run, taken from the sockets and parsed back by other parsers: it holds the faults that
+# tools/requests_parsed/sends.json says of its check, and no other.
+requests-parsed: $(READY_TEST)
+	$(BIN)/python -m tools.requests_parsed.capture build/requests.ndjson.gz run --reference --seed $(or $(SEED),7) --report json --report-dir build/requests
+	$(BIN)/python -m tools.requests_parsed build/requests.ndjson.gz
 
 # What the reports of the named mutants print, run again: curl lines and replays; SHARD=1/8 runs a part.
 lines: $(READY_TEST)

@@ -1,0 +1,64 @@
+"""What each check may send, held against what it sends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from tools.requests_parsed import table
+from tools.requests_parsed.judged import Parsed, lines, parsed
+
+# Payments of the three lanes with one thing wrong each, malformed ones, and signed messages.
+ROWS = ["RAIL-WELD-01", "RAIL-WELD-03", "RAIL-PAY-08", "RAIL-PAY-12", "RAIL-402-15", "RAIL-402-16", "AGENT-VERIFY-02"]
+
+
+def _sent(check: str, *faults: str) -> Parsed:
+    return Parsed(1, check, None, 402, frozenset(faults), frozenset(), frozenset())
+
+
+def test_several_faults_have_a_reason() -> None:
+    """Whoever lets a request hold two faults says why it decides something."""
+    assert table.faults_of(table.read()) == []
+    undecided = {"reasons": {}, "checks": {"a": {"sends": {"x + y": ""}}}}
+    assert table.faults_of(undecided) == ["a: x + y: no reason"]
+
+
+def test_every_check_of_the_table_exists() -> None:
+    """A check that has gone leaves nothing behind; beside checks stands what is asked before them."""
+    catalogue = json.loads(files("conformance.engine").joinpath("catalogue.json").read_text("utf-8"))
+    text = json.dumps(catalogue)
+    assert [check for check in table.read()["checks"] if f'"{check}"' not in text and check != "discovery"] == []
+
+
+def test_another_fault_than_the_tables_is_a_finding() -> None:
+    """A second fault, a fault of another kind, and a fault of a check that names none are all told."""
+    sent = [
+        _sent("note_without_the_token", "weld: missing or altered"),
+        _sent("note_without_the_token", "weld: missing or altered", "amount: less"),
+        _sent("note_without_the_token", "receiver"),
+        _sent("welded_base_payment_is_served[base]", "receiver"),
+    ]
+    assert list(table.findings(sent, table.read())) == [
+        "note_without_the_token: amount: less + weld: missing or altered",
+        "note_without_the_token: receiver",
+        "welded_base_payment_is_served: receiver",
+    ]
+
+
+@pytest.mark.slow
+def test_requests_hold_what_the_table_says(tmp_path: Path) -> None:
+    """Requests of some rows, taken from the sockets of a run, hold the faults of their checks and no other."""
+    file = tmp_path / "requests.ndjson.gz"
+    run = ["run", "--reference", "--seed", "11", "--report", "json", "--report-dir", str(tmp_path), *ROWS]
+    command = [sys.executable, "-m", "tools.requests_parsed.capture", str(file), *run]
+    subprocess.run(command, check=True, capture_output=True, timeout=300)
+    found = parsed(lines(file))
+    assert table.findings(found, table.read()) == {}
+    assert sum(len(one.faults) == 1 for one in found) > 100
+    named = {fault for one in found for fault in one.faults}
+    assert {"weld: missing or altered", "receiver", "signature", "X-PAYMENT: not JSON"} <= named

@@ -1,0 +1,107 @@
+"""Every request of a capture, parsed back: which faults it holds."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.requests_parsed import algorand, bodies, http1, payments, plain_json, solana
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """One exchange.
+
+    Attributes:
+        n: Its number in the event log.
+        check: Which check sent it.
+        request: As its bytes say it; None where none were sent.
+        status: Of the answer, None without one.
+        faults: What of it is not as in an honest request.
+        notes: What is unusual and no fault.
+        told: What parts of it were looked into: `http`, `body`, `payment` …
+    """
+
+    n: int
+    check: str
+    request: http1.Request | None
+    status: int | None
+    faults: frozenset[str]
+    notes: frozenset[str]
+    told: frozenset[str]
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a capture."""
+    with gzip.open(path, "rt") as file:
+        return [json.loads(line) for line in file]
+
+
+def world_of(captured: list[dict[str, Any]]) -> payments.World:
+    """Return what was sent to nodes, and every challenge that was told."""
+    world = payments.World()
+    for line in captured:
+        sent = base64.b64decode(line["sent"])
+        if "node" in line:
+            _learn_transactions(world, sent)
+        elif line["answer"] and b"payment_reference" in (told := base64.b64decode(line["answer"])):
+            request = http1.read(sent)
+            if request is not None:
+                world.learn(request, plain_json.read(told)[0])
+    return world
+
+
+def _learn_transactions(world: payments.World, sent: bytes) -> None:
+    for request in _requests(sent):
+        if request.method == "POST" and request.path == "/v2/transactions":
+            world.algorand |= algorand.read(request.body)
+        elif b'"sendTransaction"' in request.body:
+            raw = base64.b64decode(json.loads(request.body)["params"][0])
+            identity, transaction = solana.read(raw)
+            world.solana[identity] = transaction
+
+
+def _requests(data: bytes) -> Iterator[http1.Request]:
+    rest = data
+    while rest:
+        request, rest = http1.read_one(rest)
+        yield request
+
+
+def parsed(captured: list[dict[str, Any]]) -> list[Parsed]:
+    """Return the exchanges of a capture in the order in which they ended."""
+    world = world_of(captured)
+    return [_parsed(line, world) for line in captured if "node" not in line]
+
+
+def _parsed(line: Mapping[str, Any], world: payments.World) -> Parsed:
+    request = http1.read(base64.b64decode(line["sent"]))
+    faults, told = set[str](), {"http"}
+    if request is not None:
+        faults |= request.faults
+        if request.values("x-payment") or request.values("payment-signature"):
+            told.add("payment")
+            more, key = payments.deviations(request, world, line["at"])
+            faults |= more
+            if line["status"] == 200 and key:
+                world.served.add(key)
+        if request.body:
+            more, part = bodies.deviations(request, line["at"])
+            # A body that is another operation's breaks this one's schema, which is no fault of its own.
+            faults |= {one for one in more if "request: another path" not in faults or not one.startswith("schema")}
+            told.add(part)
+    notes = {one for one in faults if one.startswith("(")}
+    return Parsed(
+        line["n"],
+        line["check"],
+        request,
+        line["status"],
+        frozenset(faults - notes),
+        frozenset(notes),
+        frozenset(told),
+    )
