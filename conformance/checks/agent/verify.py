@@ -85,8 +85,9 @@ def _signature(one: Subject) -> bytes:
 async def wrong_signatures_are_not_valid(case: Case) -> None:
     """A message with a wrong signature gets 200 and a negative result with at least one error.
 
-    Sends signatures with single bits turned, of another message, of zeros, cut and lengthened. Expects 200, not valid,
-    and at least one error each time.
+    Sends signatures with single bits turned, of another message, with halves exchanged and of zeros: expects 200, not
+    valid, and at least one error each time. Sends an empty one, and messages without one or its input: expects that
+    none is valid.
     """
     agent = await agent_of(case)
     key = signer(case)

@@ -29,9 +29,9 @@ Spelling = Callable[[Authorization], Mapping[str, Any]]
 async def signature_of_somebody_else(case: Case) -> None:
     """A signature that does not recover to the payer of the authorization is not redeemed.
 
-    Presents welded authorizations with signatures that are noise, another key's, over another domain (name, version,
-    chain id, contract, or the whole of another network's), over another kind of message, or over other members; and
-    one of a stranger's money. Expects that none is served, and that none is cashed.
+    Presents welded authorizations with signatures that are noise, cut short, another key's, over another domain (name,
+    version, chain id, contract, or the whole of another network's), over another kind of message, or over other
+    members; and one of a stranger's money. Expects that none is served, and that none is cashed.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
