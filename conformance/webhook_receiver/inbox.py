@@ -274,9 +274,11 @@ class Inbox:
         """Return what the target's test clock adds now, and the machine's time at which it was last moved."""
         file = self._profile.clock.offset_file
         try:
-            return (0.0, -math.inf) if file is None else (clock_file.offset_of(file), clock_file.moved_at(file))
+            offset = 0.0 if file is None else clock_file.offset_of(file)
         except Inconclusive:
-            return 0.0, -math.inf
+            offset = 0.0
+        # A file that adds nothing was made, and not moved.
+        return offset, clock_file.moved_at(file) if file is not None and offset else -math.inf
 
 
 def _is_of_another_type(body: bytes) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,6 +144,17 @@ async def test_a_time_of_before_the_clock_was_moved_is_no_breach(tmp_path: Path)
     """A delivery is under way when the test clock is moved: it bears the time of before, and nobody is to blame."""
     verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", signed)))
     assert breached(verdicts) == set()
+
+
+async def test_a_clock_that_was_only_just_made_was_not_moved(tmp_path: Path) -> None:
+    """A stack makes its clock file as it starts; a wrong time right after that is a breach."""
+    (tmp_path / "clock").write_text("0\n")
+    # However long the suite takes until the first delivery arrives.
+    later = time.time() + 3600
+    os.utime(tmp_path / "clock", (later, later))
+    name, flaws, rows, _ = HEADERS["an old time"]
+    verdicts, _ = await judged(name, tmp_path, flaws)
+    assert breached(verdicts) == rows
 
 
 async def test_a_time_that_was_kept_is_a_breach_though_the_clock_was_moved(tmp_path: Path) -> None:
