@@ -20,7 +20,7 @@ from reference.gateway.checkout.settling import Settling, Status
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.links import PaymentLinks
 from reference.lanes.algorand.finder import AlgorandFinder
-from reference.lanes.json_rpc import JsonRpc
+from reference.lanes.node import Node
 from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState
@@ -148,13 +148,13 @@ def _any_asset() -> None:
 def _failures_unseen() -> None:
     """What a node tells of errors is not looked at."""
 
-    def deaf(ask: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def asked(self: JsonRpc, method: str, *params: Any) -> Any:
-            return _without_errors(await ask(self, method, *params))
+    def deaf(post: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def posted(self: Node, *given: Any) -> Any:
+            return _without_errors(await post(self, *given))
 
-        return asked
+        return posted
 
-    replace(JsonRpc, "ask", deaf)
+    replace(Node, "post", deaf)
 
 
 def _without_errors(told: Any) -> Any:
