@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -288,9 +288,16 @@ class Session:
         Raises:
             Inconclusive: The profile has none.
         """
-        for known in self._credentials.values():
-            if network in known.payout:
-                return known
+        return self.tenants_on(network)[0]
+
+    def tenants_on(self, network: str) -> Sequence[Credentials]:
+        """Return the tenants that are paid on a network, in the profile's order; one at least.
+
+        Raises:
+            Inconclusive: The profile has none.
+        """
+        if found := [known for known in self._credentials.values() if network in known.payout]:
+            return found
         usual = self.profile.usual_network(network)
         raise Inconclusive(
             f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}, or, where the "

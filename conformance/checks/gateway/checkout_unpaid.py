@@ -7,11 +7,12 @@ is named at the link's own door: what watches a chain finds payments by their me
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.lanes.checkout_request import CheckoutPayer, Way
+from conformance.lanes.checkout_request import Bill, CheckoutPayer, Way
 from conformance.lanes.node_control import Controlled
 from conformance.outcome import Inconclusive
 from conformance.pages.view import is_state
@@ -21,6 +22,7 @@ from conformance.surfaces.gateway.orders import (
     again,
     first_flip,
     flip,
+    network_of,
     odd_amount,
     opened,
     paid_rightly,
@@ -256,17 +258,37 @@ async def payment_of_too_little(case: Case) -> None:
     SILENCE,
     surface="gateway",
     lane="each",
-    fix="Compare the recipient of the one bound transfer with the payout address, or with the token account that you "
-    "derive from it.",
+    fix="Compare the recipient of the one bound transfer with the payout address of the link's own tenant, or with the "
+    "token account that you derive from it; what a close-out moves reaches somebody else.",
 )
 async def payment_to_somebody_else(case: Case) -> None:
     """A transaction to another recipient than the payout address does not turn the link Paid.
 
     Pays links with the memo and the amount to the payer itself, alone and with something else for the payee in the same
-    transaction. Then pays one rightly. Expects that only that one is Paid.
+    transaction; and to the payout address of another tenant, where the profile has one that is paid elsewhere. On
+    Algorand also closes the amount out to a stranger. Then pays one rightly. Expects that only that one is Paid.
     """
     who = await payer(case)
-    await not_paid(case, "GW-LINK-24", who, who.strayed())
+    await not_paid(case, "GW-LINK-24", who, [*who.strayed(), *_to_another_tenant(case, who)])
+
+
+def _to_another_tenant(case: Case, who: CheckoutPayer) -> Sequence[Way]:
+    """Return a payment to another tenant's address, which the target watches for a link of that tenant's own."""
+    network = network_of(case)
+    own, *others = case.session.tenants_on(network)
+    for other in others:
+        if other.payout[network] != own.payout[network]:
+            break
+    else:
+        case.note(f"no payment to another tenant: the profile pays no second one at an address of its own on {network}")
+        return []
+
+    async def pay(bill: Bill) -> str:
+        with contextlib.suppress(Inconclusive):  # keys of this tenant may reach other networks only
+            await opened(case, tenant=other)
+        return await who.settle(bill.changed(address=other.payout[network]), way(case))
+
+    return [Way("to another tenant of the service", pay)]
 
 
 @check(

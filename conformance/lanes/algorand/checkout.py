@@ -73,7 +73,6 @@ class AlgorandCheckout:
         return [
             *smaller(self),
             in_two(self),
-            Way("one unit to the payee, the rest closed out elsewhere", self._closing),
             Way("one unit with the memo, the amount without it in the same group", self._grouped),
             Way("clawed back from the payee to the payee", self._clawed_back),
         ]
@@ -97,7 +96,7 @@ class AlgorandCheckout:
         return await self.payer.submit([little, whole], self.payer.main)
 
     def strayed(self) -> Sequence[Way]:
-        """Return payments to the payer itself, and to another account beside one unit to the payee."""
+        """Return payments to the payer itself, and to another account beside one unit to the payee or closed out."""
 
         async def itself(bill: Bill) -> str:
             return await self._transfer(bill, receiver=self.payer.address)
@@ -109,7 +108,11 @@ class AlgorandCheckout:
             whole = await self.payer.draft(asset=asset, receiver=stranger.address, amount=bill.amount, note=note)
             return await self.payer.submit([unit, whole], self.payer.main)
 
-        return [Way("to the payer itself", itself), Way("to another account, one unit to the payee", beside)]
+        return [
+            Way("to the payer itself", itself),
+            Way("to another account, one unit to the payee", beside),
+            Way("one unit to the payee, the rest closed out to another account", self._closing),
+        ]
 
     async def elsewhere(self, bill: Bill) -> Sequence[Way]:
         """Return payments in native coin and, where the node opts the payee in, in look-alike assets."""

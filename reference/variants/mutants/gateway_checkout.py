@@ -24,11 +24,14 @@ from reference.lanes.node import Node
 from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState
+from reference.protocol.networks import same_address
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
 from reference.protocol.purposes import checkout_reference
 from reference.store.checkout_tables import links
 from reference.store.links import Link
+from reference.store.tenant_tables import payouts
 from reference.variants.mutants.mutant import Mutant
+from reference.variants.mutants.payments import close_out_counts
 from reference.variants.seams import Rule, replace, replace_rule
 from reference.web.errors import Refused
 
@@ -124,6 +127,27 @@ def _parts_added(transfer: Transfer, seen: ObservedTransaction, asked: Asked) ->
     parts = _PARTS.setdefault(asked.memo, {})
     parts[seen.block_time, transfer.value] = transfer.value
     return sum(parts.values()) >= asked.atomic
+
+
+def _any_tenant() -> None:
+    """A link is paid at the payout address of any tenant."""
+    known: set[str] = set()
+
+    def generous(pay: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def paid(self: Settling, link: Link, *given: Any) -> Any:
+            wanted = select(payouts.c.payout_address).where(payouts.c.network == link.network)
+            rows = await self._database.rows(wanted)
+            known.update(changed(self.asked(link), pay_to=address).credited for (address,) in rows)
+            return await pay(self, link, *given)
+
+        return paid
+
+    def to_any(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+        del seen
+        return any(same_address(asked.network, transfer.receiver, one) for one in known)
+
+    replace(Settling, "pay", generous)
+    replace_rule(checkout, checkout.is_to_payout_address, to_any)
 
 
 def _any_asset() -> None:
@@ -339,6 +363,8 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "the payout address is credited (3.5)",
             _rule(checkout.is_to_payout_address, _always),
         ),
+        ("checkout-any-tenant", "the payout address is that of the link's tenant (3.5)", _any_tenant),
+        ("checkout-close-out", "what a close-out moves is no payment (P-LN-09)", close_out_counts),
         ("checkout-any-asset", "the asset is the network's USDC (3.5)", _any_asset),
         ("checkout-failed", "the transaction succeeded (3.5)", _failures_unseen),
         ("checkout-pool", "the transaction is final (3.5)", _pool_counts),

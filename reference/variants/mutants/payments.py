@@ -48,7 +48,7 @@ def _almost_enough(transfer: Transfer, claim: weld.Claim) -> bool:
     return transfer.value >= int(claim.terms.amount) - 1
 
 
-def _close_out_counts() -> None:
+def close_out_counts() -> None:
     """What a close-out moved is added to the plain amount."""
 
     def adding(from_algod: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,7 +138,7 @@ MUTANTS = (
     Mutant("asset-ignored", "the asset is the one asked for, by id", _rule(weld.is_right_asset, _always)),
     Mutant("amount-ignored", "the amount reaches the price", _rule(weld.is_enough, _always)),
     Mutant("amount-one-short", "the amount reaches the whole price", _rule(weld.is_enough, _almost_enough)),
-    Mutant("close-out-counts", "the plain amount alone reaches the price (P-LN-09)", _close_out_counts),
+    Mutant("close-out-counts", "the plain amount alone reaches the price (P-LN-09)", close_out_counts),
     Mutant("clawback-counts", "the transfer is no clawback (P-LN-09)", _rule(weld.is_plain_transfer, _always)),
     Mutant("pending-counts", "the transaction is in a block", _pending_counts),
     Mutant(

@@ -24,7 +24,7 @@ from tests.conformance.checks.trial import tried
 
 BASE = "http://gateway.test"
 NETWORK = "algorand_testnet"
-PAYOUT, ELSEWHERE = (account.generate_account()[1] for _ in range(2))
+PAYOUT, ELSEWHERE, ANOTHERS = (account.generate_account()[1] for _ in range(3))
 PROFILE = """
 [target]
 defaults = "{defaults}"

@@ -18,6 +18,7 @@ from conformance.pages.page import Page
 from conformance.surfaces.gateway import orders
 from conformance.target import parse
 from tests.conformance.checks.gateway.scripted_checkout import (
+    ANOTHERS,
     ELSEWHERE,
     PAYOUT,
     PROFILE,
@@ -190,6 +191,25 @@ async def test_flawed_rule_is_caught(flaw: str) -> None:
     """Each wrong payment is told when it turns its page to Paid."""
     name, rule, rows = RULES[flaw]
     assert breached(await judged(name, Checkout(rule=rule))) == rows
+
+
+SECOND = f"""
+[tenants.second]
+id = "22222222-2222-4222-8222-222222222222"
+key = {{ env = "WP_TEST_TENANT_KEY" }}
+[tenants.second.payout]
+algorand_testnet = "{ANOTHERS}"
+"""
+
+
+async def test_a_payment_to_another_tenant_is_caught() -> None:
+    """A link's memo does not make a payment to somebody else's payout address the link's, whoever else is paid here."""
+    flawed = Checkout(
+        rule=lambda link, seen: honest(link, replace(seen, address=seen.address.replace(ANOTHERS, PAYOUT)))
+    )
+    assert breached(await judged("payment_to_somebody_else", flawed, profile=SECOND)) == {"GW-LINK-24"}
+    verdicts = await judged("payment_to_somebody_else", Checkout(), profile=SECOND)
+    assert verdicts["GW-LINK-24"] is Verdict.PASS
 
 
 DOORS = ["memo ignored", "memo cut", "any link's memo", "failed counts", "any asset"]
