@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from conformance.engine.check import Case, check
-from conformance.surfaces.webhooks.sales import Sale, deliveries, sales
+from conformance.surfaces.webhooks.sales import MORE, Sale, deliveries, overpaid, sales
 
 
 @check(
@@ -56,20 +57,29 @@ def _one_to_one(case: Case, key: str, spellings: tuple[Any, Any]) -> None:
     "X-AMT-01",
     surface="shared",
     lane="each",
-    fix="Store the amount in micro-units once, as an integer, and write all three from it.",
+    fix="Store the link's amount in micro-units once, as an integer, and write all three from it, whatever was paid.",
 )
 async def an_amount_is_the_same_everywhere(case: Case) -> None:
     """The link's `amount_microunits`, the amount on its page and that of the event are one value.
 
     Pays two links. Expects an integer of micro-units in the answer that created each, a number on its page that says
-    exactly that, and the same as a text of decimal digits in the event.
+    exactly that, and the same as a text of decimal digits in the event. Pays a third one a little more than it asks:
+    where an event tells of it, expects the link's amount there, too.
     """
     for sale in await sales(case):
-        microunits = sale.link.order.microunits
-        for one in deliveries(case, sale):
-            told = one.data.get("amount_microunits")
-            case.expect("X-AMT-01", told == str(microunits), f'"{microunits}"', json.dumps(told), exchange=one)
+        _in_events(case, sale, {})
         _on_page(case, sale)
+    beyond = await overpaid(case)
+    if beyond is not None:
+        _in_events(case, beyond, MORE)
+
+
+def _in_events(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
+    microunits = sale.link.order.microunits
+    for one in deliveries(case, sale):
+        told = one.data.get("amount_microunits")
+        held, found = told == str(microunits), json.dumps(told)
+        case.expect("X-AMT-01", held, f'"{microunits}"', found, exchange=one, where=where)
 
 
 def _on_page(case: Case, sale: Sale) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from conformance.engine.check import Case, check
 from conformance.pages import figures
-from conformance.surfaces.webhooks.sales import Sale, deliveries, sales
+from conformance.surfaces.webhooks.sales import MORE, Sale, deliveries, overpaid, sales
 from conformance.webhook_receiver.inbox import CONFIRMED, Received
 
 _DECIMALS = 6
@@ -86,7 +86,8 @@ async def an_event_says_what_was_paid(case: Case) -> None:
 
     Looks at the events of two payments. Expects `tenant_label` to be the label of the link, `chain` to have a colon
     between two parts, `asset` to have a text `id`, the label USDC and six decimals, `amount_microunits` to be a text of
-    decimal digits, and `amount_pretty` to be a text that denotes the amount that the link asked for.
+    decimal digits, and `amount_pretty` to be a text that denotes the amount that the link asked for; of a third link,
+    which is paid a little more than it asks, the amount as well, where an event tells of it.
     """
     for sale, one in await told(case):
         data = one.data
@@ -103,12 +104,20 @@ async def an_event_says_what_was_paid(case: Case) -> None:
         case.expect("WH-BODY-08", name == "USDC", '"USDC"', shown(name), exchange=one)
         six = isinstance(decimals, int) and not isinstance(decimals, bool) and decimals == _DECIMALS
         case.expect("WH-BODY-09", six, "the integer 6", shown(decimals), exchange=one)
-        amount, pretty = data.get("amount_microunits"), data.get("amount_pretty")
-        digits = isinstance(amount, str) and _DIGITS.fullmatch(amount) is not None and amount.isascii()
-        case.expect("WH-BODY-10", digits, "a text of decimal digits", shown(amount), exchange=one)
-        right = isinstance(pretty, str) and _denotes(pretty, sale.link.order.microunits)
-        expected = f"a text that denotes {sale.link.order.microunits} millionths"
-        case.expect("WH-BODY-11", right, expected, shown(pretty), exchange=one)
+        _amount(case, sale, one, {})
+    beyond = await overpaid(case)
+    if beyond is not None:
+        for one in deliveries(case, beyond):
+            _amount(case, beyond, one, MORE)
+
+
+def _amount(case: Case, sale: Sale, one: Received, where: Mapping[str, str]) -> None:
+    amount, pretty = one.data.get("amount_microunits"), one.data.get("amount_pretty")
+    digits = isinstance(amount, str) and _DIGITS.fullmatch(amount) is not None and amount.isascii()
+    case.expect("WH-BODY-10", digits, "a text of decimal digits", shown(amount), exchange=one, where=where)
+    right = isinstance(pretty, str) and _denotes(pretty, sale.link.order.microunits)
+    expected = f"a text that denotes {sale.link.order.microunits} millionths"
+    case.expect("WH-BODY-11", right, expected, shown(pretty), exchange=one, where=where)
 
 
 def _denotes(text: str, microunits: int) -> bool:

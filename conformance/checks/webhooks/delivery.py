@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 
 from conformance.engine.check import Case, check
@@ -12,8 +13,9 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import on_lane, opened
 from conformance.surfaces.restarts import leave_without_restart
 from conformance.surfaces.webhooks.over_restart import over_restart
-from conformance.surfaces.webhooks.sales import Sale, deliveries, failures, heard, sales, sold
+from conformance.surfaces.webhooks.sales import Sale, deliveries, failures, given_up_after, heard, sales, sold
 from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
+from conformance.webhook_receiver.inbox import Place
 
 _SETTLE_SECONDS = 1.5
 
@@ -38,6 +40,10 @@ async def a_confirmed_payment_is_delivered(case: Case) -> None:
     for sale in await sales(case):
         _emitted(case, sale, {})
         _arrived(case, sale)
+    _need_two(case, sale)
+
+
+def _need_two(case: Case, sale: Sale) -> None:
     if len(sale.places) == 1:
         case.inconclusive(
             "WH-DELIV-08",
@@ -85,6 +91,46 @@ def _arrived(case: Case, sale: Sale) -> None:
                 where=where,
                 exchange=came[0] if came else None,
             )
+
+
+@check(
+    "WH-DELIV-08",
+    surface="webhooks",
+    fix="Serve each destination on its own: a task or a queue for each, so that no attempt and no pause of one stands "
+    "before another's.",
+)
+async def a_failing_destination_holds_nobody_up(case: Case) -> None:
+    """A destination that fails or does not answer keeps no other one from its event.
+
+    Pays two links; at the tenant's first destination nobody answers the delivery of one, at its last that of the other
+    is answered with 500. Expects the event at each other destination within the budget (`[budgets] paid`) of its coming
+    to the one that fails, and where that does not answer, the time-out of an attempt (`[webhook] timeout`) more.
+    """
+    made = await failures(case)
+    for sale, failing, more in (
+        (made.slow, made.slow_at, given_up_after(case)),
+        (made.refused, made.refused_at, 0.0),
+    ):
+        _need_two(case, sale)
+        for place in sale.places:
+            if place != failing:
+                await _not_held_up(case, sale, (failing, place), case.profile.budgets.paid + more)
+
+
+async def _not_held_up(case: Case, sale: Sale, places: tuple[Place, Place], seconds: float) -> None:
+    """Judge that an event came to the second of two places in time, counted from its coming to the first, if it did."""
+    inbox, (failing, place) = case.session.inbox, places
+    began = sale.told(inbox, failing)
+    # Each destination had the budget already: this waits on for who has not given up the first attempt until now.
+    left = began[0].arrival.at + seconds - time.time() if began else 0.0
+    came = await inbox.wait(lambda one: one.place == place and one.tells_of(sale.words), seconds=max(left, 0.0))
+    if not began:
+        return
+    late = came[0].arrival.at - began[0].arrival.at if came else None
+    found = "nothing" if late is None else f"it after {late:.0f} s"
+    where = {"destination": place.name, "failing": failing.name}
+    held = late is not None and late <= seconds
+    case.expect("WH-DELIV-08", held, f"the event within {seconds:g} s", found, exchange=[*came, *began][0], where=where)
 
 
 @check(

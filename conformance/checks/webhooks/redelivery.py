@@ -17,11 +17,10 @@ from conformance.judging.webhook_times import judge_time
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import again
 from conformance.surfaces.webhooks.over_restart import over_restart
-from conformance.surfaces.webhooks.sales import Sale, failures
+from conformance.surfaces.webhooks.sales import Sale, failures, given_up_after
 from conformance.surfaces.webhooks.signatures import header_of, usable_header, verification
 from conformance.webhook_receiver.inbox import Place, Received
 
-_PATIENCE = 30.0
 _MARGIN = 2.0
 _LOOK_SECONDS = 0.05
 # What is due by the schedule that the operator tells is waited for longer than what may come or not.
@@ -79,12 +78,12 @@ def _one_id(case: Case, sale: Sale) -> None:
 async def a_failed_delivery_is_made_again(case: Case) -> None:
     """An event whose delivery timed out comes again: same id, same data, a signature of its own that verifies.
 
-    Pays two links; at one destination the first delivery of one is never answered and that of the other with 500. Where
-    the profile says how the gateway is started again, pays a third, whose first delivery is answered with 500 before
-    that. Waits for the time-out, lets the pause of the schedule pass (`[webhook] schedule`) and more time than a
-    receiver tolerates in a signature, where the target has a test clock. Expects the event of the first again, and of
-    each that comes again the same id, the same data, one id for the payment, and a signature that verifies and is of
-    the new time; and of the third what is expected of the others (P-WH-08).
+    Pays two links; the first delivery of one is never answered at one destination, that of the other with 500 at the
+    last. Where the profile says how the gateway is started again, pays a third, whose first delivery is answered with
+    500 before that. Waits for the time-out, lets the pause of the schedule pass (`[webhook] schedule`) and more time
+    than a receiver tolerates in a signature, where the target has a test clock. Expects the event of the first again,
+    and of each that comes again the same id, the same data, one id for the payment, and a signature that verifies and
+    is of the new time; and of the third what is expected of the others (P-WH-08).
     """
     tried = await _all_tried(case)
     stuck = await _passed(case, tried)
@@ -125,8 +124,8 @@ async def _all_tried(case: Case) -> Sequence[_Tried]:
         scene = None
     made, refused = await failures(case) if scene is None else scene.afterwards, {"first attempt": "answered with 500"}
     tried = [
-        _Tried(made.place, made.slow, {"first attempt": "not answered"}),
-        _Tried(made.place, made.refused, refused),
+        _Tried(made.slow_at, made.slow, {"first attempt": "not answered"}),
+        _Tried(made.refused_at, made.refused, refused),
     ]
     if scene is not None:
         tried.append(_Tried(scene.place, scene.refused, {**refused, "restart": "after the first attempt"}))
@@ -204,7 +203,7 @@ async def _passed(case: Case, tried: Sequence[_Tried]) -> str | None:
 
 async def _given_up(case: Case, unanswered: _Tried) -> None:
     """Wait until the target gives up the attempt that nobody answers."""
-    patience = (case.profile.webhook_bindings.timeout or _PATIENCE) + _MARGIN
+    patience = given_up_after(case) + _MARGIN
     ends = time.monotonic() + patience
     for first in unanswered.sale.confirmed(case.session.inbox, unanswered.place)[:1]:
         while first.arrival.left is None:

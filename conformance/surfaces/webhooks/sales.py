@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from conformance.engine.check import Case
@@ -20,6 +20,9 @@ _COMBINED = unicodedata.normalize("NFD", "é")
 FAR_LABEL = f'  Größe  7 · 数量 · שלום · 😀 · {_COMBINED} é · <b>&amp; "it\'s"</b> · %C3%A9 \\u00e9 ·'
 _FAR_ENDING = " · 終 "
 _USUAL_LABEL = "Weldproof order"
+_PATIENCE = 30.0
+_MORE = 1_003
+MORE = {"payment": f"{_MORE} micro-units more than the link asks"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +116,15 @@ async def _opened(case: Case, label: str, ending: str = "") -> Opened:
     return replace(link, before=view, page=answer)
 
 
-async def sold(case: Case, link: Opened) -> Sale:
-    """Pay a link as its page says.
+async def sold(case: Case, link: Opened, *, more: int = 0) -> Sale:
+    """Pay a link as its page says, or so many micro-units more.
 
     Raises:
         Inconclusive: The node did not take it, or nobody can receive.
     """
     places = case.session.inbox.of_tenant(link.order.tenant.name)
     who = await payer(case)
-    tx_id = await who.settle(link.bill, way(case))
+    tx_id = await who.settle(link.bill.changed(amount=link.bill.amount + more), way(case))
     case.client.names.name(tx_id, "TX_ID")
     changed: Mapping[str, int] = await who.credits(tx_id, link.order.asset)
     below = await case.session.gateway_payer(case.lane)
@@ -145,6 +148,28 @@ async def heard(case: Case, sale: Sale) -> Sale:
     return replace(sale, shown=await flip(case, sale.link, seconds=0) is not None)
 
 
+async def overpaid(case: Case) -> Sale | None:
+    """Return a sale of the check's lane for which more was paid than the link asks, made once a run.
+
+    None where no event tells of it: whether an over-payment pays a link is left open.
+    """
+    name = f"webhook overpaid {case.lane}"
+    found: Sale | None = await case.session.once(name, lambda: _overpaid(drawing(case, name)))
+    return found
+
+
+async def _overpaid(case: Case) -> Sale | None:
+    try:
+        sale = await heard(case, await sold(case, await opened(case), more=_MORE))
+    except Inconclusive as reason:
+        case.note(f"no link was paid more than it asks: {reason}")
+        return None
+    if sale.confirmed(case.session.inbox):
+        return sale
+    case.note("no event tells of a link that was paid more than it asks, which the interface leaves open")
+    return None
+
+
 def deliveries(case: Case, sale: Sale) -> tuple[Received, ...]:
     """Return the deliveries that say that a sale is confirmed.
 
@@ -162,14 +187,21 @@ class Failed:
     """Two sales whose first delivery to one destination was made to fail.
 
     Attributes:
-        place: That destination.
         slow: It was not answered.
+        slow_at: The destination of that, the first of the tenant's.
         refused: It was answered with 500.
+        refused_at: The destination of that, the last of the tenant's.
     """
 
-    place: Place
     slow: Sale
+    slow_at: Place
     refused: Sale
+    refused_at: Place
+
+
+def given_up_after(case: Case) -> float:
+    """Return the seconds after which a sender gives up an attempt that is not answered, a usual time where unbound."""
+    return case.profile.webhook_bindings.timeout or _PATIENCE
 
 
 async def failures(case: Case) -> Failed:
@@ -201,10 +233,10 @@ async def failures_on(case: Case) -> Failed:
     """
     slow, refused = await run_concurrently(opened(case) for _ in range(2))
     inbox = case.session.inbox
-    place = inbox.of_tenant(slow.order.tenant.name)[-1]
-    scripts: Sequence[tuple[Opened, Reply]] = ((slow, SILENCE), (refused, Reply(500)))
-    for link, reply in scripts:
-        inbox.script(link.order.mark, place, [reply])
+    # At either end, so that one of them comes first whichever way a sender goes through his destinations.
+    places = inbox.of_tenant(slow.order.tenant.name)
+    inbox.script(slow.order.mark, places[0], [SILENCE])
+    inbox.script(refused.order.mark, places[-1], [Reply(500)])
     paid = await run_concurrently(sold(case, link) for link in (slow, refused))
     first, second = await run_concurrently(heard(case, sale) for sale in paid)
-    return Failed(place, first, second)
+    return Failed(first, places[0], second, places[-1])

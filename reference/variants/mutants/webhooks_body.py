@@ -96,6 +96,15 @@ def _payee(make: Callable[..., Any]) -> Callable[..., Any]:
     return confirmed
 
 
+def _amount_paid(make: Callable[..., Any]) -> Callable[..., Any]:
+    """What was paid is told as the link's amount; both count in the same unit on the lanes that there are."""
+
+    def confirmed(self: Outbox, link: Link, payment: Payment, **named: Any) -> Any:
+        return make(self, dataclasses.replace(link, amount_microunits=payment.value), payment, **named)
+
+    return confirmed
+
+
 MUTANTS: tuple[Mutant, ...] = tuple(
     Mutant(f"webhooks-{name}", rule, apply, "gateway")
     for name, rule, apply in (
@@ -148,6 +157,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "amount-in-cents",
             "amount_microunits is exact",
             _amount(lambda units: str(units // 10_000 * 10_000 or units)),
+        ),
+        (
+            "amount-paid",
+            "the amount is the link's, not what was paid (P-WH-01)",
+            lambda: replace(Outbox, "confirmed", _amount_paid),
         ),
         ("pretty-to-cents", "amount_pretty is exact", _pretty(lambda units: f"{units / _A_MILLION:.2f} USDC")),
         ("pretty-in-units", "amount_pretty is in USDC", _pretty(lambda units: f"{units} USDC")),

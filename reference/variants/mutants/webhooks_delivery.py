@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -135,6 +137,22 @@ def _one_key(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Se
         owner = next(tenant for id_, tenant, _, _ in rows if id_ == due.destination_id)
         first, _, _, sealed = next(row for row in rows if row[1] == owner)
         return await send(self, dataclasses.replace(due, destination_id=first), sealed)
+
+    return sent
+
+
+def _in_turn(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Sent]]:
+    """The other destinations wait until the first one has taken the event."""
+    taken: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Sent:
+        if not due.id.endswith("_0"):
+            await taken[due.event_id].wait()
+            return await send(self, due, sealed_secret)
+        result = await send(self, due, sealed_secret)
+        if result.outcome is Outcome.DELIVERED:
+            taken[due.event_id].set()
+        return result
 
     return sent
 
@@ -288,6 +306,11 @@ MUTANTS: tuple[Mutant, ...] = (
             ("in-query", "the event is the body, not the query", requests(_in_query)),
             ("at-root", "an event goes to the destination's address", requests(_at_root)),
             ("first-only", "every destination gets each event (P-WH-11)", _sending(_first_only)),
+            (
+                "in-turn",
+                "a destination gets its event whatever the others do (P-WH-11)",
+                _swap(Dispatcher, "_sent", _in_turn),
+            ),
             ("one-key", "each destination has its own key (P-WH-11)", _swap(Dispatcher, "_sent", _one_key)),
             (
                 "to-everybody",

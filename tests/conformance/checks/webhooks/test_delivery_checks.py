@@ -15,6 +15,7 @@ import pytest
 from conformance.outcome import Verdict
 from conformance.target import ProfileError
 from conformance.webhook_receiver.receiver import bound
+from tests.conformance.checks.gateway.scripted_checkout import Link, honest
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.changed_events import asset, changed, data, spaced
 from tests.conformance.checks.webhooks.scripted_sender import (
@@ -36,6 +37,7 @@ BEARS, VERIFIES, APART = (
 )
 TIMELY, ONCE, AGAIN = "a_signature_is_of_its_time", "one_payment_is_one_event", "a_failed_delivery_is_made_again"
 LABEL, NETWORK, AMOUNT = "a_label_comes_through", "a_network_has_three_spellings", "an_amount_is_the_same_everywhere"
+APART_FROM = "a_failing_destination_holds_nobody_up"
 NOWHERE = "an_unpaid_link_is_told_of_nowhere"
 UNPAID = (
     *("payment_without_the_memo", "payment_with_another_links_memo", "failed_payment", "payment_of_too_little"),
@@ -58,6 +60,7 @@ ALL = (
     NETWORK,
     AMOUNT,
     NOWHERE,
+    APART_FROM,
     *UNPAID,
 )
 
@@ -99,6 +102,56 @@ def _dollars(event: Event) -> str:
 async def test_what_the_interface_leaves_open_fails_nobody(name: str, reading: str, tmp_path: Path) -> None:
     """Every honest reading of the interface passes."""
     verdicts, _ = await judged(name, tmp_path, HONEST_READINGS[reading])
+    assert set(verdicts.values()) == {Verdict.PASS}
+
+
+class InTurn(Shop):
+    """Goes to the next destination when the one before has taken the event."""
+
+    turned = False
+
+    async def _tell(self, link: Link, number: int) -> None:
+        event, made = self._event(link, number), int(self.now)
+        self.to_tell -= 1
+        places = [*self.flaws.places(link, self.places)]
+        for place in reversed(places) if self.turned else places:
+            self.to_deliver += 1
+            await self._delivered(event, place, made)
+
+
+class TurnedInTurn(InTurn):
+    """The same from the last one on."""
+
+    turned = True
+
+
+@pytest.mark.parametrize("shop", [InTurn, TurnedInTurn])
+async def test_a_destination_that_waits_for_another_is_caught(shop: type[Shop], tmp_path: Path) -> None:
+    """One that fails, or does not answer, keeps no other from the event, in whatever order they are served."""
+    verdicts, _ = await judged(APART_FROM, tmp_path, shop=shop())
+    assert breached(verdicts) == {"WH-DELIV-08"}
+
+
+class Generous(Shop):
+    """Takes more for payment, and tells what was paid as the amount."""
+
+    def _event(self, link: Link, number: int) -> Event:
+        paid = self.transfers[number - 1].amount
+        return data(amount_microunits=str(paid), amount_pretty=f"{paid / 10**6:.6f} USDC")(super()._event(link, number))
+
+
+@pytest.mark.parametrize(("name", "row"), [(AMOUNT, "X-AMT-01"), (DATA, "WH-BODY-11")])
+async def test_an_event_that_states_what_was_paid_is_caught(name: str, row: str, tmp_path: Path) -> None:
+    """The amount of an event is the link's, also where more was paid."""
+    verdicts, _ = await judged(name, tmp_path, shop=Generous())
+    assert breached(verdicts) == {row}
+
+
+@pytest.mark.parametrize("name", [AMOUNT, DATA])
+async def test_a_sender_that_takes_no_over_payment_passes(name: str, tmp_path: Path) -> None:
+    """Whether more than the amount pays a link is left open."""
+    shop = Shop(rule=lambda link, seen: honest(link, seen) and seen.amount == link.microunits)
+    verdicts, _ = await judged(name, tmp_path, shop=shop)
     assert set(verdicts.values()) == {Verdict.PASS}
 
 
