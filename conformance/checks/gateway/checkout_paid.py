@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from conformance.engine.check import Case, check
+from conformance.engine.clock import now, pass_time
 from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
-from conformance.surfaces.gateway.orders import Flip, Opened, again, flip, opened, payer, settle_down, way
+from conformance.surfaces.gateway.orders import (
+    Flip,
+    Opened,
+    again,
+    flip,
+    on_first_lane,
+    opened,
+    paid_rightly,
+    payer,
+    settle_down,
+    way,
+)
+from conformance.text.times import utc_time
 
 _LATER_LOOKS = 3
+_LIFETIME, _AFTERWARDS = 120, 5
 
 
 async def _bound(case: Case, who: CheckoutPayer, link: Opened) -> tuple[Opened, str, Flip | None]:
@@ -72,12 +88,41 @@ def _text(address: str) -> str:
     return address.lower() if address.lower().startswith("0x") else address
 
 
-async def _stays(case: Case, link: Opened, done: Flip) -> None:
+async def _stays(case: Case, link: Opened, done: Flip, where: Mapping[str, str] | None = None) -> None:
     for _ in range(_LATER_LOOKS):
         await settle_down(done)
         view, answer = await again(case, link)
         paid = bool(view.turned_paid(link.before))
-        case.expect("GW-CHK-16", paid, "Paid on later reads", view.text[:200], exchange=answer)
+        case.expect("GW-CHK-16", paid, "Paid on later reads", view.text[:200], exchange=answer, where=where)
+
+
+@check(
+    "GW-CHK-16",
+    surface="gateway",
+    exclusive=True,
+    fix="Let the time of a link end active links only: one that is paid is paid for good.",
+)
+async def a_paid_link_outlives_its_time(case: Case) -> None:
+    """Once Paid, the link stays Paid on later reads, also when its time is over.
+
+    Creates a link, of two minutes where the target takes `expires_in_seconds`, pays it, and lets the time pass until
+    its `expires_at`. Expects Paid on its page. Where no time can pass for the target, that cannot be shown.
+    """
+    paying = await on_first_lane(case)
+    try:
+        link = await opened(paying, members={"expires_in_seconds": _LIFETIME})
+    except Inconclusive:  # the interface knows no such member
+        link = await opened(paying)
+    expires = utc_time(link.order.answer.object().get("expires_at"))
+    if expires is None:
+        raise Inconclusive("expires_at cannot be read, which GW-LINK-14 judges")
+    done = await paid_rightly(paying, await payer(paying), link)
+    try:
+        await pass_time(case, max(0, int(expires.timestamp()) - now(case)) + _AFTERWARDS)
+    except Inconclusive as reason:
+        case.documented("GW-CHK-16", f"the time of a paid link does not come to its end: {reason}")
+        return
+    await _stays(case, link, done, {"time": "after expires_at"})
 
 
 @check(

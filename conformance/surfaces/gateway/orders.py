@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import Any
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
@@ -83,6 +85,7 @@ async def order(
     ending: str = "",
     network: str | None = None,
     tenant: Credentials | None = None,
+    members: Mapping[str, Any] | None = None,
 ) -> Order:
     """Create a link on the network of the check's lane, of an odd amount unless one is given.
 
@@ -93,6 +96,7 @@ async def order(
         ending: What follows that word.
         network: Another network.
         tenant: Whose link it is; by default the first that is paid on the network.
+        members: Further members of the request.
 
     Raises:
         Inconclusive: It was not created, or the answer lacks what GW-LINK rows judge.
@@ -112,12 +116,13 @@ async def order(
         mark = mark[-longest:]
         case.client.names.name(mark, "ORDER")
         whole = mark
-    answer = await link(case, tenant, preferred_network=network, amount=amount, label=whole)
-    members = answer.object()
-    url, token, told = (members.get(name) for name in ("checkout_url", "token", "amount_microunits"))
+    asked = {**(members or {}), "preferred_network": network, "amount": amount, "label": whole}
+    answer = await link(case, tenant, **asked)
+    made = answer.object()
+    url, token, told = (made.get(name) for name in ("checkout_url", "token", "amount_microunits"))
     if not isinstance(url, str) or not isinstance(token, str) or not isinstance(told, int) or isinstance(told, bool):
         raise Inconclusive("a link was created without checkout_url, token or amount_microunits, which GW-LINK judges")
-    asset = members.get("asset_id")
+    asset = made.get("asset_id")
     known = str(asset) if isinstance(asset, str | int) else USDC.get(case.profile.usual_network(network))
     if known is None:
         raise Inconclusive(f"unbound: no asset is known for the network {network}; bind [networks.{network}] network")
@@ -164,13 +169,16 @@ async def opened(
     ending: str = "",
     network: str | None = None,
     tenant: Credentials | None = None,
+    members: Mapping[str, Any] | None = None,
 ) -> Opened:
     """Create a link and look at its page; see `order`.
 
     Raises:
         Inconclusive: No memo can be told from its page, so that nothing can be bound to it.
     """
-    made = await order(case, microunits=microunits, label=label, ending=ending, network=network, tenant=tenant)
+    made = await order(
+        case, microunits=microunits, label=label, ending=ending, network=network, tenant=tenant, members=members
+    )
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
     if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and case.lane != "solana":
         view, answer = await case.session.pages.look(case.client, made.url)

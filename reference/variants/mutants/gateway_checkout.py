@@ -240,6 +240,17 @@ def _forgets(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitabl
     return told
 
 
+def _expires_paid(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitable[Status]]:
+    """Time ends paid links, too."""
+
+    async def told(self: Settling, link: Link) -> Status:
+        found = await status(self, link)
+        over = self._clock.now() > link.expires_at
+        return Status(LinkState.EXPIRED, found.redirect_url, None) if over else found
+
+    return told
+
+
 # The page.
 
 
@@ -376,6 +387,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ),
         ("checkout-unwatched", "payments are found by themselves (3.5)", _swap(Watcher, "round", lambda _: _nothing)),
         ("checkout-forgets", "paid is final (3.5)", _swap(Settling, "status", _forgets)),
+        ("checkout-expires-paid", "paid is final, whatever the time (3.5)", _swap(Settling, "status", _expires_paid)),
         ("checkout-closed", "the page wants no credentials (3.1)", _swap(Routes, "_show", _closed)),
         ("checkout-no-code", "the page shows a QR code (P-CK-01)", _swap(qr, "png", _blank)),
         ("checkout-code-of-page", "the code says the address (3.5)", _swap(Page, "payload", _only_the_page)),

@@ -11,12 +11,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
+from sqlalchemy import update
 
 from reference.gateway import calls, idempotency, limits
 from reference.gateway.calls import Calls
 from reference.gateway.idempotency import Idempotency
 from reference.store.database import Taken
 from reference.store.idempotency import Scope
+from reference.store.tenant_tables import answers
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web import rate
@@ -58,6 +60,23 @@ def _window(change: Callable[[int], int]) -> Callable[[], None]:
         return made
 
     return lambda: replace(Idempotency, "__init__", lasting)
+
+
+def _window_slides() -> None:
+    """A key is kept for as long as it is used."""
+
+    def prolonging(replay: Callable[..., Any]) -> Callable[..., Any]:
+        async def replayed(self: Idempotency, scope: Any, call: calls.Call) -> Reply | None:
+            found: Reply | None = await replay(self, scope, call)
+            if found is not None and scope is not None:
+                place = [answers.c[name] == value for name, value in dataclasses.asdict(scope).items()]
+                until = self._clock.now() + self._window
+                await self._database.change(update(answers).where(*place).values(expires_at=until))
+            return found
+
+        return replayed
+
+    replace(Idempotency, "_replay", prolonging)
 
 
 def _stored_afterwards() -> None:
@@ -241,6 +260,7 @@ MUTANTS = (
     _mutant("stored-afterwards", "of concurrent calls with one key one executes (P-ID-05)", _stored_afterwards),
     _mutant("window-of-23-hours", "a key is bound for 24 hours (P-ID-02)", _window(lambda seconds: seconds - 3600)),
     _mutant("window-without-end", "after 24 hours a key is free (P-ID-02)", _window(lambda seconds: seconds * 100)),
+    _mutant("window-slides", "the 24 hours of a key count from its first call (P-ID-02)", _window_slides),
     _mutant("expiry-told-anew", "a repeat gets the stored answer (P-ID-03)", _replay(_expiry_told_anew)),
     _mutant(
         "resource-told-anew",
@@ -250,6 +270,9 @@ MUTANTS = (
     _mutant("id-by-key", "a replayed answer has its own request id (P-CV-17)", _replay(_id_by_key)),
     _mutant("double-rate", "300 calls a minute (P-RL-01)", _bucket(lambda terms: terms.update(per_minute=600))),
     _mutant("burst-of-30", "60 calls at once (P-RL-01)", _bucket(lambda terms: terms.update(depth=30))),
+    _mutant(
+        "rate-of-390", "300 calls a minute, sustained (P-RL-01)", _bucket(lambda terms: terms.update(per_minute=390))
+    ),
     _mutant(
         "rate-per-endpoint",
         "all calls of a tenant count together (P-RL-01)",

@@ -59,6 +59,7 @@ class Gateway:
         self.stored: dict[tuple[str, ...], tuple[float, str, dict[str, Any]]] = {}
         self.names: set[tuple[str, str]] = set()
         self.calls: dict[str, deque[float]] = defaultdict(deque)
+        self.buckets: dict[str, tuple[float, float]] = {}
         self._numbers = itertools.count(1)
         self._running: dict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -229,6 +230,13 @@ class Gateway:
 
     def _window(self, name: str, most: int) -> None:
         times = self.calls[name]
+        if "a refill of 6.5" in self.flaws:
+            level, at = self.buckets.get(name, (60.0, self.now))
+            level = min(60.0, level + (self.now - at) * 6.5)
+            self.buckets[name] = (max(level - 1, 0.0), self.now)
+            if level < 1:
+                raise Refusal(429, "rate_limited", Retry_After="1")
+            return
         while times and times[0] <= self.now - 60:
             times.popleft()
         if len(times) >= most:
@@ -266,6 +274,8 @@ class Gateway:
         await asyncio.sleep(0)
         if found is not None and self.now < found[0] + most and "keys do nothing" not in self.flaws:
             if found[1] == text:
+                if "the window slides" in self.flaws:
+                    self.stored[place] = (self.now, *found[1:])
                 return 201, found[2]
             if "a changed body gets the original" in self.flaws:
                 return 201, found[2]

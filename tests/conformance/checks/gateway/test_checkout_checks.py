@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import replace
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from conformance.pages.browser import Browser, Rendered
 from conformance.pages.page import Page
 from conformance.surfaces.gateway import orders
 from conformance.target import parse
+from conformance.target.clock_file import offset_of
 from tests.conformance.checks.gateway.scripted_checkout import (
     ANOTHERS,
     ELSEWHERE,
@@ -274,6 +278,42 @@ async def test_payment_that_is_never_seen_is_caught() -> None:
 async def test_page_that_forgets_is_caught() -> None:
     """A page that turns back from Paid is told."""
     assert breached(await judged("right_payment_is_paid", Checkout(forgets=True))) == {"GW-CHK-16"}
+
+
+@dataclass
+class Timed(Checkout):
+    """A checkout whose links last two minutes of its test clock."""
+
+    clock: Path = Path("clock")
+    ends_paid: bool = False
+    ends: dict[str, float] = field(default_factory=dict)
+
+    def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        made = super()._create(body)
+        self.ends[str(made["token"])] = ends = time.time() + float(body["expires_in_seconds"])
+        return {**made, "expires_at": datetime.fromtimestamp(ends, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+    def _settle(self, link: Link) -> None:
+        super()._settle(link)
+        if time.time() + offset_of(self.clock) > self.ends[link.token] and self.ends_paid:
+            link.state = "expired"
+
+
+@pytest.mark.parametrize(("ends_paid", "rows"), [(False, set()), (True, {"GW-CHK-16"})])
+async def test_a_page_whose_time_ends_after_payment_is_caught(ends_paid: bool, rows: set[str], tmp_path: Path) -> None:
+    """What was paid stays so when the time of the link is over."""
+    checkout, clock = (
+        Timed(clock=tmp_path / "clock", ends_paid=ends_paid),
+        f"[clock]\noffset_file = '{tmp_path}/clock'\n",
+    )
+    verdicts = await judged("a_paid_link_outlives_its_time", checkout, profile=clock)
+    assert breached(verdicts) == rows
+    assert "GW-CHK-16" in verdicts
+
+
+async def test_a_paid_link_is_not_judged_where_no_time_can_pass() -> None:
+    """Without a test clock nobody waits, and what was shown of the row already stands."""
+    assert await judged("a_paid_link_outlives_its_time", Checkout()) == {"GW-CHK-16": Verdict.DOCUMENTED}
 
 
 async def test_share_of_the_service_is_caught() -> None:
