@@ -29,7 +29,7 @@ from conformance.surfaces.gateway.calls import (
     target_of,
     token_of,
 )
-from conformance.surfaces.gateway.provoked_faults import provoked
+from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoked, refused_as_too_large
 
 OTHER_MEDIA_TYPES = (
     "text/plain",
@@ -219,13 +219,15 @@ async def errors_have_a_request_id(case: Case) -> None:
     """Every error answer carries X-Request-Id, another one each time.
 
     Provokes 404, 405, 415, 400, 422, 401 and 403, on several endpoints, each twice. Expects a request id on every
-    error, and no id twice. (429 is shown by the limit checks.)
+    error, and no id twice. (429 is shown by the limit checks.) Sends large bodies, a long path and a long header field,
+    too: what is refused as too large (413, 414, 431) without an id only warns.
     """
     answers = [one for _ in range(2) for one in await provoked(case)]
-    for what, answer in answers:
+    large = [(*one, OF_THE_FRONT) for one in await refused_as_too_large(case)]
+    for what, answer, beyond in [*((*one, None) for one in answers), *large]:
         has = bool(answer.headers.get(REQUEST_ID, "").strip())
-        where = {"fault": what, "status": str(answer.status)}
-        case.expect("GW-HTTP-08", has, "X-Request-Id", "one" if has else "none", exchange=answer, where=where)
+        where, found = {"fault": what, "status": str(answer.status)}, "one" if has else "none"
+        case.expect("GW-HTTP-08", has, "X-Request-Id", found, exchange=answer, where=where, beyond=beyond)
     _differ(case, [answer for _, answer in answers])
 
 

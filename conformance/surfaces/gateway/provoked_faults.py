@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -110,3 +111,36 @@ async def provoked(case: Case) -> list[tuple[str, Answer]]:
     if not errors:
         raise Inconclusive("no call was answered with a client error")
     return errors
+
+
+# What HTTP has statuses for, and what a server in front of the service may refuse by itself (P-CV-16).
+_TOO_LARGE = frozenset({413, 414, 431})
+OF_THE_FRONT = (
+    "what is too large may be refused by a server in front of the gateway, and whether its answers are the gateway's "
+    "is open"
+)
+
+
+def _large_faults(headers: Mapping[str, str]) -> Iterator[Fault]:
+    """Yield requests that are larger than others; how large one may be is left open."""
+    large = json.dumps({"label": "x" * 100_000}).encode()
+    yield Fault("a body of 100,000 bytes at receipt verification", "POST", RECEIPT_VERIFY, large, _JSON)
+    yield Fault("a body of 100,000 bytes at links", "POST", LINKS, large, {**_JSON, **headers})
+    yield Fault("a path of 10,000 bytes", "GET", "/v1/" + "x" * 10_000)
+    yield Fault("a header field of 20,000 bytes", "GET", RECEIPT_VERIFY, None, {"X-Weldproof": "x" * 20_000})
+
+
+async def refused_as_too_large(case: Case) -> list[tuple[str, Answer]]:
+    """Send what may be too large and return what was refused as that, as (what, answer); the rest says nothing."""
+    call = target_of(case)
+
+    async def sent(one: Fault) -> tuple[str, Answer] | None:
+        try:
+            answer = await call(one.method, one.path, body=one.body, headers=one.headers)
+        except Inconclusive as reason:  # who refuses before he has read all may end the connection
+            case.note(f"{one.what}: {reason}")
+            return None
+        return (one.what, answer) if answer.status in _TOO_LARGE else None
+
+    answers = await run_concurrently(map(sent, _large_faults(case.session.tenant_headers())))
+    return [one for one in answers if one is not None]

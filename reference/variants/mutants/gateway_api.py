@@ -85,6 +85,11 @@ def _is_page(scope: Mapping[str, Any], status: int) -> bool:
     return status == 200 and re.fullmatch(r"/checkout/[^/]+", scope["path"]) is not None
 
 
+def _bare_413(refused: Refused, body: dict[str, Any]) -> None:
+    if refused.status == 413:
+        body.clear()
+
+
 def _error_body(change: Callable[[Refused, dict[str, Any]], None]) -> Callable[[], None]:
     """Return what changes the body of every refusal."""
 
@@ -330,6 +335,10 @@ MUTANTS = (
     _mutant("one-request-id", "each answer has a request id of its own (P-CV-11)", _same_request_id),
     _mutant("no-id-on-404", "errors of the routing carry X-Request-Id (P-CV-11)", _without_id(lambda _, s: s == 404)),
     _mutant("no-id-on-429", "throttled calls carry X-Request-Id (P-CV-11)", _without_id(lambda _, s: s == 429)),
+    _mutant(
+        "no-id-on-413", "what is too large is refused with X-Request-Id (P-CV-11)", _without_id(lambda _, s: s == 413)
+    ),
+    _mutant("too-large-bare", "what is too large is refused with the envelope (3.2)", _error_body(_bare_413)),
     _mutant("no-id-on-the-page", "the checkout page carries X-Request-Id (P-CV-11)", _without_id(_is_page)),
     _mutant("no-message-on-405", "every error body has a message (3.2)", _error_body(_no_message_on_405)),
     _mutant("code-in-words", "error is a token without spaces (3.2)", _error_body(_sentence_for_code)),

@@ -36,9 +36,17 @@ RECEIPT = "eyJhbGciOiJFZERTQSJ9.e30." + "A" * 86
 PROMPT = (math.inf, 0.0)
 _DAY = 86_400
 _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
+_MOST = 16_384
 _NO_ID = "no request id at "
 # The code of a refusal that bears no envelope.
 _BARE = "bare"
+
+
+def _refuse_large(path: str, headers: CIMultiDict[str], body: bytes) -> None:
+    if len(body) > _MOST:
+        raise Refusal(413, "too_large")
+    if len(path) + sum(map(len, headers.values())) > _MOST:
+        raise Refusal(431, "too_large")
 
 
 class Refusal(Exception):
@@ -79,6 +87,7 @@ class Gateway:
             clock_file.advance(self.offset_file, self.seconds)
         own = {"X-Request-Id": "req_same" if "one request id" in self.flaws else f"req_{number}"}
         try:
+            _refuse_large(parts.path, fields, body or b"")
             status, document = await self._answer(method, parts.path, fields, body or b"", host)
             if any(flaw.startswith(_NO_ID) and flaw.removeprefix(_NO_ID) in parts.path for flaw in self.flaws):
                 del own["X-Request-Id"]
