@@ -84,6 +84,11 @@ class StackFacts:
         return tuple(key for key in keys if key in offered[lane_of(key).name])
 
     @property
+    def pays_tenants(self) -> bool:
+        """Whether tenants of a gateway are paid here: of the stack's own, or of one beside chains that run alone."""
+        return "gateway" in self.surfaces or not self.surfaces
+
+    @property
     def controls(self) -> tuple[str, ...]:
         """Control addresses of the chains that run."""
         return tuple(self.reach.control[node] for lane in self.lanes for node in LANES[lane].nodes)
@@ -94,6 +99,9 @@ class StackFacts:
         members = {name: str(getattr(self, name)) for name in (*_SURFACES, *ADDONS) if name in present}
         members |= {**self.reach.addresses, **{name: str(path) for name, path in self.reach.files.items()}}
         members |= {f"payto_{lane}": address for lane, address in self.payto.items()}
+        if not self.surfaces:
+            tenants = [(name, lane) for name in self.payees for lane in self.lanes]
+            members |= {f"payout_{name}_{lane}": self.payees[name][lane] for name, lane in tenants}
         members |= {"clock_file": str(self.clock_file), **self._selling()}
         members |= {} if self.hub is None else self.hub.as_json()
         chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)

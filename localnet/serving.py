@@ -193,11 +193,23 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
     yield "Ctrl-C ends it."
 
 
+def _beside_your_gateway(facts: Mapping[str, str]) -> Iterator[str]:
+    """Yield the same for a gateway: its links are paid on test networks, and one of them may have a node of its own."""
+    words = ["--tenant ID=KEY_VARIABLE"]
+    for lane in LANES.values():
+        test = lane.networks[0].partition("_")[2]
+        named = {option: name for option, name in lane.options.items() if name in facts}
+        words += [f"{option} {facts.get(f'{name}_{test}', facts[name])}" for option, name in named.items()]
+    yield "A gateway, with tenants that are paid at payout_first_… and payout_second_…:  weldproof init URL \\"
+    yield "  " + " \\\n  ".join(words)
+
+
 def _beside_your_server(facts: Mapping[str, str]) -> Iterator[str]:
     """Yield how a server of somebody's own is tested on these chains."""
     options = {option: name for lane in LANES.values() for option, name in lane.options.items()}
     words = [f"{option} {facts[name]}" for option, name in options.items() if name in facts]
     yield "\nRun your server on these nodes, then:  weldproof init URL \\\n  " + " \\\n  ".join(words)
+    yield from _beside_your_gateway(facts)
     yield (
         f"The chains follow the seconds in {facts['clock_file']}: have your server add them to its clock too, and give "
         "the file as [clock] offset_file, so that rows about lifetimes need not wait."

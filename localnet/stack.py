@@ -219,7 +219,7 @@ def _prepared(
         _payable(ask, facts, payee[lane.name], lane)
         for payee in facts.payees.values()
         for lane in lanes
-        if lane.opts_in and "gateway" in facts.surfaces
+        if lane.opts_in and facts.pays_tenants
     ]
 
 

@@ -151,6 +151,10 @@ def test_chains_alone_come_up_beside_a_server_of_somebodys_own(tmp_path: Path) -
             assert listens(ready[name])
         assert Path(ready["clock_file"]).read_text("ascii").strip() == "0"
         assert not (tmp_path / "weldproof.toml").exists()
+        asked = urllib.request.Request(f"{ready['algod']}/v2/accounts/{ready['payout_second_algorand']}")
+        asked.add_header("X-Algo-API-Token", Path(ready["algod_token_file"]).read_text("ascii").strip())
+        with urllib.request.urlopen(asked, timeout=600) as answer:
+            assert {one["asset-id"] for one in json.loads(answer.read())["assets"]} >= {10458941, 31566704}
         chains = {urlsplit(ready[name]).port for name in ("algod", "indexer", "base", "base_sepolia", "solana")}
         bound = _listening([int(pid) for pid in (stack.process.pid, *dict(ready["pids"]).values())])
         assert bound == chains | {urlsplit(ready["solana_ws"]).port}
