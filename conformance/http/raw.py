@@ -124,7 +124,9 @@ async def _response(reader: asyncio.StreamReader, method: str) -> tuple[int, CIM
             connection.receive_data(await reader.read(_PIECE))
         elif isinstance(event, h11.Response):
             status = event.status_code
-            headers.extend((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers)
+            headers.extend(
+                (name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers.raw_items()
+            )
         elif isinstance(event, h11.Data):
             body += event.data
             if len(body) > LONGEST_BODY:

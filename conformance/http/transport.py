@@ -117,7 +117,9 @@ class HttpTransport:
                 self._silent[origin] += 1
                 raise too_long()
             self._answered.add(origin)
-            return response.status, response.headers, content
+            # In the letters that they came in; the parser's own names are those of its table.
+            fields = [(_text(name), _text(value)) for name, value in response.raw_headers]
+            return response.status, CIMultiDictProxy(CIMultiDict(fields)), content
 
     async def _turn(self) -> None:
         if self._interval <= 0:
@@ -129,6 +131,10 @@ class HttpTransport:
 
 def _origin(address: URL) -> URL:
     return URL.build(scheme=address.scheme, authority=address.raw_authority, encoded=True)
+
+
+def _text(field: bytes) -> str:
+    return field.decode("utf-8", "surrogateescape")
 
 
 async def read_up_to(content: aiohttp.StreamReader, limit: int) -> bytes | None:

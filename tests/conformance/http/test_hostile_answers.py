@@ -47,6 +47,21 @@ async def _transport(kind: str, address: str, seconds: float) -> AsyncIterator[T
 
 
 @pytest.mark.parametrize("kind", ["http", "raw"])
+async def test_field_names_keep_the_letters_that_they_came_in(kind: str) -> None:
+    """A reader finds in the report what his server sent, and a field is found by its name in any case."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(_HEAD + b"X-Request-Id: 7\r\nretry-after: 1\r\nContent-Length: 2\r\n\r\n{}")
+        await writer.drain()
+
+    async with _serving(serve) as address, _transport(kind, address, 5.0) as transport:
+        _, headers, _ = await transport.send("GET", address, [], None)
+    assert list(headers) == ["Content-Type", "X-Request-Id", "retry-after", "Content-Length"]
+    assert headers["x-REQUEST-id"] == "7"
+
+
+@pytest.mark.parametrize("kind", ["http", "raw"])
 @pytest.mark.parametrize("fields", [b"", b"Content-Length: 99999999999999\r\n", b"Transfer-Encoding: chunked\r\n"])
 async def test_a_body_without_an_end_is_no_answer(kind: str, fields: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading stops at the limit, whatever length the head told, and the server is left alone."""
