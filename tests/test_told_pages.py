@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import click
+import pytest
 
 from conformance.cli import main
+from conformance.ledger import load
 from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import WORDS
 
@@ -33,6 +35,21 @@ def test_the_exit_codes_of_every_command_are_listed_as_its_help_says() -> None:
     expected = {name: found[1] for name, found in told.items() if found is not None and name != "run"}
     assert dict(re.findall(r"^\| `([a-z ]+)` \| (.+) \|$", page, re.MULTILINE)) == expected
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [int(code) for code in Exit]
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_names_the_rows_that_fail_a_run_as_the_ledger_does(page: Path) -> None:
+    """Where a page with a table of rows says which of them alone fail a run, these are those that decide."""
+    text = page.read_text("utf-8")
+    listed = re.findall(r"^\| ([A-Z]+(?:-[A-Z0-9]+)*-\d+) \|", text, re.MULTILINE)
+    for told in re.findall(r"Only ((?:[A-Z]+-[A-Z]+-\d+(?:, | and )?)+) fails? a run", " ".join(text.split())):
+        named = set(re.split(r", | and ", told))
+        assert named == {row for row in listed if load()[row].decides}
+
+
+def test_the_page_on_receivers_says_which_rows_fail_a_run() -> None:
+    """It does, so that the comparison above has something to compare."""
+    assert " fail a run" in (DOCS / "receiving-webhooks.md").read_text("utf-8")
 
 
 def test_every_verdict_is_explained() -> None:
