@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from conformance.engine.check import Case, check
+from conformance.engine.check import Case, check, shortened
 from conformance.engine.clock import now
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
@@ -220,6 +221,8 @@ async def _refused_for_its_underscores(case: Case, made: Sequence[tuple[str, Ans
 def _one_chain_only(case: Case) -> None:
     if len(case.profile.claims.lanes) == 1:
         case.not_applicable("GW-LINK-18", f"the profile claims one lane only, {case.profile.claims.lanes[0]}")
+        what = "chains: the profile claims one lane, and a gateway must offer links on two (GW-LINK-18)"
+        shortened(case.log, replace(case.check, rows=("GW-LINK-18",)), what, 1, 2)
     else:
         case.inconclusive(
             "GW-LINK-18", "the profile names networks of one chain; give more in [tenants.first] networks"

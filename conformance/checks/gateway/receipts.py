@@ -226,7 +226,11 @@ async def eight_codes(case: Case) -> None:
     told_ = [None if member is None else code(one, member) for one in reports]
     distinct = len(set(filter(None, told_)))
     if distinct < _EIGHT and known is None:
-        reason = f"unbound: our eight vectors gave {distinct} codes; the interface does not show its own"
+        keys = ["receipt_codes"] + ["receipt_hash_member"] * (case.profile.gateway_bindings.receipt_hash_member is None)
+        reason = (
+            f"unbound: our eight vectors gave {distinct} codes; the interface does not show its own; "
+            f"bind [gateway] {' and '.join(keys)}"
+        )
         case.inconclusive("GW-RCPT-22", reason, exchange=answers[-1])
         return
     asked = [value for one, value in zip(chosen, told_, strict=True) if hosted.can_ask(one)]

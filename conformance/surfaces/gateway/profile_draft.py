@@ -42,6 +42,13 @@ _LIMITED_HELP = """
 # id = "..."
 # key = { env = "LIMITED_FIRST_KEY" }
 """
+_CLOCK_HELP = """
+# Where the target adds the seconds in a file to its clock, rows about expiry, redelivery and windows need no waiting.
+# [clock]
+# offset_file = "clock_offset"
+# In [target] above: the word that names the target's own headers, as in X-Acme-Signature.
+# service_word = "Acme"
+"""
 _WEBHOOK_HELP = """
 # Webhooks: configure destinations at the target that the suite can receive at, and give URL and secret of each. Add
 # "webhooks" to [claims] surfaces then. Two destinations of one tenant show that each gets the event, signed with its
@@ -63,10 +70,16 @@ _WEBHOOK_HELP = """
 # What a gateway leaves open and no probe told, with the line to fill in.
 _UNKNOWN: Mapping[str, str] = {
     "jwks_path": '# jwks_path = "/.well-known/jwks.json"        # where the gateway publishes its key',
+    "openapi_path": '# openapi_path = "/openapi.json"             # where the gateway publishes an OpenAPI document',
     "receipt_member": '# receipt_member = "jws"                      # member that carries the receipt to verify',
     "screen_body": "# screen_body = { ... }                       # a body that POST /compliance/screen accepts",
     "resource_body": '# resource_body = { name = "x-{unique}" }     # a body that POST /v1/resources accepts',
     "checkout_selectors": '# checkout_selectors = { memo = "#memo" }     # CSS selectors of the checkout page',
+    "memo": '# memo = { algorand = "note" }                # how exactly payments carry the memo (docs/profile.md)',
+    "longest_label": "# longest_label = 255                         # characters that a label may have",
+    "limits": '# limits = "raised"                           # where a rate limit would be in the way of a run',
+    "screen_fixtures": "# screen_fixtures = { ALLOW = { ... } }       # bodies by the verdict of their screening",
+    "screen_receipt_member": '# screen_receipt_member = "..."             # member of the screening with its receipt',
     "receipt_hash_member": '# receipt_hash_member = "..."               # member that tells which payment is expected',
     "receipt_file": '# receipt_file = "receipt.jws"             # a receipt that the platform signed',
     "link_body": '# link_body = { order_id = "7" }              # further members that a link needs',
@@ -134,7 +147,7 @@ def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) ->
     if found.receipts_only:
         return text
     if not tenants:
-        return text + _TENANTS_HELP + _LIMITED_HELP + _WEBHOOK_HELP
+        return text + _TENANTS_HELP + _CLOCK_HELP + _LIMITED_HELP + _WEBHOOK_HELP
     text += "".join(
         f'# [networks.{key}]\n# network = "algorand_testnet"          # which network that is\n'
         for key in dict.fromkeys(key for keys in found.networks.values() for key in keys)
@@ -143,7 +156,7 @@ def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) ->
     text += _PAYOUT_HELP
     for name in tenants:
         text += f"# [tenants.{name}.payout]\n" + "".join(f'# {one} = "..."\n' for one in found.networks.get(name, ()))
-    return text + ("" if "second" in tenants else _SECOND_HELP) + _LIMITED_HELP + _WEBHOOK_HELP
+    return text + ("" if "second" in tenants else _SECOND_HELP) + _CLOCK_HELP + _LIMITED_HELP + _WEBHOOK_HELP
 
 
 def lanes_of(found: GatewayFound) -> list[str]:

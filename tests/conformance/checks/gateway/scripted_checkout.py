@@ -19,6 +19,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.engine.session import Session
 from conformance.lanes.checkout_request import USDC, Bill, Way, in_two, respelled, smaller
+from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from tests.conformance.checks.trial import tried
 
@@ -249,6 +250,7 @@ async def judged(
     skims: int = 0,
     profile: str = "",
     payout_on: str = NETWORK,
+    log: EventLog | None = None,
 ) -> dict[str, Verdict]:
     """Run one check against a checkout and return the verdict of each row it judged."""
 
@@ -256,7 +258,7 @@ async def judged(
         session._checkout_payers["algorand"] = Payer(checkout, skims=skims)
 
     text = PROFILE.format(defaults=defaults, payout=PAYOUT).replace(f"{NETWORK} = ", f"{payout_on} = ")
-    return await tried(name, checkout, text + profile, ready=ready)
+    return await tried(name, checkout, text + profile, ready=ready, log=log)
 
 
 def data_image(link: Link) -> str:

@@ -241,6 +241,17 @@ async def test_open_readings_of_a_memo_are_not_judged(flaw: str) -> None:
     assert breached(await judged(name, Checkout(rule=rule), defaults="none")) == set()
 
 
+@pytest.mark.parametrize("name", ["payment_without_the_memo", "payment_with_another_links_memo"])
+@pytest.mark.parametrize(("defaults", "parts"), [("none", 1), ("reference", 0)])
+async def test_what_is_not_tried_of_an_unbound_memo_is_told(name: str, defaults: str, parts: int) -> None:
+    """A reader of a pass learns that it was tried in part, and which key has all of it tried."""
+    log = EventLog()
+    await judged(name, Checkout(), defaults=defaults, log=log)
+    told = list(log.of("check.shortened"))
+    assert len(told) == parts
+    assert all("[gateway.memo] algorand" in one["what"] and one["tried"] < one["of"] for one in told)
+
+
 @pytest.mark.parametrize("flaw", ["memo ignored", "memo cut", "any link's memo", "failed counts", "any asset"])
 async def test_flawed_rule_is_caught_where_nothing_is_bound(flaw: str) -> None:
     """What the interface says of memos holds without any binding, on a page of any shape."""

@@ -21,10 +21,11 @@ from conformance.engine.registration import registered
 from conformance.http.client import Answer
 from conformance.judging.gateway.limits import retry_after
 from conformance.judging.gateway.originals import identity
+from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.text.times import utc_time
-from tests.conformance.checks.gateway.scripted_gateway import judged, profile_text
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.gateway.scripted_gateway import Gateway, judged, profile_text
+from tests.conformance.checks.trial import breached, tried
 
 # Each flaw with the check that must see it and the rows that it must break, no others.
 FLAWS = [
@@ -260,6 +261,14 @@ async def test_what_a_server_in_front_may_say_only_warns(flaw: str, name: str, t
     verdicts = await judged(name, tmp_path, flaw)
     assert Verdict.WARN in verdicts.values()
     assert Verdict.FAIL not in verdicts.values()
+
+
+async def test_one_lane_of_two_that_a_gateway_must_have_is_told(tmp_path: Path) -> None:
+    """Who claims one lane reads with the verdict that links on two were not tried."""
+    log, text = EventLog(), re.sub(r'^(base|solana)_.* = "address"$', "", profile_text(tmp_path), flags=re.MULTILINE)
+    verdicts = await tried("a_link_names_the_network_that_was_asked_for", Gateway(), text, log=log)
+    assert verdicts["GW-LINK-18"] is Verdict.NOT_APPLICABLE
+    assert [one["rows"] for one in log.of("check.shortened")] == [["GW-LINK-18"]]
 
 
 @pytest.mark.parametrize("name", ["a_burst_passes", "a_key_is_bound_for_a_day"])

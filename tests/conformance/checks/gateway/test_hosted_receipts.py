@@ -296,3 +296,12 @@ async def test_a_member_that_is_bound_is_held_to() -> None:
     both = f'{UNBOUND_SCREEN}{CODES}\nreceipt_hash_member = "for_payment"\n'
     found = breached(await judged(VECTORS, bound_under("never"), defaults="none", profile=both))
     assert "GW-RCPT-19" in found
+
+
+async def test_what_was_not_asked_for_want_of_a_key_names_the_key() -> None:
+    """Whoever reads that the codes are undecided learns what to bind."""
+    log = EventLog()
+    hosted = Hosted(code=lambda _: "INVALID_PAYLOAD")
+    verdicts = await judged("eight_codes", hosted, defaults="none", profile=UNBOUND_SCREEN, log=log)
+    assert verdicts == {"GW-RCPT-22": Verdict.INCONCLUSIVE}
+    assert "receipt_codes and receipt_hash_member" in [*log.of("judgement")][-1]["expected"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from typing import Any
 
@@ -14,7 +15,7 @@ from conformance.http.client import Client, Counter, Names
 from conformance.log.events import EventLog
 from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway, selectors
 from conformance.surfaces.profile_draft import render
-from conformance.target import Pace, parse
+from conformance.target import GatewayBindings, Pace, parse
 from tests.conformance.checks.gateway.scripted_gateway import BASE, KEYS, Gateway
 
 OPENAPI: dict[str, Any] = {
@@ -44,6 +45,10 @@ OPENAPI: dict[str, Any] = {
 }
 PAGE = """<div id="qr-label">Scan</div><img id="qr" src="/x"><div id="addr">ABC</div><div id="memo-help">What?</div>
 <div id="memo">word:TOKEN</div><div id="amount">1.25</div><div id="state">open</div>"""
+
+
+# Of these a usual value stands in, or they judge nothing.
+_SELDOM = {"create_status", "idempotency_conflict", "error_codes", "smallest_amount", "rates", "trial"}
 
 
 def test_a_body_is_made_of_a_schema_or_taken_from_an_example() -> None:
@@ -115,6 +120,9 @@ async def test_a_gateway_is_described_by_what_it_accepts() -> None:
     uncommented = "\n".join(line.removeprefix("# ") for line in text.splitlines() if "limited" not in line)
     assert tomllib.loads(text)["gateway"]["receipt_member"] == "jws"
     assert "[tenants.first.payout]" in uncommented
+    told = set(tomllib.loads(text)["gateway"]) | set(re.findall(r"^([a-z_]+) = ", uncommented, re.MULTILINE))
+    assert not {*GatewayBindings.model_fields} - _SELDOM - told
+    assert {"offset_file", "service_word"} <= told
 
 
 async def test_without_a_tenant_the_rest_is_left_to_fill_in() -> None:
