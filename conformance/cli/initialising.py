@@ -140,6 +140,13 @@ def _tell_rail(rail: Mapping[str, Any], output: Path) -> None:
             click.echo(f"  no body that {one_line(one.path, 200)} accepts is known yet: give {one_line(bind, 400)}")
 
 
+def _tell_agent(agent: AgentFound, output: Path) -> None:
+    names = ", ".join(sorted(agent.bindings)) or "nothing"
+    click.echo(f"Wrote {output}: an agent at {agent.url}; found out: {names}.")
+    if agent.open is not None:
+        click.echo(f"  {one_line(agent.open, 600)}")
+
+
 def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:
     if "rail" in found:
         _tell_rail(found["rail"], output)
@@ -152,9 +159,7 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
         for note in gateway.notes:
             click.echo(f"  {one_line(note, 600)}")
     if "agent" in found:
-        agent: AgentFound = found["agent"]
-        names = ", ".join(sorted(agent.bindings)) or "nothing"
-        click.echo(f"Wrote {output}: an agent at {agent.url}; found out: {names}.")
+        _tell_agent(found["agent"], output)
     if "control_plane" in found:
         hub: HubFound = found["control_plane"]
         click.echo(f"Wrote {output}: a control plane at {hub.url}.")

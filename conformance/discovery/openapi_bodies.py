@@ -7,11 +7,29 @@ from typing import Any
 
 from conformance.discovery.openapi_paths import resolved
 
+_DEPTH = 4
+
 
 def properties(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """Return the members that an OpenAPI document describes for the body of POST `path`."""
     found = _schema(document, path, "post").get("properties")
     return found if isinstance(found, dict) else {}
+
+
+def body_schema(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Return the schema of the body of POST `path`, empty where the document has none."""
+    return _schema(document, path, "post")
+
+
+def members(document: Mapping[str, Any], schema: Any, depth: int = _DEPTH) -> Mapping[str, Mapping[str, Any]]:
+    """Return the members of an object's schema, each with its own, those of its alternatives and parts among them."""
+    schema = resolved(document, schema)
+    found: dict[str, Mapping[str, Any]] = {}
+    for name in ("allOf", "anyOf", "oneOf") if depth else ():
+        for part in schema[name] if isinstance(schema.get(name), list) else ():
+            found |= members(document, part, depth - 1)
+    named = schema.get("properties")
+    return found | {name: resolved(document, one) for name, one in (named if isinstance(named, dict) else {}).items()}
 
 
 def bodies(document: Mapping[str, Any], path: str) -> Iterator[dict[str, Any]]:

@@ -43,6 +43,14 @@ def of_sound_message(status: int, validity: bool | None) -> str | None:
     return None
 
 
+def of_content() -> str:
+    """Return the hint for a digest that is not that of the content."""
+    return (
+        "Does the content reach the agent? [agent] verify_body, or explain_body where it is bound, says how, by "
+        "{body_b64} or {body}. If so, compute the digest from it, every time"
+    )
+
+
 def of_page(name: str, what: str, selectors: Collection[str], lacking: Collection[str]) -> str | None:
     """Return the hint for a thing that the checkout page does not seem to show.
 

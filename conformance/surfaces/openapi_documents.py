@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.discovery.openapi_paths import at_their_paths
 from conformance.engine.check import Case
-from conformance.http.client import Answer, Unreachable
+from conformance.http.client import Answer, Client
 
 # Where services publish theirs when nobody says where.
 _USUAL = ("/openapi.json", "/v1/openapi.json", "/.well-known/openapi.json", "/api/openapi.json", "/swagger.json")
@@ -17,6 +17,9 @@ async def published_document(case: Case, surface: str) -> Mapping[str, Any] | No
     """Return the OpenAPI document of a surface, every operation at its path below the surface's address.
 
     None when it publishes none at a place that is known.
+
+    Raises:
+        Unreachable: It gave no answer.
     """
     found = await _published(case, surface)
     if found is None:
@@ -30,18 +33,36 @@ async def published_answer(case: Case, surface: str) -> Answer | None:
 
     The rail's place is fixed by the interface; that of the others is their `openapi_path`, unbound the usual ones
     are tried.
+
+    Raises:
+        Unreachable: It gave no answer.
     """
     found = await _published(case, surface)
     return None if found is None else found[1]
 
 
+async def document_below(client: Client, base: str, paths: Sequence[str]) -> Mapping[str, Any] | None:
+    """Return the first OpenAPI document below an address, every operation at its path; None where there is none.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    found = await _first_below(client, base, paths)
+    return None if found is None else at_their_paths(found[1].object(), base, found[0])
+
+
+def places_of(bound: str | None) -> tuple[str, ...]:
+    """Return the paths where a document is looked for: the bound one, else the usual ones."""
+    return _USUAL if bound is None else (bound,)
+
+
 async def _published(case: Case, surface: str) -> tuple[str, Answer] | None:
-    base = case.profile.surfaces[surface].url.rstrip("/")
-    for path in _places(case, surface):
-        try:
-            answer = await case.client.call("GET", base + path)
-        except Unreachable:
-            return None
+    return await _first_below(case.client, case.profile.surfaces[surface].url.rstrip("/"), _places(case, surface))
+
+
+async def _first_below(client: Client, base: str, paths: Sequence[str]) -> tuple[str, Answer] | None:
+    for path in paths:
+        answer = await client.call("GET", base + path)
         document = answer.object()
         if answer.status == 200 and isinstance(document.get("openapi", document.get("swagger")), str):
             return path, answer
@@ -56,8 +77,7 @@ def _places(case: Case, surface: str) -> tuple[str, ...]:
         "gateway": case.profile.gateway_bindings.openapi_path,
         "control_plane": case.profile.hub_bindings.openapi_path,
     }
-    bound = bindings.get(surface)
-    return _USUAL if bound is None else (bound,)
+    return places_of(bindings.get(surface))
 
 
 def operation_count(document: Mapping[str, Any]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import tomlkit
 
 from conformance.discovery.rail import Operation
+from conformance.surfaces.agent.profile_draft import agent_help
 from conformance.surfaces.gateway.profile_draft import (
     bindable,
     checkout_nodes_help,
@@ -86,6 +87,7 @@ def render(
     if tls is not None and tls.insecure:
         document["tls"] = {"insecure": True}
     text = _HEAD + tomlkit.dumps(document) + _missing_chains(found, tables)
+    text += "" if agent is None else agent_help(agent)
     text += "" if gateway is None else checkout_nodes_help(gateway, tables)
     return text + (gateway_help(gateway, tenants) if gateway is not None else "")
 

@@ -11,9 +11,10 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.judging.agent.agreement import digests_of, is_readable, judge_agreement
-from conformance.judging.agent.verdicts import UNUSUAL, sound_subjects, verdict_of
+from conformance.judging.agent.verdicts import UNUSUAL, explanation_hint, sound_subjects, verdict_of
 from conformance.oracles.message_signatures.digests import digest_value
 from conformance.oracles.message_signatures.structured import BareItem
+from conformance.surfaces import binding_hints
 from conformance.surfaces.agent import Agent, Subject, agent_of, answers, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import BODY, FIELDS, raw_public
@@ -76,7 +77,8 @@ async def explanations_say_pass_or_fail(case: Case) -> None:
             told = "pass" if valid else "fail"
             split = contradictions(answer.object())
             holds = answer.status == 200 and word == told and not split
-            case.expect("AGENT-EXPLAIN-01", holds, told, split or word, exchange=answer, where=where)
+            hint = explanation_hint(agent, answer) if valid else None
+            case.expect("AGENT-EXPLAIN-01", holds, told, split or word, exchange=answer, where=where, hint=hint)
             found = f"verify: {verdict_of(agent, plain)}; explain: {word}"
             judge_agreement(case, agent, (agent.validity(plain), agent.verdict(answer)), found, answer, where)
             if valid:
@@ -224,7 +226,8 @@ async def explanations_recompute_the_digest(case: Case) -> None:
         found = _digest_of(agent, answer, wanted)
         holds = found in wanted
         told = " or ".join(wanted)
-        case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=answer, where={"message": what})
+        hint = None if agent.ours else binding_hints.of_content()
+        case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=answer, where={"message": what}, hint=hint)
 
 
 def _digest_of(agent: Agent, answer: Answer, wanted: list[str]) -> str | None:
@@ -279,7 +282,9 @@ async def either_form_of_the_key_will_do(case: Case) -> None:
         told = "pass" if valid else "fail"
         for row, answer in (("AGENT-EXPLAIN-08", in_hex), ("AGENT-EXPLAIN-09", in_did)):
             word = verdict_word(agent, answer)
-            case.expect(row, answer.status == 200 and word == told, told, word, exchange=answer, where=where)
+            holds = answer.status == 200 and word == told
+            hint = explanation_hint(agent, answer) if valid else None
+            case.expect(row, holds, told, word, exchange=answer, where=where, hint=hint)
         words = verdict_word(agent, in_hex), verdict_word(agent, in_did)
         same = in_hex.status == in_did.status == 200 and words[0] == words[1]
         case.expect("AGENT-EXPLAIN-10", same, "one verdict", " and ".join(words), exchange=in_did, where=where)
@@ -298,4 +303,5 @@ async def explanations_tolerate_extras(case: Case) -> None:
         holds = answer.status == 200 and agent.verdict(answer) is True and agent.base(answer) == one.base
         where = {"member": next(iter(more)) if len(more) == 1 else "all"}
         found = f"{answer.status}, {verdict_word(agent, answer)}"
-        case.expect("AGENT-EXPLAIN-14", holds, "200, pass, the base", found, exchange=answer, where=where)
+        hint = explanation_hint(agent, answer)
+        case.expect("AGENT-EXPLAIN-14", holds, "200, pass, the base", found, exchange=answer, where=where, hint=hint)

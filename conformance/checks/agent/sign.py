@@ -14,7 +14,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.http.leaks import comes_back
-from conformance.judging.agent.verdicts import is_positive, verdict_of
+from conformance.judging.agent.verdicts import is_positive, verdict_hint, verdict_of
 from conformance.oracles.keys import ed25519_jwk, encode_base64url
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
@@ -212,7 +212,8 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     verified = await agent.verify(one)
     told = "200, valid"
     holds = demo.key() is not None and is_positive(agent, verified)
-    case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, verified), exchange=verified, where=where)
+    hint = verdict_hint(agent, verified)
+    case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, verified), exchange=verified, where=where, hint=hint)
     if agent.ours:
         unchanged = await agent.call("POST", "/verify/rfc9421", json_body=demo.answer.object())
         told = "200, valid, for the answer of sign as it stands"

@@ -18,6 +18,7 @@ from conformance.judging.agent.verdicts import (
     is_positive,
     judge_verdicts,
     sound_subjects,
+    verdict_hint,
     verdict_of,
     with_signature,
 )
@@ -216,7 +217,8 @@ async def extras_and_repeats_change_nothing(case: Case) -> None:
             holds = is_positive(agent, answer) if valid else is_negative(agent, answer)
             where = {"member": next(iter(more)) if len(more) == 1 else "all", "message": "sound" if valid else "wrong"}
             told = f"200, {'valid' if valid else 'not valid'}"
-            case.expect("AGENT-VERIFY-18", holds, told, verdict_of(agent, answer), exchange=answer, where=where)
+            found, hint = verdict_of(agent, answer), verdict_hint(agent, answer) if valid else None
+            case.expect("AGENT-VERIFY-18", holds, told, found, exchange=answer, where=where, hint=hint)
     # Messages that were not verified before: an agent that keeps something of the first time must be seen.
     again = signed(case)
     await _repeat(case, agent, again, again.expecting(raw_public(signer(case))))

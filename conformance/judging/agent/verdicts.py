@@ -59,6 +59,13 @@ def verdict_hint(agent: Agent, answer: Answer) -> str | None:
     return None if agent.ours else binding_hints.of_sound_message(answer.status, agent.validity(answer))
 
 
+def explanation_hint(agent: Agent, answer: Answer) -> str | None:
+    """Return the same where a message that holds was explained as one that does not."""
+    if agent.ours or (answer.status == 200 and agent.verdict(answer) is not False):
+        return None
+    return binding_hints.of_sound_message(answer.status, False)
+
+
 # Messages that hold by the RFC, which a target may still refuse by a policy of its own, or for a component that it does
 # not know: those warn on anybody but the reference.
 MAY_DEMAND_MORE = "a verifier may demand more of a signature than that it holds, or know fewer components"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from conformance.engine.check import Case
@@ -17,50 +16,137 @@ from conformance.surfaces.agent.access import Agent
 from conformance.surfaces.agent.found import PROBING_SEED, VALIDITY, Found
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN
 from conformance.surfaces.agent.subjects import FIELDS, Subject, subject
+from conformance.surfaces.agent.suggested_bodies import suggested, with_content_members
+from conformance.surfaces.agent.telling import places, telling, unread
 from conformance.surfaces.agent.templates import CANDIDATES, unsigned
+from conformance.surfaces.openapi_documents import document_below, places_of
 from conformance.target import AgentBindings
 
 _OK = 200
 # A body that is refused so may be one of another shape; any other status says something of the operation.
 _NOT_UNDERSTOOD: Final = frozenset({400, 422})
-_LONGEST_WORD: Final = 40
+_CONTENT_LOST: Final = (
+    "unbound: the content's member in `verify_body`: a message that holds is valid without content and not with it; "
+    "give [agent] verify_body, with the member that takes {body_b64} or {body}"
+)
 _TO_SIGN = Message("GET", "api.example.org", "https", "/orders", (("Accept", "application/json"),))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A message that holds, and others that do not."""
+
+    good: Subject
+    wrong: tuple[Subject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What one body's answers tell.
+
+    Attributes:
+        bindings: The body with the places that were found.
+        apart: Whether the answers tell the message that holds from the others.
+        valid: Whether they say of the message that holds that it does.
+        reason: What is to be bound where they tell messages apart in unknown words.
+    """
+
+    bindings: AgentBindings
+    apart: bool
+    valid: bool
+    reason: str | None
 
 
 async def found_names(agent: Agent) -> Found:
     """Return an agent's bindings with what asking could find out.
 
     Each known body asks about a message that holds and about three that do not. The body is understood where some place
-    of the answers says so; what it is called matters only among places that do.
+    of the answers says so; what it is called matters only among places that do. A body that nobody bound, under which
+    no message that holds is valid, judges nobody.
 
     Raises:
         Inconclusive: No body is known that verify understands.
         Unreachable: It gave no answer.
     """
-    bound = agent.bindings
-    good = subject(agent.case, read_private(PROBING_SEED))
-    wrong = (
-        good.expecting(bytes(reversed(good.key or b""))),
-        good.changed(target="/elsewhere"),
-        good.changed(body=b"another body"),
-    )
-    understood: list[tuple[AgentBindings, str | None]] = []
-    for template in (bound.verify_body,) if bound.verify_body is not None else CANDIDATES:
-        one = replace(agent, bindings=bound.model_copy(update={"verify_body": template}))
-        answer = await one.verify(good)
-        if answer.status != _OK:
-            continue
-        negative = [(await one.verify(each)).object() for each in wrong]
-        places = _places(one.bindings, answer.object(), negative)
-        found = one.bindings.model_copy(update=places)
-        if answers.validity(answer.object(), found.validity_at, found.validity_words):
-            return await _with_other_bodies(replace(agent, bindings=found), good, wrong, {})
-        understood.append((found, _unread(found, answer.object(), negative)))
-    if not understood:
+    with_content, without = _questions(agent.case)
+    bound = agent.bindings.verify_body
+    if bound is None:
+        reading = await _guessed(agent, with_content, without)
+    else:
+        reading = await _reading(agent, bound, with_content)
+        if reading is not None and not reading.valid and agent.bindings.validity_at is None:
+            bare = await _reading(agent, bound, without)
+            if bare is not None and bare.apart:
+                raise Inconclusive(_CONTENT_LOST)
+    if reading is None:
         raise Inconclusive("unbound: no body is known that verify understands; give [agent] verify_body")
-    chosen, reason = next((one for one in understood if one[1] is not None), understood[0])
-    unbound = {} if reason is None else {VALIDITY: reason}
-    return await _with_other_bodies(replace(agent, bindings=chosen), good, wrong, unbound)
+    unbound = {} if reading.valid or reading.reason is None else {VALIDITY: reading.reason}
+    known = replace(agent, bindings=reading.bindings)
+    return await _with_other_bodies(known, with_content.good, with_content.wrong, unbound)
+
+
+def _questions(case: Case) -> tuple[_Question, _Question]:
+    """Return what is asked with content and without: a body may lose the content alone."""
+    key = read_private(PROBING_SEED)
+    good, bare = subject(case, key), subject(case, key, method="GET", body=b"")
+
+    def wrong(one: Subject) -> tuple[Subject, ...]:
+        return one.expecting(bytes(reversed(one.key or b""))), one.changed(target="/elsewhere")
+
+    return _Question(good, (*wrong(good), good.changed(body=b"another body"))), _Question(bare, wrong(bare))
+
+
+async def _reading(agent: Agent, template: Mapping[str, Any], question: _Question) -> _Reading | None:
+    """Return what the answers to a body tell, None where it is refused."""
+    one = _bound(agent, verify_body=template)
+    answer = await one.verify(question.good)
+    if answer.status != _OK:
+        return None
+    good, bad = answer.object(), [(await one.verify(each)).object() for each in question.wrong]
+    found = one.bindings.model_copy(update=places(one.bindings, good, bad))
+
+    def said(document: Mapping[str, Any]) -> bool | None:
+        return answers.validity(document, found.validity_at, found.validity_words)
+
+    valid = said(good) is True
+    apart = valid and all(said(each) is False for each in bad[:2])
+    return _Reading(found, apart, valid, unread(found, good, bad))
+
+
+async def _guessed(agent: Agent, with_content: _Question, without: _Question) -> _Reading | None:
+    """Return what the first body tells under which a message that holds is valid.
+
+    One under which it is valid only without content loses the content: the member for it is looked for.
+
+    Raises:
+        Inconclusive: No message that holds is valid, or none with content.
+    """
+    document = await document_below(agent.case.client, agent.url, places_of(agent.bindings.openapi_path)) or {}
+    readings: list[_Reading] = []
+    without_content: list[_Reading] = []
+    for template in (*CANDIDATES, *suggested(document)):
+        reading = await _reading(agent, template, with_content)
+        if reading is None:
+            continue
+        if reading.apart:
+            return reading
+        readings.append(reading)
+        bare = await _reading(agent, template, without)
+        if bare is not None and (bare.apart or (bare.reason and not reading.reason and not reading.valid)):
+            without_content.append(bare)
+    for bare in without_content:
+        for template in with_content_members(bare.bindings.verify_body or {}, document):
+            reading = await _reading(agent, template, with_content)
+            if reading is not None and (reading.apart or (not bare.apart and reading.reason)):
+                return reading
+    if without_content:
+        raise Inconclusive(_CONTENT_LOST)
+    judged = next((one for one in readings if one.reason), None) or next((one for one in readings if one.valid), None)
+    if judged is None and readings:
+        raise Inconclusive(
+            "unbound: no body is known under which verify finds a message that holds valid; give [agent] verify_body"
+        )
+    return judged
 
 
 async def _with_other_bodies(
@@ -111,45 +197,6 @@ async def _first_understood(ask: Any, bodies: Sequence[Mapping[str, Any]]) -> tu
     return 0, usual
 
 
-def _unread(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return what is to be bound where answers tell messages apart in unknown words, None where nothing does.
-
-    An agent that says the same of every message is judged for that.
-    """
-    if bindings.validity_words is not None:
-        return None
-    pair = next(iter(_word_pairs(bindings, good, bad)), None)
-    if pair is not None:
-        place, right, other = pair
-        words = f"{json.dumps(right)} = true, {json.dumps(other)} = false"
-        return (
-            f"unbound: {place} says {right!r} of a message that holds and {other!r} of others; give [agent] "
-            f'validity_at = "{place}" and validity_words = {{ {words} }}'
-        )
-    scalars = [(place, value) for place, value in answers.leaves(good) if not isinstance(value, dict | list)]
-    if bindings.validity_at is None and any(
-        all(answers.at(one, place) != value for one in bad[:2]) for place, value in scalars
-    ):
-        return "unbound: which member says whether a message is valid; give [agent] validity_at, and validity_words"
-    return None
-
-
-def _word_pairs(
-    bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, str, str]]:
-    """Yield places with one short word for a message that holds and one other for every message that does not."""
-    for place, value in answers.leaves(good):
-        if bindings.validity_at not in {None, place} or not _is_word(value):
-            continue
-        others = {str(answers.at(one, place)) for one in bad[:2]}
-        if len(others) == 1 and _is_word(other := others.pop()) and other != value:
-            yield place, value, other
-
-
-def _is_word(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= _LONGEST_WORD and value.replace("_", "").isalpha()
-
-
 async def _with_verdict(agent: Agent, good: Subject, wrong: Sequence[Subject]) -> AgentBindings:
     """Return the bindings with the place of an explanation's verdict, where it is not that of verify's validity."""
     bound = agent.bindings
@@ -159,50 +206,7 @@ async def _with_verdict(agent: Agent, good: Subject, wrong: Sequence[Subject]) -
     if bound.verdict_at is not None or at_validity is not None or answer.status != _OK:
         return bound
     negative = [(await agent.explain(each)).object() for each in wrong]
-    return bound.model_copy(update={"verdict_at": _telling(answer.object(), negative, words)})
-
-
-def _places(bindings: AgentBindings, good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return where validity and errors stand, as far as nobody bound it and answers that differ tell it."""
-    places: dict[str, str] = {}
-    said = _telling(good, bad, bindings.validity_words) if bindings.validity_at is None else None
-    if said is not None:
-        places["validity_at"] = said
-    if bindings.errors_at is None:
-        empty = [place for place, value in answers.leaves(good) if value == []]
-        fitting = [place for place in empty if all(_is_filled(answers.at(one, place)) for one in bad[:2])]
-        if fitting:
-            places["errors_at"] = _usual_first(fitting, answers.ERRORS)
-    return places
-
-
-def _telling(
-    good: Mapping[str, Any], bad: Sequence[Mapping[str, Any]], words: answers.Words | None = None
-) -> str | None:
-    """Return the place that tells a message that holds from those that do not, None where there is none."""
-    says = [place for place, value in answers.leaves(good) if answers.truth(value, words) is True]
-    # An agent that does not compare the body is judged for that, and not misread.
-    for negative in (bad, bad[:2]):
-        fitting = [
-            place for place in says if all(answers.truth(answers.at(one, place), words) is False for one in negative)
-        ]
-        if fitting:
-            return _usual_first(fitting, answers.VALIDITY)
-    return None
-
-
-def _is_filled(value: Any) -> bool:
-    return isinstance(value, list) and bool(value)
-
-
-def _usual_first(places: Sequence[str], names: Sequence[str]) -> str:
-    """Return the place whose last name is the most usual, of those alike the outermost."""
-
-    def rank(place: str) -> tuple[int, int]:
-        name = place.rpartition(".")[2]
-        return (names.index(name) if name in names else len(names), place.count("."))
-
-    return min(places, key=rank)
+    return bound.model_copy(update={"verdict_at": telling(answer.object(), negative, words)})
 
 
 async def agent_of(case: Case) -> Agent:

@@ -20,10 +20,17 @@ from conformance.target import AgentBindings, Profile
 
 @dataclass(slots=True)
 class AgentFound:
-    """An agent and what was found out about it: members of the profile's table `[agent]`."""
+    """An agent and what was found out about it.
+
+    Attributes:
+        url: Its address.
+        bindings: Members of the profile's table `[agent]`.
+        open: What the operator is to say first, with its key; None where the body is known and its answers are read.
+    """
 
     url: str
     bindings: dict[str, Any] = field(default_factory=dict)
+    open: str | None = None
 
 
 async def probe_agent(client: Client, url: str) -> AgentFound | None:
@@ -45,10 +52,12 @@ async def probe_agent(client: Client, url: str) -> AgentFound | None:
     session = Session(profile, client, client.names, 1)
     case = Case(_NO_CHECK, profile, client, EventLog(), random.Random(1), session)  # noqa: S311 - nobody's secret
     try:
-        names = (await found_names(Agent(case, url, AgentBindings(), ours=False))).bindings
-    except Inconclusive:
+        names = await found_names(Agent(case, url, AgentBindings(openapi_path=path), ours=False))
+    except Inconclusive as reason:
+        found.open = str(reason)
         return found
-    found.bindings |= names.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    found.open = next(iter(names.unbound.values()), None)
+    found.bindings |= names.bindings.model_dump(mode="json", exclude_none=True, exclude_unset=True)
     return found
 
 

@@ -35,6 +35,18 @@ WHOLE = (
 AGENTS = {
     "components are lost": ("{url}", "http://elsewhere.test/", "sound_messages_are_valid", "AGENT-VERIFY-01"),
     "keyid and alg are lost": ('"{headers}"', '{ host = "x" }', "the_expected_key_decides", "AGENT-VERIFY-07"),
+    "the content is lost": (
+        ', body_b64 = "{body_b64}"',
+        "",
+        "either_form_of_the_key_will_do",
+        "AGENT-EXPLAIN-08",
+    ),
+    "the content is lost on extras": (
+        ', body_b64 = "{body_b64}"',
+        "",
+        "extras_and_repeats_change_nothing",
+        "AGENT-VERIFY-18",
+    ),
     "one form of the key is lost": (', did_key = "{did_key}"', "", "sound_messages_are_valid", "AGENT-VERIFY-01"),
 }
 

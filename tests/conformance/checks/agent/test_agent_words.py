@@ -105,11 +105,16 @@ async def test_a_bound_word_still_breaks_rows() -> None:
     assert found["AGENT-VERIFY-06"] is Verdict.FAIL
 
 
-async def test_an_agent_that_says_the_same_of_everything_is_judged() -> None:
-    """Nothing in its answers differs, so nothing is left to bind."""
+async def test_an_agent_that_says_the_same_of_everything_is_judged_where_its_body_is_bound() -> None:
+    """Nothing in its answers differs, so nothing else is left to bind; under a guessed body it may never have read."""
     constant = Agent(at(VERIFY, lambda _: {"received": "yes"}))
-    found = await judged("wrong_signatures_are_not_valid", constant, FOREIGN)
+    names = ("method", "authority", "scheme", "path", "headers", "body_b64", "public_key_hex", "did_key")
+    body = ", ".join(f'{name} = "{{{name}}}"' for name in names)
+    found = await judged("wrong_signatures_are_not_valid", constant, bound(f"verify_body = {{ {body} }}"))
     assert found["AGENT-VERIFY-02"] is Verdict.FAIL
+    assert (await judged("wrong_signatures_are_not_valid", constant, FOREIGN))["AGENT-VERIFY-02"] is (
+        Verdict.INCONCLUSIVE
+    )
 
 
 async def test_an_explanation_in_a_word_of_its_own_decides_nothing() -> None:

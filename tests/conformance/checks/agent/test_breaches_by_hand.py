@@ -135,6 +135,17 @@ ONLY_WARNED = {
     *("takes what is covered twice", "takes labels that differ"),
     *("takes the first line", "takes the last line", "joins lines without a space"),
 }
+# Under a body that nobody bound, what is lost on the way in may be lost by that body.
+TOLD_WHERE_BOUND = {"drops the query", "has no content"}
+BOUND = (
+    PACED
+    + """
+[agent.verify_body]
+message = { method = "{method}", url = "{url}", headers = "{headers}", body_b64 = "{body_b64}" }
+public_key_hex = "{public_key_hex}"
+did_key = "{did_key}"
+"""
+)
 CHECKS: tuple[str, ...] = (
     "vectors_are_judged",
     "sound_messages_are_valid",
@@ -146,11 +157,11 @@ CHECKS: tuple[str, ...] = (
 )
 
 
-async def found_in(look: Foreign) -> dict[str, Verdict]:
+async def found_in(look: Foreign, profile: str = PACED) -> dict[str, Verdict]:
     """Return the worst verdict of each row that one of the checks breaks on an agent of a look."""
     worst: defaultdict[str, set[Verdict]] = defaultdict(set)
     for check in CHECKS:
-        verdicts = await judged(check, Agent(look=look), PACED)
+        verdicts = await judged(check, Agent(look=look), profile)
         for row in breached(verdicts):
             worst[row].add(verdicts[row])
     return {row: Verdict.FAIL if Verdict.FAIL in found else Verdict.WARN for row, found in worst.items()}
@@ -165,9 +176,16 @@ async def test_an_honest_agent_breaks_nothing(look: Foreign) -> None:
 @pytest.mark.parametrize("what", BREACHES)
 async def test_a_breach_by_hand_is_told(what: str) -> None:
     """At a pace of ten a second; what the standard or the interface decides fails, what nobody should take warns."""
-    found = await found_in(BREACHES[what])
+    found = await found_in(BREACHES[what], BOUND if what in TOLD_WHERE_BOUND else PACED)
     assert found
     assert (Verdict.FAIL in found.values()) is (what not in ONLY_WARNED), found
+
+
+@pytest.mark.parametrize("what", sorted(TOLD_WHERE_BOUND))
+async def test_what_a_guessed_body_may_lose_breaks_nothing(what: str) -> None:
+    """Nobody bound the body, and under none that is known is a message that holds valid: every row stays open."""
+    verdicts = await judged("sound_messages_are_valid", Agent(look=BREACHES[what]), PACED)
+    assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
 
 
 async def test_vectors_are_sent_whole_at_whatever_pace() -> None:

@@ -1,0 +1,41 @@
+"""The agent's part of a drafted profile: what no probe told, as lines to fill in."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Final
+
+from conformance.surfaces.agent.probing import AgentFound
+from conformance.text.untrusted import one_line
+
+_LONGEST_REASON: Final = 400
+_BODY = """\
+# [agent.verify_body]                          # the body of verify, member by member, such as
+# public_key_hex = "{public_key_hex}"
+# did_key = "{did_key}"
+# [agent.verify_body.message]
+# method = "{method}"
+# url = "{url}"                                # or authority, scheme and path, by {authority}, {scheme} and {path}
+# headers = "{headers}"
+# content = "{body_b64}"                       # or the text of the content, by {body}
+"""
+_UNKNOWN: Mapping[str, str] = {
+    "validity_at": '# validity_at = "valid"                     # where verify says whether the message is valid',
+    "errors_at": '# errors_at = "errors"                      # the list of errors',
+    "skew": "# skew = 60                                 # seconds that clocks may differ; unset, no row asks",
+    "codes_at": '# codes_at = "error_codes"                  # the list of error codes, or `problems.code`, with',
+    "error_codes": "# error_codes = { expired = \"expired\" }       # the target's code by the profile's",
+    "offline_url": '# offline_url = "https://offline.example"     # the same agent where it can reach no network',
+}
+
+
+def agent_help(found: AgentFound) -> str:
+    """Return the commented lines that follow: what is to be said first, and what no probe told."""
+    text = "\n"
+    if found.open is not None:
+        reason = one_line(found.open, _LONGEST_REASON)
+        text += textwrap.fill(f"To be said first: {reason}", 118, initial_indent="# ", subsequent_indent="# ") + "\n"
+    text += "# Names of [agent] that were not found; uncomment there what you know.\n"
+    text += "".join(f"{line}\n" for name, line in _UNKNOWN.items() if name not in found.bindings)
+    return text + ("" if "verify_body" in found.bindings else _BODY)

@@ -1,0 +1,105 @@
+"""Bodies that nobody bound: the member of the content is found, or named as what is to be bound; nobody is failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from conformance.oracles.message_signatures import judgement
+from conformance.oracles.message_signatures.message import Message
+from conformance.outcome import Verdict
+from conformance.surfaces.agent import VERIFY
+from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Call, Foreign, Reply, judged
+from tests.conformance.checks.agent.test_agent_probing import probed
+from tests.conformance.checks.trial import breached
+
+
+class Stranger(Foreign):
+    """One that says `accepted` and `problems`, and takes the content under a name of its own."""
+
+    def __init__(self, content: str, *, said: Mapping[str, Any] | None = None) -> None:
+        self.content = content
+        self.said = said or {}
+
+    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read `{"message": {"method", "url", "headers", CONTENT}, "public_key_hex" or "did_key"}`."""
+        message = {**given["message"], "body_b64": given["message"].get(self.content, "")}
+        return super().request({**given, "message": message})
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Return `{"accepted", "problems"}`."""
+        report = super().result(judged, message, explain=explain)["report"]
+        return {**self.said, "accepted": bool(judged.valid), "problems": report["problems"]}
+
+
+def stranger(content: str, *, documented: str | None = None, said: Mapping[str, Any] | None = None) -> Agent:
+    """Return an agent of the stranger, its document with the body's schema where `documented` names the content."""
+    names = ("method", "url", "status", "headers", *([] if documented is None else [documented]))
+    kinds = {name: {"type": "object" if name == "headers" else "string"} for name in names}
+    members = {"message": {"$ref": "#/components/schemas/M"}, "public_key_hex": {"type": "string"}, "did_key": {}}
+    schema = {"type": "object", "properties": members}
+
+    def changed(call: Call, reply: Reply) -> Reply:
+        if call.path == "/openapi.json" and documented is not None:
+            reply.document["components"] = {"schemas": {"M": {"type": "object", "properties": kinds}}}
+            body = {"content": {"application/json": {"schema": schema}}}
+            reply.document["paths"][VERIFY]["post"]["requestBody"] = body
+        return reply
+
+    return Agent(changed, Stranger(content, said=said))
+
+
+@pytest.mark.parametrize(("content", "documented"), [("content", None), ("content", "content"), ("octets", "octets")])
+async def test_the_member_of_the_content_is_found(content: str, documented: str | None) -> None:
+    """By a usual name, and by whatever name the document gives it: nothing of an honest agent is broken."""
+    found = await probed(stranger(content, documented=documented))
+    assert found is not None
+    assert found.bindings["verify_body"]["message"][content] == "{body_b64}"
+    assert (found.bindings["validity_at"], found.bindings["errors_at"]) == ("accepted", "problems")
+    for check in ("sound_messages_are_valid", "the_content_is_compared"):
+        verdicts = await judged(check, stranger(content, documented=documented), FOREIGN)
+        assert set(verdicts.values()) == {Verdict.PASS}
+
+
+async def test_a_member_that_nobody_tells_is_named_and_nothing_is_broken() -> None:
+    """Messages without content hold under the guess, and with it none does: the content's member is to be bound."""
+    for said in ({}, {"ok": True}):
+        agent = stranger("octets", said=said)
+        assert set((await judged("sound_messages_are_valid", agent, FOREIGN)).values()) == {Verdict.INCONCLUSIVE}
+        found = await probed(agent)
+        assert found is not None
+        assert found.bindings == {"openapi_path": "/openapi.json"}
+        assert found.open is not None
+        assert "the content's member in `verify_body`" in found.open
+
+
+async def test_a_body_under_which_nothing_holds_judges_nobody() -> None:
+    """It is taken and every message is refused: what is lost nobody knows, and `verify_body` is named."""
+
+    class Lost(Stranger):
+        def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+            return {**super().request(given), "path": "/elsewhere"}
+
+    agent = Agent(look=Lost("content"))
+    found = await probed(agent)
+    assert found is not None
+    assert found.open is not None
+    assert "verify_body" in found.open
+    assert not breached(await judged("sound_messages_are_valid", agent, FOREIGN))
+
+
+async def test_a_bound_body_that_loses_the_content_is_named_too() -> None:
+    """Where nobody bound what says validity, no answer is read; the body's gap is what is told."""
+    bound = (
+        FOREIGN
+        + """
+[agent.verify_body]
+message = { method = "{method}", url = "{url}", headers = "{headers}" }
+public_key_hex = "{public_key_hex}"
+did_key = "{did_key}"
+"""
+    )
+    verdicts = await judged("sound_messages_are_valid", stranger("content"), bound)
+    assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
