@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,9 +61,12 @@ def envelope_fault(answer: Answer, call_id: object) -> str | None:
     return _error_fault(document["error"]) if "error" in document else None
 
 
-async def unreadable(case: Case, url: str) -> Answer:
-    """Send what is no JSON to an agent's address."""
-    return await case.client.call("POST", url, body=_NO_JSON, headers={"content-type": "application/json"})
+async def unreadable(case: Case, url: str) -> Mapping[str, Answer]:
+    """Send what is no JSON to an agent's address, also a sound call with junk after it; return the answers."""
+    call_ = json.dumps(request("tasks/get", {"id": "no-such-task"}, 1)).encode()
+    headers = {"content-type": "application/json"}
+    bodies = {"no JSON": _NO_JSON, "a sound call, then junk": call_ + b" junk"}
+    return {what: await case.client.call("POST", url, body=body, headers=headers) for what, body in bodies.items()}
 
 
 def unreadable_fault(answer: Answer) -> str | None:

@@ -56,9 +56,10 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
     for n, call_id in enumerate(_IDS):
         method, params = calls[n % len(calls)]
         _judge(case, method, call_id, await json_rpc.call(case, base + A2A, method, params, call_id=call_id))
-    answer = await json_rpc.unreadable(case, base + A2A)
-    fault, where = json_rpc.unreadable_fault(answer), {"body": "no JSON"}
-    case.expect("AGENT-A2A-03", fault is None, "error -32700, or an HTTP refusal", fault, exchange=answer, where=where)
+    for what, answer in (await json_rpc.unreadable(case, base + A2A)).items():
+        fault, where = json_rpc.unreadable_fault(answer), {"body": what}
+        expected = "error -32700, or an HTTP refusal"
+        case.expect("AGENT-A2A-03", fault is None, expected, fault, exchange=answer, where=where)
     if case.profile.target.defaults == "reference":
         await _skills(case, base)
 

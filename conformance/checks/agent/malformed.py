@@ -5,6 +5,7 @@ Unlike a signature that fails (200), a request that is malformed is 422: the two
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -80,8 +81,24 @@ def _is_place(part: Any) -> bool:
 _SHAPE = ("AGENT-VALID-01", "AGENT-VALID-02", "AGENT-VALID-03", "AGENT-VALID-04", "AGENT-VALID-05")
 
 
+JUNK: Mapping[str, bytes] = {
+    "a sound body, then a word": b" junk",
+    "a sound body, then a bracket": b"}",
+    "a sound body, then an object": b"{}",
+}
+
+
+def _sound_body(agent: Agent, path: str) -> bytes:
+    one = signed(agent.case)
+    bodies = {VERIFY: agent.verify_body, EXPLAIN: agent.explain_body}
+    return json.dumps(bodies[path](one) if path in bodies else agent.sign_body(one.message)).encode()
+
+
 async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
-    """Send every malformed body to one operation; `row_of` says which row judges which kind."""
+    """Send every malformed body to one operation; `row_of` says which row judges which kind.
+
+    Last what a reader of streams takes for JSON: a body that the operation understands, with junk after it.
+    """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     kinds: dict[str, Mapping[str, tuple[bytes | None, dict[str, str]]]] = {
         "missing": MISSING,
@@ -98,6 +115,12 @@ async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
     await run_concurrently(
         sent(kind, what, body, headers) for kind, bodies in kinds.items() for what, (body, headers) in bodies.items()
     )
+    try:
+        sound = _sound_body(await agent_of(case), path)
+    except Inconclusive as reason:
+        case.inconclusive(row_of["no JSON"], str(reason))
+        return
+    await run_concurrently(sent("no JSON", what, sound + junk, _JSON) for what, junk in JUNK.items())
 
 
 _FIX = "Answer 422 with `detail` to a body that is missing, is no JSON or is no object, whatever its media type."
@@ -107,7 +130,8 @@ _FIX = "Answer 422 with `detail` to a body that is missing, is no JSON or is no 
 async def verify_refuses_malformed_bodies(case: Case) -> None:
     """Verify answers 422 to a body that is missing, no JSON, or no object.
 
-    Sends no body in three ways, texts that are no JSON, and JSON of every other type. Expects 422 each time.
+    Sends no body in three ways, texts that are no JSON, also a sound body with junk after it, and JSON of every other
+    type. Expects 422 each time.
     """
     rows = {"missing": "AGENT-VERIFY-15", "no JSON": "AGENT-VERIFY-16", "no object": "AGENT-VERIFY-17"}
     await _refused(case, VERIFY, rows)
@@ -117,7 +141,8 @@ async def verify_refuses_malformed_bodies(case: Case) -> None:
 async def explain_refuses_malformed_bodies(case: Case) -> None:
     """Explain answers 422 to a body that is missing, no JSON, or no object.
 
-    Sends no body in three ways, texts that are no JSON, and JSON of every other type. Expects 422 each time.
+    Sends no body in three ways, texts that are no JSON, also a sound body with junk after it, and JSON of every other
+    type. Expects 422 each time.
     """
     await _refused(case, EXPLAIN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-EXPLAIN-13"))
 
@@ -126,7 +151,8 @@ async def explain_refuses_malformed_bodies(case: Case) -> None:
 async def sign_refuses_malformed_bodies(case: Case) -> None:
     """Sign answers 422 to a body that is missing, no JSON, or no object.
 
-    Sends no body in three ways, texts that are no JSON, and JSON of every other type. Expects 422 each time.
+    Sends no body in three ways, texts that are no JSON, also a sound body with junk after it, and JSON of every other
+    type. Expects 422 each time.
     """
     await _refused(case, SIGN, dict.fromkeys(("missing", "no JSON", "no object"), "AGENT-SIGN-10"))
 

@@ -126,9 +126,10 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
         _judge_envelope(case, "tasks/get", call_id, unknown)
         await _unknown_method(case, call_id)
     await _known_task(case, task)
-    answer = await json_rpc.unreadable(case, case.session.rail + a2a.A2A)
-    fault, where = json_rpc.unreadable_fault(answer), {"body": "no JSON"}
-    case.expect("RAIL-A2A-07", fault is None, "error -32700, or an HTTP refusal", fault, exchange=answer, where=where)
+    for what, answer in (await json_rpc.unreadable(case, case.session.rail + a2a.A2A)).items():
+        fault, where = json_rpc.unreadable_fault(answer), {"body": what}
+        expected = "error -32700, or an HTTP refusal"
+        case.expect("RAIL-A2A-07", fault is None, expected, fault, exchange=answer, where=where)
     for task_id in (_UNKNOWN_TASK, "no-such-task", "../../etc/passwd", "a" * 300):
         answer = await a2a.get(case, task_id)
         code = json_rpc.error_code(answer)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 import quart
 
-from reference.agent import runtime, skills
+from reference.agent import app, runtime, skills
 from reference.agent.skills import Moment
 from reference.protocol.message_signatures.signing import PRIVATE_KEY_MEMBERS
 from reference.variants.mutants.agent_verdicts import EXPLAIN, SIGN, VERIFY, agent_mutant
@@ -51,6 +52,25 @@ def _kind(body: bytes) -> str:
     except orjson.JSONDecodeError:
         return "no JSON"
     return "object" if isinstance(value, dict) else "no object"
+
+
+def _junk_after_json() -> None:
+    """Read the first JSON text of a body, as a reader of streams does."""
+
+    def first(read: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+        def called(body: bytes) -> Any:
+            try:
+                return read(body)
+            except Unprocessable:
+                try:
+                    return json.JSONDecoder().raw_decode(body.decode().lstrip())[0]
+                except (ValueError, RecursionError):
+                    pass
+                raise
+
+        return called
+
+    replace(app, "read_json", first)
 
 
 def _null_is_an_object(path: str) -> Callable[[], None]:
@@ -108,6 +128,7 @@ def _indexed(item: dict[str, Any]) -> dict[str, Any]:
 MUTANTS = (
     agent_mutant("missing-is-400", "a missing body is 422 (6.2)", _instead_of_422(VERIFY, "missing")),
     agent_mutant("no-json-is-400", "a body that is no JSON is 422 (6.2)", _instead_of_422(VERIFY, "no JSON")),
+    agent_mutant("junk-after-json", "a body that is no JSON is 422 (6.2)", _junk_after_json),
     agent_mutant("no-object-is-400", "a body that is no object is 422 (6.2)", _instead_of_422(VERIFY, "no object")),
     agent_mutant("null-is-400", "a body that is no object is 422 (6.2)", _null_is_an_object(VERIFY)),
     agent_mutant("explain-no-json-is-400", "a body that is no JSON is 422 (6.2)", _instead_of_422(EXPLAIN, "no JSON")),

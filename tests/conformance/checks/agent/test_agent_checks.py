@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -37,6 +38,9 @@ CHECKS = sorted(
 )
 # Skills over A2A are of the reference only; the scripted agent has none.
 NAMED = [name for name in CHECKS if name != "the_transport_speaks_json_rpc"]
+
+
+MALFORMED = (("verify", "AGENT-VERIFY-16"), ("explain", "AGENT-EXPLAIN-13"), ("sign", "AGENT-SIGN-10"))
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -142,6 +146,24 @@ VALID = says(valid=True, errors=[], error_codes=[])
 async def test_a_wrong_agent_breaks_the_row(check: str, row: str, change: Change) -> None:
     """Each fault is told by the row it breaks."""
     assert row in breached(await judged(check, Agent(change)))
+
+
+def first_json(call: Call, reply: Reply) -> Reply:
+    """Take the first JSON text of a body for the body, as a reader of streams does."""
+    try:
+        found = json.JSONDecoder().raw_decode(call.body.decode().lstrip())[0]
+    except (ValueError, RecursionError):
+        return reply
+    sound = isinstance(found, dict) and bool(found) and call.path in {VERIFY, EXPLAIN, SIGN}
+    return Reply(200, {"valid": True}) if reply.status == 422 and sound else reply
+
+
+@pytest.mark.parametrize(("operation", "row"), MALFORMED)
+async def test_junk_after_a_sound_body_is_no_json(operation: str, row: str) -> None:
+    """An operation that reads the first JSON text of a body takes what is no JSON."""
+    for profile, look in ((PROFILE, Look()), (FOREIGN, Foreign())):
+        found = await judged(f"{operation}_refuses_malformed_bodies", Agent(first_json, look), profile)
+        assert row in breached(found)
 
 
 async def test_an_openapi_document_in_pieces_is_not_judged() -> None:
