@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.judging.agent.verdicts import FIX, is_negative, judge_verdicts, verdict_of, with_signature
+from conformance.oracles.message_signatures import structured
 from conformance.oracles.message_signatures.components import Component
 from conformance.oracles.message_signatures.digests import digest_value
-from conformance.surfaces.agent import Subject, agent_of, signer
+from conformance.surfaces.agent import Agent, Subject, agent_of, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import BODY, FIELDS, TARGET, name_signature
+
+_LONG = 30_000
+_LONG_BODY = b'{"text":"' + b"a" * (_LONG - 11) + b'"}'
+_TOO_LARGE = 413
 
 
 @check("AGENT-VERIFY-08", "AGENT-VERIFY-09", surface="agent", fix=FIX)
@@ -25,6 +30,8 @@ async def only_what_is_covered_counts(case: Case) -> None:
     cover = ("@method", "@authority", "@path", "@query", "content-type", "x-list", "content-digest")
     fields = (*FIELDS, ("X-List", "a"), ("X-List", "b"))
     one = signed(case, fields=fields, components=cover)
+    single = signed(case, fields=(*FIELDS, ("X-List", "a")), components=cover)
+    equal = signed(case, fields=(*FIELDS, ("X-List", "a"), ("X-List", "a")), components=cover)
     changes = {
         "method": one.changed(method="PUT"),
         "method in lower case": one.changed(method="post"),
@@ -43,10 +50,16 @@ async def only_what_is_covered_counts(case: Case) -> None:
         "a covered field's second line": one.with_field("X-List", "a"),
         "a covered field's lines exchanged": _exchanged(one),
         "a covered field's letter case": one.with_field("Content-Type", "Application/JSON"),
+        "a line equal to the one that is covered, added": _again(single),
+        "one of two equal covered lines taken away": equal.with_field("X-List", "a"),
     }
-    await judge_verdicts(case, agent, "AGENT-VERIFY-09", {"nothing": one}, valid=True)
+    await judge_verdicts(case, agent, "AGENT-VERIFY-09", {"nothing": one, "nothing, one line": single}, valid=True)
     await judge_verdicts(case, agent, "AGENT-VERIFY-08", changes, valid=False)
     await judge_verdicts(case, agent, "AGENT-VERIFY-09", _uncovered(case), valid=True)
+
+
+def _again(one: Subject) -> Subject:
+    return one.changed(headers=(*one.message.headers, ("X-List", one.message.field("x-list") or "")))
 
 
 def _exchanged(one: Subject) -> Subject:
@@ -64,12 +77,19 @@ def _uncovered(case: Case) -> dict[str, Subject]:
     }
 
 
-@check("AGENT-VERIFY-10", surface="agent", fix="Compare the content with every digest that Content-Digest gives.")
+@check(
+    "AGENT-VERIFY-01",
+    "AGENT-VERIFY-10",
+    surface="agent",
+    fix="Compare the whole content with every digest that Content-Digest gives, however the signature covers it.",
+)
 async def the_content_is_compared(case: Case) -> None:
     """A body that does not match a covered Content-Digest makes the result negative.
 
     Signs messages with a digest of sha-256, sha-512 and both, and changes the body afterwards, also to nothing; and
-    signs digests of another body. Expects each not to be valid; where one of two digests is right, a breach warns.
+    signs digests of another body; so, too, where the field is covered by a member (`key`) or as bytes (`bs`), and where
+    the last byte of a long body changes, which is valid as it was signed. Expects each other not to be valid; where one
+    of two digests is right, a breach warns.
     """
     agent = await agent_of(case)
     subjects: dict[str, Subject] = {}
@@ -81,6 +101,7 @@ async def the_content_is_compared(case: Case) -> None:
             f"{algorithm}, one byte more": one.changed(body=BODY + b"\n"),
             f"{algorithm}, no body": one.changed(body=b""),
         }
+    subjects |= _covered_by_parameters(case)
     cover = ("@method", "content-digest")
     empty = (("Content-Digest", digest_value(b"", "sha-256")),)
     subjects["the digest of an empty body"] = signed(case, fields=empty, algorithm=None, components=cover)
@@ -93,21 +114,49 @@ async def the_content_is_compared(case: Case) -> None:
     await judge_verdicts(case, agent, "AGENT-VERIFY-10", subjects, valid=False)
     open_ = "a recipient may ignore any digest of several (RFC 9530 section 2)"
     await judge_verdicts(case, agent, "AGENT-VERIFY-10", half, valid=False, beyond=open_)
+    await _judge_long_content(case, agent)
+
+
+def _covered_by_parameters(case: Case) -> dict[str, Subject]:
+    """Return messages whose digest is covered by a parameter of the field, the body changed after the signing."""
+    parameters: Mapping[str, structured.Parameters] = {
+        "by its member": (("key", "sha-256"),),
+        "as bytes": (("bs", True),),
+    }
+    return {
+        f"a digest that is covered {how}, another body": signed(
+            case, components=("@method", Component("content-digest", given))
+        ).changed(body=BODY.replace(b"7", b"8"))
+        for how, given in parameters.items()
+    }
+
+
+async def _judge_long_content(case: Case, agent: Agent) -> None:
+    """Judge content that is not read in one piece: valid as it was signed, and not with another last byte."""
+    long = {f"{_LONG} bytes, {one}": signed(case, body=_LONG_BODY, algorithm=one) for one in ("sha-256", "sha-512")}
+    if not agent.ours and (await agent.verify(next(iter(long.values())))).status == _TOO_LARGE:
+        case.note(f"a body of {_LONG} bytes is answered 413: none is sent")
+        return
+    await judge_verdicts(case, agent, "AGENT-VERIFY-01", long, valid=True)
+    changed = {f"{what}, the last one changed": one.changed(body=_LONG_BODY[:-1] + b"]") for what, one in long.items()}
+    await judge_verdicts(case, agent, "AGENT-VERIFY-10", changed, valid=False)
 
 
 @check("AGENT-VERIFY-12", "AGENT-VERIFY-13", "AGENT-VERIFY-14", surface="agent", fix=FIX)
 async def what_is_covered_is_there_once(case: Case) -> None:
     """Labels that differ, a covered component that is missing, and one that is covered twice are not valid.
 
-    Gives the two headers different labels, takes covered fields away, and covers a component twice under a signature
-    that is right otherwise. Expects 200 with a negative result (for the headers 422 passes, too), never 5xx.
+    Gives the two headers different labels, one of them a label more, takes covered fields away, and covers a component
+    twice under a signature that is right otherwise. Expects 200 with a negative result (for the headers 422 passes,
+    too), never 5xx.
     """
     agent = await agent_of(case)
     one = signed(case, components=("@method", "content-type", "date", "content-digest"))
     field = one.message.field("signature") or ""
     labels = {
         "the signature's label is another": one.with_field("Signature", field.replace("sig1=", "sig2=")),
-        "the signature's label is in capitals": one.with_field("Signature", field.replace("sig1=", "sig1x=")),
+        "the signature's label is longer": one.with_field("Signature", field.replace("sig1=", "sig1x=")),
+        "a signature more, under a label of its own": one.with_field("Signature", f"{field}, other=:AAAA:"),
     }
     for what, answer in zip(labels, await run_concurrently(map(agent.verify, labels.values())), strict=True):
         grey = answer.status == 422 and not agent.ours

@@ -19,7 +19,7 @@ from conformance.oracles.keys import ed25519_jwk, encode_base64url
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.algorithms import ED25519, VerifyingKey
 from conformance.oracles.message_signatures.base import signature_base
-from conformance.oracles.message_signatures.digests import FIELD, SUPPORTED
+from conformance.oracles.message_signatures.digests import FIELD, SUPPORTED, digest_value
 from conformance.oracles.message_signatures.headers import Labelled
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Message
@@ -140,7 +140,8 @@ async def demo_requests_are_signed(case: Case) -> None:
 
     Has requests with and without query and body signed. Expects both signature fields, the base that the suite computes
     and that explain gives, a key under which both verifiers find the request valid, and a matching covered digest
-    where there is a body. Then requests with an empty path: where they are signed, the path is a slash.
+    where there is a body, also where the request came with a wrong one. Then requests with an empty path: where they
+    are signed, the path is a slash.
     """
     agent = await agent_of(case)
     for what, asked in requests().items():
@@ -152,7 +153,23 @@ async def demo_requests_are_signed(case: Case) -> None:
             told = "a covered Content-Digest of the body"
             case.expect("AGENT-SIGN-09", fault is None, told, fault, exchange=answer, where={"request": what})
         await _judge_elsewhere(case, agent, demo, {"request": what})
+    await _judge_wrong_digests(case, agent)
     await _judge_empty_paths(case, agent)
+
+
+async def _judge_wrong_digests(case: Case, agent: Agent) -> None:
+    """Judge requests that come with the digest of another body: who signs them, signs one that matches."""
+    for algorithm in SUPPORTED:
+        given = (("Content-Type", "application/json"), ("Content-Digest", digest_value(b"another body", algorithm)))
+        asked = Message("POST", "api.example.org", "https", "/orders", given, None, b'{"order":7}')
+        answer = await agent.sign(asked)
+        if answer.status != 200:
+            continue
+        demo, where = read(case, agent, asked, answer), {"request": f"with a wrong Content-Digest of {algorithm}"}
+        fault = _digest_fault(demo)
+        told = "a covered Content-Digest of the body"
+        case.expect("AGENT-SIGN-09", fault is None, told, fault, exchange=answer, where=where)
+        await _judge_elsewhere(case, agent, demo, where)
 
 
 async def _judge_empty_paths(case: Case, agent: Agent) -> None:

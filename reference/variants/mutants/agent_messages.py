@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -16,9 +16,11 @@ from reference.protocol.message_signatures import (
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 from reference.protocol.message_signatures.message import Message
-from reference.protocol.message_signatures.signature_input import SignatureInput
+from reference.protocol.message_signatures.signature_input import Component, SignatureInput
 from reference.variants.mutants.agent_verdicts import agent_mutant
 from reference.variants.seams import replace
+
+_ONE_READ = 4096
 
 # --- the message
 
@@ -105,6 +107,17 @@ def _last_line_only() -> None:
     replace(Fields, "combined", lambda _: lambda self, name: (self.values(name) or (None,))[-1])
 
 
+def _equal_lines_merged() -> None:
+    def once(combined: Callable[..., str | None]) -> Callable[..., str | None]:
+        def joined(self: Fields, name: str) -> str | None:
+            values = self.values(name)
+            return values[0] if len(values) > 1 and len(set(values)) == 1 else combined(self, name)
+
+        return joined
+
+    replace(Fields, "combined", once)
+
+
 def _joined_without_space() -> None:
     def tight(combined: Callable[..., str | None]) -> Callable[..., str | None]:
         def joined(self: Fields, name: str) -> str | None:
@@ -188,6 +201,26 @@ def _absent_crashes() -> None:
     replace(base, "field_value", crashing)
 
 
+def _spare_label() -> None:
+    """Pass over a signature whose label has no input."""
+
+    def reading(read: Callable[..., SignatureInput]) -> Callable[..., SignatureInput]:
+        def found(fields: Fields, label: str | None) -> SignatureInput:
+            try:
+                return read(fields, label)
+            except Fault as fault:
+                text, signature = fields.combined("signature-input") or "", fields.combined("signature") or ""
+                own = text.partition("=")[0]
+                kept = [one for one in signature.split(", ") if one.startswith(f"{own}=")]
+                if fault.code != "label_mismatch" or not kept:
+                    raise
+                return read(Fields({"signature-input": text, "signature": kept[0]}), label)
+
+        return found
+
+    replace(signature_input, "read", reading)
+
+
 def _labels_apart() -> None:
     def lenient(read: Callable[..., SignatureInput]) -> Callable[..., SignatureInput]:
         def found(fields: Fields, label: str | None) -> SignatureInput:
@@ -264,6 +297,36 @@ def _one_is_enough(report: Any, body: bytes, fields: Fields) -> Any:
     return _without(report, "content_digest_mismatch") if fits else report
 
 
+def _long_bodies_not_compared(report: Any, body: bytes, _: Fields) -> Any:
+    return _without(report, "content_digest_mismatch") if len(body) > _ONE_READ else report
+
+
+def _first_bytes_only() -> None:
+    replace(content_digest, "compute", lambda compute: lambda algorithm, body: compute(algorithm, body[:_ONE_READ]))
+
+
+def _by_parameter_not_compared(parameter: str) -> Callable[[], None]:
+    """Return what compares no body whose digest the signature covers by a parameter of the field."""
+    covered: list[Component] = []
+
+    def covering(is_covered: Callable[..., bool]) -> Callable[..., bool]:
+        def asked(components: Iterable[Component]) -> bool:
+            covered[:] = [one for one in components if one.name == content_digest.FIELD]
+            return is_covered(covered)
+
+        return asked
+
+    def compared(report: Any, _: bytes, __: Fields) -> Any:
+        by_it = bool(covered) and all(parameter in one.parameters for one in covered)
+        return _without(report, "content_digest_mismatch") if by_it else report
+
+    def apply() -> None:
+        replace(content_digest, "is_covered", covering)
+        _digest(compared)()
+
+    return apply
+
+
 def _uncovered_will_do(report: Any, _: bytes, __: Fields) -> Any:
     return _without(report, "content_digest_not_covered")
 
@@ -308,6 +371,7 @@ MUTANTS = (
     agent_mutant("port-ignored", "only a default port is left out (P-AG-01)", _any_reading(_no_port)),
     agent_mutant("names-literal", "field names are of any case (6.2)", _literal_names),
     agent_mutant("last-line-only", "all lines of a field count (P-AG-02)", _last_line_only),
+    agent_mutant("equal-lines-merged", "all lines of a field count (P-AG-02)", _equal_lines_merged),
     agent_mutant("lines-without-space", "lines are joined by a comma and a space (P-AG-02)", _joined_without_space),
     agent_mutant("forwarded-refused", "what is not covered does not count (RFC 9421 7.2.1)", _forwarded_refused),
     agent_mutant("empty-cover", "an empty cover is refused (6.3)", _without_fault("empty_components")),
@@ -315,12 +379,17 @@ MUTANTS = (
     agent_mutant("absent-is-empty", "an absent component is an error (RFC 9421 2.5)", _absent_is_empty),
     agent_mutant("absent-crashes", "an absent component is a result (6.2)", _absent_crashes),
     agent_mutant("labels-apart", "both headers have one label (RFC 9421 3.2)", _labels_apart),
+    agent_mutant("spare-label", "both headers have one label (RFC 9421 3.2)", _spare_label),
     agent_mutant("first-of-many", "of several one is named by label (6.2)", _first_of_many),
     agent_mutant("required-ignored", "required_components must be covered (6.2)", _required_ignored),
     agent_mutant("digest-ignored", "the body is compared (P-AG-06)", _digest(_not_compared)),
     agent_mutant("digest-of-nothing-ignored", "an empty body is compared (P-AG-06)", _digest(_short_not_compared)),
     agent_mutant("sha-512-ignored", "sha-512 is compared (P-AG-06)", _digest(_long_not_compared)),
     agent_mutant("one-digest-enough", "every known digest matches (P-AG-06)", _digest(_one_is_enough)),
+    agent_mutant("long-body-not-compared", "the whole body is compared (P-AG-06)", _digest(_long_bodies_not_compared)),
+    agent_mutant("digest-of-first-bytes", "the whole body is compared (P-AG-06)", _first_bytes_only),
+    agent_mutant("digest-by-key-ignored", "a digest is covered by key (P-AG-06)", _by_parameter_not_compared("key")),
+    agent_mutant("digest-in-bytes-ignored", "a digest is covered as bytes (P-AG-06)", _by_parameter_not_compared("bs")),
     agent_mutant("digest-uncovered", "a body has a covered digest (6.2)", _digest(_uncovered_will_do)),
     agent_mutant("digest-unknown", "at least one digest is known (P-AG-06)", _digest(_unknown_will_do)),
     agent_mutant("parameters-dropped", "bs, sf and key are applied (P-AG-02)", _parameters_dropped),

@@ -142,6 +142,21 @@ def _any_goes_out() -> None:
     replace(signing, "_check_valid", lambda _: lambda signed: None)  # noqa: ARG005 - the rule that is dropped
 
 
+def _keeps_digest() -> None:
+    """The caller's Content-Digest is signed as it came."""
+
+    def kept(make: Callable[..., Any]) -> Callable[..., Any]:
+        def made(request: Any, covered: Any) -> Any:
+            given = {name: value for name, value in request.headers.items() if name.lower() == content_digest.FIELD}
+            headers = make(request, covered)
+            return headers | {"Content-Digest": next(iter(given.values()))} if given else headers
+
+        return made
+
+    replace(signing, "_headers_to_sign", kept)
+    _any_goes_out()
+
+
 def _digest_of_no_body() -> None:
     """The digest that is signed is of an empty body."""
 
@@ -199,6 +214,7 @@ MUTANTS = (
     agent_mutant("sign-offered-echoed", "offered keys are never repeated (6.5)", _offered_echoed),
     agent_mutant("sign-extras-returned", "offered keys are never repeated (6.5)", _extras_returned),
     agent_mutant("sign-no-digest", "a body is covered by its digest (P-SG-02)", _without_digest),
+    agent_mutant("sign-keeps-digest", "a body is signed with its own digest (P-SG-04)", _keeps_digest),
     agent_mutant("sign-digest-of-nothing", "the digest is of the body (P-SG-02)", _digest_of_no_body),
     agent_mutant("sign-no-slash", "an empty path is signed as a slash (P-SG-02)", _no_slash),
     agent_mutant("sign-expired", "a demo signature is not expired (P-SG-03)", _born_expired),

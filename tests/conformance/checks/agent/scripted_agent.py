@@ -168,7 +168,8 @@ class Look:
         """Return the answer of sign."""
         if any("key" in name for name in given):
             raise ValueError("no keys")
-        message = signing.with_digest(members.message_of({**given, "headers": given.get("headers", {})}))
+        fields = {name: value for name, value in given.get("headers", {}).items() if name.lower() != "content-digest"}
+        message = signing.with_digest(members.message_of({**given, "headers": fields}))
         key = self.demo_key()
         public = _raw(key)
         parameters: dict[str, BareItem] = {"created": int(time.time()), "keyid": keys.did_key(public)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,10 +13,11 @@ from multidict import CIMultiDictProxy
 
 from conformance.engine.registration import registered
 from conformance.http.client import Unreachable
-from conformance.oracles.message_signatures import keys
+from conformance.oracles.message_signatures import keys, members, signing
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.outcome import Verdict
 from conformance.surfaces.agent import CARD, EXPLAIN, LEGACY_CARD, SIGN, VERIFY
+from conformance.surfaces.agent.subjects import raw_public
 from tests.conformance.checks.agent.scripted_agent import (
     FOREIGN,
     PROFILE,
@@ -164,6 +166,37 @@ async def test_junk_after_a_sound_body_is_no_json(operation: str, row: str) -> N
     for profile, look in ((PROFILE, Look()), (FOREIGN, Foreign())):
         found = await judged(f"{operation}_refuses_malformed_bodies", Agent(first_json, look), profile)
         assert row in breached(found)
+
+
+async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
+    """What came with the digest of another body is not valid at the agent's own verify."""
+
+    class Keeping(Look):
+        def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+            key = self.demo_key()
+            message = members.message_of({**given, "headers": given.get("headers", {})})
+            if message.field("content-digest") is None:
+                message = signing.with_digest(message)
+            one = signing.sign(message, key, signing.default_components(message), {"created": int(time.time())})
+            public = raw_public(key)
+            return {
+                **members.members_of(one.message),
+                "signature_base": one.base,
+                "public_key_hex": public.hex(),
+                "did_key": keys.did_key(public),
+            }
+
+    found = await judged("demo_requests_are_signed", Agent(look=Keeping()))
+    assert {"AGENT-SIGN-04", "AGENT-SIGN-09"} <= breached(found)
+
+
+async def test_an_agent_that_takes_no_long_content_breaks_nothing() -> None:
+    """Nobody says how long a body it has to take: 413 leaves it out."""
+
+    def limited(call: Call, reply: Reply) -> Reply:
+        return Reply(413, {"detail": "too long"}) if len(call.body) > 20_000 else reply
+
+    assert breached(await judged("the_content_is_compared", Agent(limited, Foreign()), FOREIGN)) == set()
 
 
 async def test_an_openapi_document_in_pieces_is_not_judged() -> None:

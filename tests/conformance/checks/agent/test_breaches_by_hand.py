@@ -44,6 +44,25 @@ class Reading(Lines):
         return self.change(dict(super().request(given)))
 
 
+class Parameterless(Lines):
+    """Compares no content whose digest is covered by a parameter of the field."""
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Say of it that it holds where nothing else is wrong."""
+        named = [] if judged.labelled is None else judged.labelled.covered.components
+        only = any(one.name == "content-digest" and one.parameters for one in named)
+        return (Blind(Code.CONTENT_DIGEST_MISMATCH) if only else super()).result(judged, message, explain=explain)
+
+
+class Short(Lines):
+    """Compares no content beyond what it reads at once."""
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Say of a long one that it holds where nothing else is wrong."""
+        long = len(message.body) > 4096
+        return (Blind(Code.CONTENT_DIGEST_MISMATCH) if long else super()).result(judged, message, explain=explain)
+
+
 class Blind(Lines):
     """Has no eye for some faults."""
 
@@ -127,6 +146,10 @@ BREACHES: Mapping[str, Foreign] = {
     "takes the last line": Reading(lines(lambda found: found[-1])),
     "joins lines without a space": Reading(lines(",".join)),
     "sorts lines": Reading(lines(sorted)),
+    "takes equal lines for one": Reading(lines(lambda found: found[0] if len(set(found)) == 1 else found)),
+    "compares no content covered by a parameter": Parameterless(),
+    "compares no long content": Short(),
+    "has the first bytes of the content": Reading(member("body_b64", lambda text: text[:5464])),
     "has no content": Reading(member("body_b64", lambda _: "")),
 }
 # What the standard leaves open or a SHOULD row judges.
@@ -140,6 +163,8 @@ TOLD_WHERE_BOUND = {"drops the query", "has no content"}
 BOUND = (
     PACED
     + """
+[agent]
+validity_at = "report.outcome"
 [agent.verify_body]
 message = { method = "{method}", url = "{url}", headers = "{headers}", body_b64 = "{body_b64}" }
 public_key_hex = "{public_key_hex}"
