@@ -9,6 +9,8 @@ from typing import Final
 # Member of a judgement's `where`: what of the suite's own was judged, because the operator named nothing.
 STAND_IN: Final = "stand_in"
 OUR_LISTENER: Final = "the suite's own listener"
+# Member of a judgement's `where`: what the operator says and no request shows.
+ON_WORD: Final = "on_word"
 # Member of a judgement's `where`: why a breach of a row that decides only warns here.
 ONLY_WARNS: Final = "only warns, since"
 

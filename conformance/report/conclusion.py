@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from conformance.ledger.specification import rests_on as clauses_of
-from conformance.outcome import STAND_IN, Exit, Verdict
+from conformance.outcome import ON_WORD, STAND_IN, Exit, Verdict
 from conformance.report.row_result import UNEXPECTED, RowResult
 from conformance.report.summary import Summary
 from conformance.text.untrusted import one_line
@@ -161,7 +161,9 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
             f"{_number(len(summary.partly), 'requirement')} passed in part: {', '.join(summary.partly)}. The rest is "
             "documented: nothing at hand can be made to show it."
         )
-    for name, count in sorted(_stand_ins(summary).items()):
+    for said, count in sorted(_findings_of(summary, ON_WORD).items()):
+        lines.append(f"{_number(count, 'requirement')} judged on the operator's word that {said}.")
+    for name, count in sorted(_findings_of(summary, STAND_IN).items()):
         lines.append(f"{_number(count, 'requirement')} judged on {name}, since the profile names none of yours.")
     if summary.non_defaults:
         changed = _number(len(summary.non_defaults), "value")
@@ -188,9 +190,9 @@ def _by_what(summary: Summary, word: str) -> list[str]:
     return [f"{word}, {what}: {', '.join(tried)}." for what, tried in by_what.items()]
 
 
-def _stand_ins(summary: Summary) -> Counter[str]:
-    """Return what of the suite's own was judged, with how many requirements."""
-    found = ({one.where[STAND_IN] for one in row.findings if STAND_IN in one.where} for row in summary.rows)
+def _findings_of(summary: Summary, member: str) -> Counter[str]:
+    """Return what stands in a member of the findings' `where`, each with how many requirements."""
+    found = ({one.where[member] for one in row.findings if member in one.where} for row in summary.rows)
     return Counter(name for names in found for name in names)
 
 

@@ -10,18 +10,32 @@ check wants it), `{key_hex}`, `{key_b64}` and `{key_jwk}` (whenever there is a k
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 from pydantic import Field
 
 from conformance.target.tables import Table
 from conformance.target.templates import placeholders
 
+_PORTS: Final = {"http": 80, "https": 443}
 _OF_SIGNED = (
     *("method", "authority", "scheme", "path", "url", "status", "headers", "header_list", "signature_input"),
     *("signature", "content_digest", "body", "body_b64", "public_key_hex", "did_key", "key_hex", "key_b64", "key_jwk"),
 )
 _Body = Annotated[Mapping[str, Any] | None, placeholders(*_OF_SIGNED)]
+
+
+def same_address(one: str, other: str) -> bool:
+    """Return whether two addresses are the same, whatever names a loopback host is given."""
+
+    def parts(url: str) -> tuple[str, str, int | None, str]:
+        found = urlsplit(url)
+        host = (found.hostname or "").rstrip(".")
+        host = "localhost" if host == "::1" or host.startswith("127.") else host
+        return found.scheme, host, found.port or _PORTS.get(found.scheme), found.path.rstrip("/")
+
+    return parts(one) == parts(other)
 
 
 class AgentBindings(Table):
@@ -45,10 +59,10 @@ class AgentBindings(Table):
         signed_fields: Places in an answer of sign of the header fields that signing adds, by their names: of
             `signature-input` and `signature`, and of `content-digest` where there is one. Unset, they are looked for.
         openapi_path: Path of the OpenAPI document.
-        codes_at: The list of error codes.
+        codes_at: The list of error codes, such as `error_codes`, or `problems.code` where each item of a list has one.
         error_codes: The target's code by the profile's; bound, codes of vectors are compared.
         skew: Seconds that the target lets clocks differ.
-        offline_url: Address of the same agent, run where it can reach no network.
+        offline_url: Address of the same agent, run where it can reach no network; another than that of the surface.
     """
 
     verify_body: _Body = None

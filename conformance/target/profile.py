@@ -10,7 +10,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, PositiveFloat, ValidationError, field_validator, model_validator
 
-from conformance.target.agent import REFERENCE_AGENT, AgentBindings
+from conformance.target.agent import REFERENCE_AGENT, AgentBindings, same_address
 from conformance.target.chains import Chains
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.grammar import Address
@@ -266,6 +266,13 @@ class Profile(Table):
     tls: Tls = Tls()
     secrets: Mapping[str, Secret] = Field(default_factory=dict)
     xfail: tuple[ExpectedFailure, ...] = ()
+
+    @model_validator(mode="after")
+    def _offline_elsewhere(self) -> Self:
+        online, offline = self.surfaces.get("agent"), self.agent.offline_url
+        if online is not None and offline is not None and same_address(online.url, offline):
+            raise ValueError("[agent] offline_url is the agent's own address: give that of one that reaches no network")
+        return self
 
     @property
     def service_word(self) -> str | None:

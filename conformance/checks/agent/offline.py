@@ -7,10 +7,11 @@ from conformance.engine.quick import COMPANION
 from conformance.http.client import Unreachable
 from conformance.judging.agent.verdicts import is_negative, is_positive, verdict_of
 from conformance.oracles.message_signatures import keys
-from conformance.outcome import Inconclusive
+from conformance.outcome import ON_WORD, Inconclusive
 from conformance.surfaces.agent import agent_of, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import raw_public
+from conformance.target.agent import same_address
 
 _REASON = (
     "shown by an agent that can reach no network: our own stack starts one where it may make a network namespace; "
@@ -34,13 +35,16 @@ async def verification_needs_no_network(case: Case) -> None:
     if bound is None:
         case.documented("AGENT-VERIFY-20", _REASON)
         return
+    if same_address(bound, case.profile.surfaces["agent"].url):
+        raise Inconclusive("[agent] offline_url is the agent's own address: give that of one that can reach no network")
     agent = (await agent_of(case)).at(bound)
+    said = {} if agent.ours else {ON_WORD: "the agent at [agent] offline_url can reach no network"}
     owner, other = signer(case), signer(case)
     names = ("test-key", "did:web:keys.example.org#1", "https://keys.example.org/1", keys.did_key(raw_public(owner)))
     for name in names:
         one = signed(case, owner, parameters={"keyid": name})
         for valid, each in ((True, one), (False, one.expecting(raw_public(other)))):
-            where = {"keyid": name, "message": "sound" if valid else "another key"}
+            where = {**said, "keyid": name, "message": "sound" if valid else "another key"}
             told = f"200, {'valid' if valid else 'not valid'}"
             try:
                 answer = await agent.verify(each)

@@ -18,6 +18,7 @@ from conformance.judging.agent.agreement import digests_of, is_readable, judge_a
 from conformance.judging.agent.verdicts import MAY_DEMAND_MORE, verdict_hint
 from conformance.oracles.message_signatures.digests import FIELD
 from conformance.oracles.message_signatures.members import message_of
+from conformance.outcome import Inconclusive
 from conformance.surfaces.agent import EXPLAIN, VERIFY, Agent, agent_of, answers
 from conformance.surfaces.agent import subject as signed
 from conformance.vectors import MessageVector, message_signatures
@@ -179,11 +180,18 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
         case.expect(_LISTED, bool(listed), told, listed, exchange=answer, where=where)
     # A policy's members are the family's own: whoever does not know them finds what his own policy finds, too.
     open_codes = (one.vector.policy and not agent.ours) or one.by_age or code_is_open(one.vector)
-    codes = None if open_codes else agent.codes(answer)
-    if codes is not None and expected.valid is agent.validity(answer):
-        told = f"the codes {', '.join(sorted(expected.codes)) or 'of no fault'}"
-        holds = codes == frozenset(expected.codes)
-        case.expect(_LISTED, holds, told, sorted(codes), exchange=answer, where=where)
+    if open_codes or expected.valid is not agent.validity(answer):
+        return
+    try:
+        codes = agent.codes(answer)
+    except Inconclusive as reason:
+        if not expected.valid:  # what has no fault needs no code
+            case.inconclusive(_LISTED, str(reason), exchange=answer)
+        return
+    if codes is not None:
+        wanted = frozenset(map(agent.own_code, expected.codes))
+        told = f"the codes {', '.join(sorted(wanted)) or 'of no fault'}"
+        case.expect(_LISTED, codes == wanted, told, sorted(codes), exchange=answer, where=where)
 
 
 def code_is_open(one: MessageVector) -> bool:

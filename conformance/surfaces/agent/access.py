@@ -159,13 +159,22 @@ class Agent:
         return answers.errors(answer.object(), self.bindings.errors_at)
 
     def codes(self, answer: Answer) -> frozenset[str] | None:
-        """Return the profile's codes that an answer lists, None where the target's are not bound."""
-        names, place = self.bindings.error_codes, self.bindings.codes_at
-        if names is None or place is None:
+        """Return the codes that an answer lists, in the target's own words, None where these are not bound.
+
+        Raises:
+            Inconclusive: There is none at the bound place, and no list that could hold one.
+        """
+        place, document = self.bindings.codes_at, answer.object()
+        if self.bindings.error_codes is None or place is None:
             return None
-        back = {theirs: code for code, theirs in names.items()}
-        listed = answers.at(answer.object(), place)
-        return frozenset(back.get(str(one), str(one)) for one in listed) if isinstance(listed, list) else frozenset()
+        listed = answers.placed(document, place)
+        if not (listed or answers.is_empty(document, place)):
+            raise Inconclusive(f"[agent] codes_at is {place}, where an answer has no code: give that of a code")
+        return frozenset(map(str, listed))
+
+    def own_code(self, code: str) -> str:
+        """Return the target's code for one of the profile's."""
+        return (self.bindings.error_codes or {}).get(code, code)
 
     def base(self, answer: Answer) -> str | None:
         """Return the signature base that an answer shows."""

@@ -57,6 +57,30 @@ def at(document: Any, place: str) -> Any:
     return value
 
 
+def placed(document: Any, place: str) -> list[Any]:
+    """Return the values at a place; on the way a list stands for each of its items and `*` for each member."""
+    found = [document]
+    for name in filter(None, place.split(".")):
+        found = [value for one in found for value in _step(one, name)]
+    return [one for value in found for one in (value if isinstance(value, list) else [value])]
+
+
+def _step(value: Any, name: str) -> Iterator[Any]:
+    if isinstance(value, list) and not name.isdecimal():
+        for item in value:
+            yield from _step(item, name)
+    elif name == "*":
+        yield from value.values() if isinstance(value, Mapping) else ()
+    elif (member := at(value, name)) is not ABSENT:
+        yield member
+
+
+def is_empty(document: Any, place: str) -> bool:
+    """Return whether a list at a place, or on the way to it, is there and has no item."""
+    names = place.split(".")
+    return any(at(document, ".".join(names[:n])) == [] for n in range(1, len(names) + 1))
+
+
 Words = Mapping[str, bool]
 
 

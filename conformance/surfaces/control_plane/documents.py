@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from conformance.surfaces.agent.answers import ABSENT, at, leaves
+from conformance.surfaces.agent.answers import ABSENT, at, leaves, placed
 
 _HEALTHY: Final = frozenset(
     {"ok", "healthy", "up", "pass", "passing", "passed", "online", "alive", "green", "running", "ready", "good", "true"}
@@ -16,24 +16,6 @@ _HEALTHY: Final = frozenset(
 _NAMES: Final = ("healthy", "is_healthy", "health", "status", "state", "up", "ok", "alive", "reachable", "available")
 _COUNTED: Final = {"issuers": "issuer", "services": "service"}
 _DID = re.compile(r"did:[a-z0-9]+:\S+")
-
-
-def placed(document: Any, place: str) -> list[Any]:
-    """Return the values at a place; on the way a list stands for each of its items and `*` for each member."""
-    found = [document]
-    for name in filter(None, place.split(".")):
-        found = [value for one in found for value in _step(one, name)]
-    return [one for value in found for one in (value if isinstance(value, list) else [value])]
-
-
-def _step(value: Any, name: str) -> Iterator[Any]:
-    if isinstance(value, list) and not name.isdecimal():
-        for item in value:
-            yield from _step(item, name)
-    elif name == "*":
-        yield from value.values() if isinstance(value, Mapping) else ()
-    elif (member := at(value, name)) is not ABSENT:
-        yield member
 
 
 def count(document: Any, what: str, place: str | None) -> int | None:

@@ -13,12 +13,17 @@ from multidict import CIMultiDictProxy
 
 from conformance.engine.registration import registered
 from conformance.http.client import Unreachable
-from conformance.oracles.message_signatures import keys, members, signing
+from conformance.log.events import EventLog
+from conformance.oracles.message_signatures import judgement, keys, members, signing
 from conformance.oracles.message_signatures.algorithms import SigningKey
-from conformance.outcome import Verdict
+from conformance.oracles.message_signatures.faults import Code
+from conformance.oracles.message_signatures.message import Message
+from conformance.outcome import ON_WORD, Verdict
 from conformance.surfaces.agent import CARD, EXPLAIN, LEGACY_CARD, SIGN, VERIFY
 from conformance.surfaces.agent.subjects import raw_public
+from conformance.target import ProfileError, parse
 from tests.conformance.checks.agent.scripted_agent import (
+    BASE,
     FOREIGN,
     PROFILE,
     Agent,
@@ -31,7 +36,7 @@ from tests.conformance.checks.agent.scripted_agent import (
     judged,
     malformed,
 )
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import breached, tried
 
 CHECKS = sorted(
     one.id
@@ -330,6 +335,72 @@ async def test_what_needs_a_network_is_told_by_the_agent_without_one() -> None:
     assert breached(await judged("verification_needs_no_network", Agent(), offline)) == set()
     helpless = Agent(at(VERIFY, says(valid=False, errors=["no name server"])))
     assert breached(await judged("verification_needs_no_network", helpless, offline)) == {"AGENT-VERIFY-20"}
+
+
+@pytest.mark.parametrize("url", [BASE, BASE.upper().replace("HTTP", "http") + ":80/"])
+def test_an_offline_agent_at_the_agents_own_address_is_refused(url: str) -> None:
+    """An agent that can reach no network is another one than that which the suite reaches over it."""
+    with pytest.raises(ProfileError, match="offline_url is the agent's own address"):
+        parse(PROFILE + f'[agent]\noffline_url = "{url}"\n')
+
+
+async def test_a_report_says_that_isolation_is_the_operators_word() -> None:
+    """No request shows that an agent can reach no network."""
+    log = EventLog()
+    offline = FOREIGN + '[agent]\noffline_url = "http://offline.test"\n'
+    await tried("verification_needs_no_network", Agent(look=Foreign()), offline, log=log)
+    assert {one["where"].get(ON_WORD) for one in log.of("judgement")} == {
+        "the agent at [agent] offline_url can reach no network"
+    }
+
+
+@pytest.mark.parametrize("place", ["", '[agent]\nopenapi_path = "/openapi.json"\n'])
+async def test_a_document_of_nobody_who_answers_is_not_judged(place: str) -> None:
+    """A server that does not run publishes nothing wrong, whether or not its document's place is bound."""
+
+    def dead(call: Call, reply: Reply) -> Reply:
+        raise Unreachable(f"{call.method} {call.path}: refused, no {reply.status}")
+
+    with pytest.raises(Unreachable):
+        await judged("openapi_describes_the_agent", Agent(dead), FOREIGN + place)
+
+
+class Coded(Foreign):
+    """Gives each problem its code."""
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Return the problems with a code each."""
+        found = super().result(judged, message, explain=explain)
+        found["report"]["problems"] = [{"code": f"E-{fault.code.value}"} for fault in judged.faults]
+        return found
+
+
+def coded(place: str, **other: str) -> str:
+    """Return a profile that binds the place of codes, and what each is called."""
+    names = {code.value: f"E-{code.value}" for code in Code} | other
+    table = ", ".join(f'{code} = "{theirs}"' for code, theirs in names.items())
+    return FOREIGN + f'[agent]\ncodes_at = "{place}"\nerror_codes = {{ {table} }}\n'
+
+
+async def test_codes_inside_a_list_of_objects_are_compared() -> None:
+    """Each item of a list on the way stands for itself; the sentence names the target's own code."""
+    right = await judged("vectors_are_judged", Agent(look=Coded()), coded("report.problems.code"))
+    assert right["AGENT-VERIFY-04"] is Verdict.PASS
+    log = EventLog()
+    wrong = coded("report.problems.code", signature_mismatch="E17")
+    await tried("vectors_are_judged", Agent(look=Coded()), wrong, log=log)
+    said = [one for one in log.of("judgement") if one["row"] == "AGENT-VERIFY-04" and one["verdict"] == "fail"]
+    assert said
+    assert all("E17" in one["expected"] for one in said)
+
+
+async def test_a_place_without_codes_is_named() -> None:
+    """Nothing is compared there, and nothing is broken."""
+    log = EventLog()
+    await tried("vectors_are_judged", Agent(look=Coded()), coded("report.problems.number"), log=log)
+    told = [one for one in log.of("judgement") if one["row"] == "AGENT-VERIFY-04"]
+    assert {one["verdict"] for one in told} == {"pass", "not_applicable", "inconclusive"}
+    assert any("[agent] codes_at" in str(one) for one in told if one["verdict"] == "inconclusive")
 
 
 async def test_an_offline_agent_that_is_not_there_breaks_nothing() -> None:
