@@ -26,9 +26,8 @@ def _of_nodes(function: Any) -> Any:
 @click.option(
     "--pace",
     type=click.FloatRange(min=0),
-    default=10.0,
-    show_default=True,
-    help="Requests a second the target takes without limiting; 0 is no bound.",
+    help="Requests a second the target takes without limiting; 0 is no bound. Without, 10; and 0 for a target on this "
+    "machine that lets through whatever is asked.",
 )
 @click.option(
     "--wait-for-expiry",

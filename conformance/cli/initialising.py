@@ -19,6 +19,7 @@ from conformance.discovery.recognising import described
 from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
+from conformance.lanes.networks import is_here
 from conformance.log.events import EventLog
 from conformance.outcome import Exit
 from conformance.surfaces.agent.paths import VERIFY
@@ -44,6 +45,7 @@ from conformance.vocabulary.claims import RECEIPTS_ONLY
 from conformance.vocabulary.lanes.registry import FACTS
 
 _MODEST_PACE = 20
+_USUAL_PACE = 10.0
 # Calls that a whole run makes of the operations that it calls most, roughly; told where they will take long.
 _CALLS_OF_A_RUN = {RECEIPT_VERIFY: 900, VERIFY: 600}
 _LONG_MINUTES = 5
@@ -56,7 +58,7 @@ def initialise(
     urls: tuple[str, ...],
     output: Path,
     force: bool,
-    pace: float,
+    pace: float | None,
     wait_for_expiry: float,
     tenants: tuple[str, ...],
     cacert: Path | None,
@@ -85,6 +87,8 @@ def initialise(
     for line in notes:
         click.echo(f"  {one_line(line, 600)}", err=True)
     budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
+    if pace is None:
+        pace = 0.0 if not limits and all(map(is_here, addresses)) else _USUAL_PACE
     workers = 4 if 0 < pace <= _MODEST_PACE else 8
     asking = Pace(requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()})
     text = render(found, known, tables, asking, budgets, asked.tls)

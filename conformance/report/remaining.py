@@ -64,7 +64,10 @@ class Remaining:
         behind = self._total - ahead
         if not done or behind < _TELLING * self._total:
             return None
-        return ahead * elapsed / behind
+        # One that sends most of the requests where these are paced may run on long after the others: what ran over its
+        # time is taken to need as long again.
+        over = max((ran - self._seconds.get(check, ran) for check, ran in running.items()), default=0.0)
+        return max(ahead * elapsed / behind, over)
 
     def _length(self, part: Callable[[str], float]) -> float:
         """Return how long what is left of every check takes in the company it keeps."""

@@ -174,3 +174,19 @@ def test_a_limit_is_measured_and_written(tmp_path: Path) -> None:
     assert "POST /verify/rfc9421" in said
     assert re.search(r"a whole run calls it about 600 times, \d\d minutes at that pace", said)
     assert 40 < asked < 60
+    assert profile["pace"]["requests_per_second"] == 10
+
+
+def test_a_target_here_that_limits_nothing_is_asked_without_a_bound(tmp_path: Path) -> None:
+    """Ten requests a second are for what may be limited, or is somebody else's."""
+
+    def answer(method: str, target: str, _: Any, __: bytes) -> tuple[int, Any]:
+        return (422, {"detail": []}) if (method, target) == ("POST", "/verify/rfc9421") else (404, {})
+
+    with served(answer) as there:
+        code, said, profile = initialised(tmp_path, there.url)
+    assert code == 0, said
+    assert profile["pace"] == {"requests_per_second": 0.0, "workers": 8}
+    assert "verify_body" in said
+    written = (tmp_path / "w.toml").read_text("utf-8")
+    assert "# To be said first: unbound: no body is known that verify understands; give [agent] verify_body" in written

@@ -189,3 +189,14 @@ def test_the_recorded_seconds_are_of_checks_that_exist() -> None:
     names = {one.id for one in registered()}
     known = {name.partition("[")[0] for name in typical_seconds()}
     assert len(names & known) > 0.8 * len(names)
+
+
+def test_a_check_that_runs_over_its_time_is_not_taken_to_be_nearly_done() -> None:
+    """One that sends most of the requests runs on at a pace that the others, which are done, did not show."""
+    remaining = Remaining((("a", "together"), ("b", "together"), ("c", "together")), 2, {"a": 3, "b": 3, "c": 3})
+    done = frozenset({"a", "b"})
+    early, late = remaining.seconds(done, {"c": 2.0}, 5.0), remaining.seconds(done, {"c": 60.0}, 65.0)
+    assert early is not None
+    assert early < 10
+    assert late is not None
+    assert left_words(late) == "about 60 s left"
