@@ -8,6 +8,7 @@ from conformance.http.client import Answer
 from conformance.oracles.range_proof.making import Forgery
 from conformance.oracles.range_proof.system import NAME
 from conformance.processes.launching import Running
+from conformance.surfaces.agent import answers
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import documented, until
 from conformance.surfaces.control_plane.credentials import Issued, issued_receipt, spoiled_receipts
@@ -59,7 +60,7 @@ async def _judged(case: Case, subject: Subject, addon: Running, honest: Issued, 
     assert question is not None  # noqa: S101 - claimed
 
     def valid(answer: Answer) -> bool:
-        return documents.placed(documented(answer), question.valid_at) == [True]
+        return answers.placed(documented(answer), question.valid_at) == [True]
 
     async def asked(one: Issued, *, again: bool = False) -> Answer:
         body = documents.filled(question.body, {"zk_receipt": one.text})

@@ -9,6 +9,7 @@ from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.oracles.range_proof.system import NAME
 from conformance.processes.launching import Running
+from conformance.surfaces.agent import answers
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import ATB_KEYS, PKS, documented, until
 from conformance.surfaces.control_plane.credentials import Issued, issued, issued_receipt
@@ -38,7 +39,7 @@ async def _made(case: Case, subject: Subject, label: str) -> Issued:
 def _accepted(subject: Subject, answer: Answer) -> bool:
     """Return whether an answer says that the credential is valid."""
     question = subject.addon.question
-    return question is not None and documents.placed(documented(answer), question.valid_at) == [True]
+    return question is not None and answers.placed(documented(answer), question.valid_at) == [True]
 
 
 async def _verdict(
