@@ -10,9 +10,9 @@ from conformance.discovery.openapi_paths import resolved
 _DEPTH = 4
 
 
-def properties(document: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """Return the members that an OpenAPI document describes for the body of POST `path`."""
-    found = _schema(document, path, "post").get("properties")
+def properties(document: Mapping[str, Any], path: str, method: str = "post") -> Mapping[str, Any]:
+    """Return the members that an OpenAPI document describes for the body of an operation."""
+    found = _schema(document, path, method).get("properties")
     return found if isinstance(found, dict) else {}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from conformance.discovery.drawn_bodies import drawn
 from conformance.discovery.openapi_bodies import examples, made_body, takes_no_body
 from conformance.discovery.openapi_paths import at_their_paths
 from conformance.http.client import Client
@@ -39,6 +40,8 @@ class Operation:
         guessed: Whether those are guesses that the operation may refuse, because nobody bound any.
         sure: Whether the operator or the target itself gave the body; else it was made from a schema, or is empty, and
             the operation may rightly refuse it.
+        drawn: Bodies drawn from its schema, each another request that it may refuse; None where no document describes
+            its members.
     """
 
     role: str | None
@@ -48,6 +51,7 @@ class Operation:
     other_bodies: tuple[Any, ...]
     guessed: bool = False
     sure: bool = True
+    drawn: tuple[Any, ...] | None = None
 
     @property
     def query(self) -> str:
@@ -92,7 +96,8 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     catalog = (await client.call("GET", base + "/.well-known/x402")).object()
     listing = (await client.call("GET", base + "/discovery/resources?limit=100")).object()
     index = (await client.call("GET", base + INDEX)).object()
-    described = {path: _described(openapi, path, method) for path, method in paid_operations(openapi)}
+    methods = dict(paid_operations(openapi))
+    described = {path: _described(openapi, path, method) for path, method in methods.items()}
     roles = {path: role for role, path in (bindings.services or {}).items()}
     paths = (
         set(roles)
@@ -104,7 +109,8 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
         role = roles.get(path) or (None if roles else guess_role(path))
         bodies, sure = _bodies(profile, role, described.get(path, (None, False)))
         bound = profile.target.defaults == "reference" or role in (bindings.other_bodies or {})
-        found.append(Operation(role, base + path, path, bodies[0], bodies[1:], guessed=not bound, sure=sure))
+        more = drawn(openapi, path, methods.get(path, "post"), bodies[0])
+        found.append(Operation(role, base + path, path, bodies[0], bodies[1:], not bound, sure, more))
     return tuple(found)
 
 

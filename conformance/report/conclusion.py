@@ -157,10 +157,8 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
         lines.append(f"{_number(counts[Verdict.DOCUMENTED], 'requirement')} documented: no request can show them.")
     lines += _shortened_lines(summary)
     if summary.partly:
-        lines.append(
-            f"{_number(len(summary.partly), 'requirement')} passed in part: {', '.join(summary.partly)}. The rest is "
-            "documented: nothing at hand can be made to show it."
-        )
+        lines.append(f"{_number(len(summary.partly), 'requirement')} passed in part: {', '.join(summary.partly)}.")
+        lines += [f"Not shown of {', '.join(ids)}: {one_line(why, 400)}." for why, ids in summary.not_shown.items()]
     for said, count in sorted(_findings_of(summary, ON_WORD).items()):
         lines.append(f"{_number(count, 'requirement')} judged on the operator's word that {said}.")
     for name, count in sorted(_findings_of(summary, STAND_IN).items()):

@@ -194,6 +194,16 @@ class Summary:
         )
 
     @property
+    def not_shown(self) -> Mapping[str, tuple[str, ...]]:
+        """Why a part of some rows that pass was not shown, to their ids."""
+        found: dict[str, dict[str, None]] = defaultdict(dict)
+        for row in self.rows:
+            for one in row.findings if row.id in self.partly else ():
+                if one.verdict is Verdict.DOCUMENTED:
+                    found[one.expected][row.id] = None
+        return {reason: tuple(ids) for reason, ids in found.items()}
+
+    @property
     def slowest(self) -> tuple[CheckTime, ...]:
         """The checks that took longest."""
         return self.timings[:SLOWEST]

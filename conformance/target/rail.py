@@ -28,7 +28,8 @@ class RailBindings(Table):
         services: Path of each paid operation by its role: `receipt-verify`, `rfc9421-verify` and `compliance-receipt`
             are those of the interface, others may have any name. Paths start with `/pay/v1/`.
         bodies: A request body by role, as a table, that the operation accepts; unset, the OpenAPI document's example.
-        other_bodies: Further bodies by role, a table or a list of tables, each another request that is accepted.
+        other_bodies: Further bodies by role, a table or a list of tables, each another request that is accepted; bind
+            one with each optional member, so that a captured proof is tried with them.
         receipt_at: Where the payable receipt stands in a paid answer: `body:MEMBER.MEMBER` (`[0]` for the first of a
             list), `header:NAME`, or `header:NAME:MEMBER` inside the base64 JSON of a header.
         result_at: Where the service's result stands in a paid answer: `body:MEMBER.MEMBER`, or `body:` for the whole.

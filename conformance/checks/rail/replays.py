@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from functools import partial
 
 from conformance.attacks.engine import Engine, receipts, send
 from conformance.attacks.replay import Material, Replay, changes
 from conformance.discovery.rail import Operation, variations
+from conformance.discovery.rehearsing import refusal
 from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -130,7 +132,9 @@ async def unspent_proof_buys_only_its_request(case: Case) -> None:
     """A captured X-PAYMENT that its owner has not redeemed yet buys nothing but the request it was quoted for.
 
     Pays each operation once and presents the fresh proof first on every other operation, body, method and query, one
-    after the other, and only then on its own request. Expects that only the last is served.
+    after the other, and only then on its own request. Bodies with an optional member of the operation's schema added,
+    or a member of it changed, are among them, where an unpaid call and a proof of no payment show that the operation
+    takes them. Expects that only the last is served.
     """
     await run_concurrently(map(partial(_unspent, case), case.sample(case.session.operations)))
 
@@ -140,8 +144,10 @@ async def _unspent(case: Case, operation: Operation) -> None:
     proof = await pay(case, quote, case.lane)
     captured = Replay(operation.url, "POST", "", quote.body, dict(proof))
     others = [one for one in case.session.operations if one.path != operation.path]
-    bodies = [*operation.other_bodies, *variations(operation.body)]
-    material = Material(operation, others, bodies, [], dict(proof), [])
+    known = [*operation.other_bodies, *variations(operation.body)]
+    drawn = [body for body in operation.drawn or () if body not in known]
+    taken = [body for body in drawn if await refusal(case.client, replace(operation, body=body)) is None]
+    material = Material(operation, others, [*known, *taken], [], dict(proof), [])
     where, understood = {"operation": operation.path}, False
     for change in changes(material):
         if change.axis not in _REQUEST_AXES:
@@ -151,9 +157,12 @@ async def _unspent(case: Case, operation: Operation) -> None:
         here = {**where, "axis": change.name}
         held = not (answer.status == 200 and receipts(answer))
         case.expect(change.row, held, "not served", answer.status, exchange=answer, where=here)
+    key = f"[rail.other_bodies] {operation.role}" if operation.role else "[rail.other_bodies]"
+    if operation.guessed and operation.drawn is None:
+        told = f"no document describes the members of {operation.path}, so none of its optional ones was tried"
+        case.documented("RAIL-WELD-09", f"{told}; bind {key}")
     if operation.guessed and not understood:
         # A body that is refused for itself says nothing of whether the payment would have bought it.
-        key = f"[rail.other_bodies] {operation.role}" if operation.role else "[rail.other_bodies]"
         case.inconclusive("RAIL-WELD-09", f"unbound: {operation.path} refused every other body for itself; bind {key}")
     answer = await redeem(case, operation, proof, body=quote.body)
     if answer.status != 200:

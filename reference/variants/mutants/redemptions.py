@@ -47,6 +47,18 @@ def _body_unbound() -> None:
     Call.of = classmethod(lambda cls, service, body, query, canonical=None: original(cls, service, {}, query))  # type: ignore[assignment,method-assign]  # noqa: ARG005
 
 
+def _optional_unbound() -> None:
+    original = Call.of.__func__  # type: ignore[attr-defined]
+    left_out = {"amount_microunits", "asset", "expected_payment_hash", "now"}
+
+    def of(cls: type[Call], service: Any, body: Any, query: str, canonical: bytes | None = None) -> Call:
+        whole: Call = original(cls, service, body, query, canonical)
+        bare = {name: value for name, value in body.items() if name not in left_out}
+        return dataclasses.replace(whole, request_hash=original(cls, service, bare, query).request_hash)
+
+    Call.of = classmethod(of)  # type: ignore[assignment,method-assign]
+
+
 def _runs_again() -> None:
     """A spent payment runs the service once more, with a receipt of its own; for those who waited, too."""
 
@@ -187,6 +199,7 @@ MUTANTS = (
     Mutant("request-unbound", "a token is for one request (5.4, half B)", _any_request),
     Mutant("query-unbound", "the query is part of the request (P-RH-01)", _query_unbound),
     Mutant("body-unbound", "the body is part of the request (P-RH-01)", _body_unbound),
+    Mutant("optional-members-unbound", "the whole body is part of the request (P-RH-01)", _optional_unbound),
     Mutant("spent-runs-again", "a spent payment buys no second execution (P-ST-04)", _runs_again),
     Mutant("looks-then-acts", "one statement decides who redeems (step 14b)", _looks_then_acts),
     Mutant("keyed-by-text", "a transaction has one canonical id (P-NW-04)", _keyed_by_text),

@@ -125,3 +125,12 @@ def test_a_target_that_could_have_been_anybody_is_told_in_the_first_sentence() -
     for value, told in ((True, True), (False, False)):
         run = RunBuilder(("RAIL-KEY-01",), non_defaults=[("tls.insecure", value)])
         assert ("certificates were not checked" in sentence(summarise(run.finish({})))) is told
+
+
+def test_what_was_not_shown_of_a_pass_is_told_with_its_reason() -> None:
+    """The reason names what would show it, such as a key to bind."""
+    row = "RAIL-402-01"
+    run = RunBuilder((row,)).judge(row, Verdict.PASS)
+    run.judge(row, Verdict.DOCUMENTED, expected="none of its optional members was tried; bind [rail.other_bodies] x")
+    told = rests_on(summarise(run.finish({})))
+    assert f"Not shown of {row}: none of its optional members was tried; bind [rail.other_bodies] x." in told

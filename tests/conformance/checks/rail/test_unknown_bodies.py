@@ -61,8 +61,9 @@ class Strict(Rail):
         return reply if mine and call.method == "POST" else self.challenge(call)
 
 
-def _with_schema(document: Any) -> Any:
-    item = {"content": {"application/json": {"schema": {"type": "object"}}}}
+def _with_schema(document: Any, /, **members: Any) -> Any:
+    schema = {"type": "object", **({"properties": members} if members else {})}
+    item = {"content": {"application/json": {"schema": schema}}}
     paths = {path: {"post": {**one["post"], "requestBody": item}} for path, one in document["paths"].items()}
     return {**document, "paths": paths}
 
@@ -103,3 +104,40 @@ async def test_other_bodies_that_are_refused_for_themselves_show_nothing(told: b
     others = "".join(f'\n[rail.other_bodies.{role}]\ndocument = "y"\n' for role in PATHS.values()) if told else ""
     verdicts = await judged("unspent_proof_buys_only_its_request", Strict(), PROFILE + BODIES + others)
     assert verdicts["RAIL-WELD-09"] is (Verdict.PASS if told else Verdict.INCONCLUSIVE)
+
+
+class Forgetful(Rail):
+    """A rail that describes its members, and binds a payment to the path and to `document` alone, or to the whole."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self.whole = whole
+        self.quoted: dict[str, tuple[str, ...]] = {}
+        super().__init__(self._described)
+
+    def _described(self, call: Call, reply: Reply) -> Reply:
+        if call.path != "/openapi.json":
+            return reply
+        return Reply(200, _with_schema(reply.document, document={"type": "string"}, limit={"type": "integer"}))
+
+    def _paid_call(self, call: Call) -> Reply:
+        try:
+            body = json.loads(call.body)
+            known = body.keys() <= {"document", "limit"} and isinstance(body["document"], str)
+        except (ValueError, LookupError, AttributeError):
+            known = False
+        if not known:
+            return REFUSED
+        bound = (call.method, call.path, call.query, json.dumps(body if self.whole else body["document"]))
+        reply = super()._paid_call(call)
+        if reply.status == 402:
+            self.quoted[reply.document["accepts"][0]["extra"]["payment_reference"]] = bound
+            return reply
+        return reply if self.quoted[call.proof["payment_reference"]] == bound else self.challenge(call)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+async def test_a_payment_that_buys_an_optional_member_more_is_told(whole: bool) -> None:
+    """A member that the known body does not have is part of the request, too."""
+    verdicts = await judged("unspent_proof_buys_only_its_request", Forgetful(whole=whole), PROFILE + BODIES)
+    assert breached(verdicts) == (set() if whole else {"RAIL-WELD-09"})
+    assert verdicts["RAIL-WELD-09"] is (Verdict.PASS if whole else Verdict.FAIL)
