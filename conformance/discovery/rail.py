@@ -151,6 +151,18 @@ def variations(body: Any) -> tuple[Any, ...]:
     return tuple(changed) or ({**body, "changed": True},)
 
 
+def screened_otherwise(operation: Operation) -> tuple[Any, ...]:
+    """Return bodies that screen the flagged and the blocked address, where the known one screens the allowed one.
+
+    These are the addresses of the specification's examples (3.7); a service that does not know them may screen them
+    as any other, or refuse them.
+    """
+    body = operation.body
+    if not isinstance(body, dict) or body.get("recipient_address") != "screen-allow":
+        return ()
+    return tuple({**body, "recipient_address": name} for name in ("screen-flag", "screen-block"))
+
+
 def guess_role(path: str) -> str | None:
     """Return which service a path names by its words, or None."""
     text = path.lower()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from conformance.discovery.rail import Operation
+from conformance.discovery.rail import Operation, screened_otherwise, variations
+from conformance.discovery.rehearsing import refusal
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.challenges import EXAMPLES, TERMS, objects
+from conformance.surfaces.rail.challenges import TERMS, objects
 from conformance.surfaces.rail.paid_answers import result_of
 from conformance.surfaces.rail.purchase import purchase
 
@@ -31,37 +33,46 @@ async def no_402_holds_what_its_request_is_paid_for(case: Case) -> None:
 
     Sends each known request of each paid operation without payment, one of them twice. Where a 402 has an object with
     members that are the same each time, differ for another request, and stand in neither request, buys both on one
-    lane. Expects no object that has all members of the result, one of these as both results have it.
+    lane. Expects no object that has all members of the result, one of these as both results have it, not even where
+    x402 has examples: an example is the same whoever asks.
     """
     await run_concurrently(_early(case, operation) for operation in case.session.operations)
 
 
 async def _early(case: Case, operation: Operation) -> None:
-    others = [] if operation.guessed else [one for one in operation.other_bodies if one != operation.body]
+    known = (
+        (*screened_otherwise(operation), *variations(operation.body)) if operation.guessed else operation.other_bodies
+    )
+    others = [one for one in known if one != operation.body]
     bodies = [operation.body, operation.body, *others]
     first, again, *rest = [await case.client.call("POST", operation.url, json_body=body) for body in bodies]
     held: list[str] = []
     for body, other in zip(others, rest, strict=True):
         followed = _followed(_told(first), _told(again), _told(other), json.dumps([operation.body, body]))
-        if followed:
-            try:
-                mine, theirs = [await _result(case, operation, one) for one in (operation.body, body)]
-            except Inconclusive as reason:
-                case.not_applicable(_ROW, f"nothing was bought to compare a 402 with: {reason}")
-                return
-            held = [
-                place
-                for place, names in followed.items()
-                if _holds(_told(first)[place], mine, names) and _holds(_told(other)[place], theirs, names)
-            ]
-            break
+        if not followed or (
+            operation.guessed and await refusal(case.client, replace(operation, body=body)) is not None
+        ):
+            continue
+        try:
+            mine, theirs = [await _result(case, operation, one) for one in (operation.body, body)]
+        except Inconclusive as reason:
+            if operation.guessed:
+                continue
+            case.not_applicable(_ROW, f"nothing was bought to compare a 402 with: {reason}")
+            return
+        held = [
+            place
+            for place, names in followed.items()
+            if _holds(_told(first)[place], mine, names) and _holds(_told(other)[place], theirs, names)
+        ]
+        break
     found = held or "nothing"
     case.expect(_ROW, not held, _EXPECTED, found, exchange=first, where={"operation": operation.path})
 
 
 def _told(answer: Answer) -> _Told:
-    """Return the objects of a 402 beside its terms and its examples."""
-    body = {name: member for name, member in answer.object().items() if name not in EXAMPLES | TERMS}
+    """Return the objects of a 402 beside its terms."""
+    body = {name: member for name, member in answer.object().items() if name not in TERMS}
     return dict(objects(body, "body")) if answer.status == 402 else {}
 
 
@@ -90,7 +101,8 @@ async def _result(case: Case, operation: Operation, body: Any) -> Any:
     lanes = case.profile.claims.lanes
     if not lanes:
         raise Inconclusive("no lane is claimed")
-    return result_of(case, (await purchase(case, operation, lanes[0], body=body)).answer)
+    sold = operation if body == operation.body else replace(operation, sure=True)
+    return result_of(case, (await purchase(case, sold, lanes[0], body=body)).answer)
 
 
 def _holds(told: Mapping[str, Any], result: Any, names: set[str]) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from conformance.discovery.openapi_paths import at_their_paths
-from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, Operation, texts
+from conformance.discovery.rail import CATALOG, INDEX, OPENAPI, RESOURCES, Operation, screened_otherwise, texts
+from conformance.discovery.rehearsing import refusal
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
@@ -88,13 +90,19 @@ async def message_verification_is_sold(case: Case) -> None:
 async def screening_is_sold(case: Case) -> None:
     """A paid compliance service is offered whose receipt carries a verdict: ALLOW, REFER or DENY and nothing else.
 
-    Buys a screening of every request body that is known. Expects a signed token with a verdict in each answer, and no
-    verdict outside the set, there or in the result.
+    Buys a screening of every request body that is known, and of the flagged and the blocked address of the
+    specification's examples where the known one screens the allowed one and the service takes them. Expects a signed
+    token with a verdict in each answer, and no verdict outside the set, there or in the result.
     """
     operation = case.session.service("compliance-receipt")
     if not await _is_there(case, "RAIL-SVC-03", operation):
         return
     await run_concurrently(_screened(case, operation, body) for body in screening_bodies(case, operation))
+    if operation.guessed:
+        tried = await run_concurrently(_screened_too(case, operation, body) for body in screened_otherwise(operation))
+        if not any(tried):
+            told = f"nobody named an address that {operation.path} flags or blocks, so its other verdicts were not seen"
+            case.documented("RAIL-SVC-04", f"{told}; bind [rail.other_bodies] {operation.role}")
 
 
 async def _is_there(case: Case, row: str, operation: Operation) -> bool:
@@ -115,6 +123,17 @@ def screening_bodies(case: Case, operation: Operation) -> list[Any]:
     if case.profile.target.defaults == "reference" and not case.profile.rail_bindings.bodies:
         bodies.append(_FLAGGED)
     return bodies
+
+
+async def _screened_too(case: Case, operation: Operation, body: Any) -> bool:
+    """Screen an address that the service may refuse; return whether it did not."""
+    if await refusal(case.client, replace(operation, body=body)) is not None:
+        return False
+    try:
+        await _screened(case, replace(operation, sure=True), body)
+    except Inconclusive:
+        return False
+    return True
 
 
 async def _screened(case: Case, operation: Operation, body: Any) -> None:

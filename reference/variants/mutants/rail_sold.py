@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import orjson
@@ -107,8 +108,8 @@ def _receipt_without_query() -> None:
     replace(Signer, "answer", signing)
 
 
-def _previewed() -> None:
-    """Run the service for whoever asks for its price, and tell its result beside the price, where no example shows it.
+def _previewed(place: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
+    """Run the service for whoever asks for its price, and put its result into the 402.
 
     What it signs is left out: a signed token in a 402 is seen by its form.
     """
@@ -117,8 +118,7 @@ def _previewed() -> None:
         def issued(self: Challenges, call: Call, **told: Any) -> Challenge:
             document = orjson.loads(issue(self, call, **told).body)
             result = self.service.run(self.service.accepts(orjson.loads(call.kept)), _CONTEXT)
-            document["preview"] = {name: "later" if "jws" in name else value for name, value in result.items()}
-            del document["extensions"]["bazaar"]["info"]["output"]
+            place(document, {name: "later" if "jws" in name else value for name, value in result.items()})
             return Challenge(orjson.dumps(document))
 
         return issued
@@ -126,9 +126,21 @@ def _previewed() -> None:
     replace(Challenges, "issue", early)
 
 
+def _beside_the_price(document: dict[str, Any], result: dict[str, Any]) -> None:
+    """Tell a result under a name of its own, where no example shows what it looks like."""
+    document["preview"] = result
+    del document["extensions"]["bazaar"]["info"]["output"]
+
+
+def _as_the_example(document: dict[str, Any], result: dict[str, Any]) -> None:
+    """Give a result for the example of one."""
+    document["extensions"]["bazaar"]["info"]["output"]["example"] = result
+
+
 MUTANTS = (
     Mutant("receipt-without-query", "a receipt binds the query (P-RH-01)", _receipt_without_query),
-    Mutant("result-as-preview", "a 402 holds no result (5.3)", _previewed),
+    Mutant("result-as-preview", "a 402 holds no result (5.3)", partial(_previewed, _beside_the_price)),
+    Mutant("result-as-example", "a 402 holds no result (5.3)", partial(_previewed, _as_the_example)),
     Mutant("sold-receipts-all-hold", "what is sold verifies (5.2)", _says("/pay/v1/verify/receipt", verified=True)),
     Mutant("sold-messages-all-hold", "what is sold verifies (5.2)", _says("/pay/v1/verify/rfc9421", valid=True)),
     Mutant("a2a-sells-the-example", "what is ordered is what is sold (P-RA-05)", _example_ordered),

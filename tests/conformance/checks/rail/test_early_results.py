@@ -40,13 +40,15 @@ LEAKS: Mapping[str, Told] = {
     "under a name of its own": lambda request: {"preview": screened(request)},
     "in a list": lambda request: {"seen": {"before": [{"more": 1, **screened(request)}]}},
     "in the document itself": screened,
+    "where x402 has examples": lambda request: {"extensions": {"bazaar": {"example": screened(request)}}},
 }
 HONEST: Mapping[str, Told] = {
     "nothing": lambda _: {},
     "the request": lambda request: {"request": request},
     "a part of the request by another name": lambda request: {"for": str(request.get("recipient_address"))[7:]},
     "an example": lambda _: {"preview": screened({})},
-    "an example where x402 has them": lambda request: {"extensions": {"example": screened(request)}},
+    "an example where x402 has them": lambda _: {"extensions": {"bazaar": {"example": screened({})}}},
+    "the request where x402 has it": lambda request: {"extensions": {"bazaar": {"input": request}}},
     "the members' names": lambda request: {
         "schema": {name: type(one).__name__ for name, one in screened(request).items()}
     },
@@ -59,6 +61,16 @@ HONEST: Mapping[str, Told] = {
 async def test_a_402_with_its_own_result_fails(told: Told) -> None:
     """Wherever it stands: what follows two requests as their results do is the result."""
     assert await judged(CHECK, telling(told)) == {"RAIL-402-17": Verdict.FAIL}
+
+
+async def test_bodies_that_nobody_bound_are_tried_as_well() -> None:
+    """The addresses of the specification's examples have different results, where the known body names one."""
+    profile = PROFILE.replace('"reference"', '"none"\nservice_word = "weldproof"') + (
+        '[rail.services]\ncompliance-receipt = "/pay/v1/compliance/receipt"\n'
+        '[rail.bodies.compliance-receipt]\nrecipient_address = "screen-allow"\n'
+    )
+    assert await judged(CHECK, telling(LEAKS["where x402 has examples"]), profile) == {"RAIL-402-17": Verdict.FAIL}
+    assert await judged(CHECK, telling(HONEST["an example"]), profile) == {"RAIL-402-17": Verdict.PASS}
 
 
 @pytest.mark.parametrize("told", HONEST.values(), ids=HONEST)

@@ -213,6 +213,35 @@ async def test_a_screening_with_verdicts_of_the_set_passes() -> None:
     assert await judged(SCREENED, Rail()) == dict.fromkeys(("RAIL-SVC-03", "RAIL-SVC-04"), Verdict.PASS)
 
 
+ALLOWED = UNBOUND + '[rail.bodies.compliance-receipt]\nrecipient_address = "screen-allow"\n'
+
+
+@pytest.mark.parametrize("word", ["REFER", "REVIEW"])
+async def test_an_address_that_is_flagged_is_screened_where_nobody_bound_one(word: str) -> None:
+    """The specification's examples name it, and a verdict outside the set is told of it, too."""
+
+    def flagged(_: Rail, call: Call, document: dict[str, Any]) -> None:
+        if b"screen-flag" in call.body:
+            document["result"]["verdict"] = word
+
+    verdicts = await judged(SCREENED, selling(flagged), ALLOWED)
+    assert breached(verdicts) == (set() if word == "REFER" else {"RAIL-SVC-04"})
+
+
+async def test_a_service_that_refuses_those_addresses_passes_in_part() -> None:
+    """Nothing is bought with a body that it refuses, and the reader is told that one verdict alone was seen."""
+
+    def strict(call: Call, reply: Reply) -> Reply:
+        return Reply(422, {}) if b"screen-flag" in call.body or b"screen-block" in call.body else reply
+
+    log, rail = EventLog(), Rail(strict)
+    assert set((await judged(SCREENED, rail, ALLOWED, log)).values()) == {Verdict.PASS}
+    assert len(rail.paid) == 1
+    told = [event["expected"] for event in log.of("judgement") if event["verdict"] == "documented"]
+    assert len(told) == 1
+    assert "bind [rail.other_bodies] compliance-receipt" in told[0]
+
+
 @pytest.mark.parametrize("verdict", ["allow", "BLOCK", None, 1, ["ALLOW"], {"is": "ALLOW"}])
 @pytest.mark.parametrize("place", ["result", "token"])
 async def test_a_verdict_outside_the_set_is_told_wherever_it_stands(verdict: Any, place: str) -> None:
