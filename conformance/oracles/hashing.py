@@ -16,6 +16,8 @@ import jcs
 from conformance.oracles.jose import tokens_in
 
 _CLAIM_DEPTH = 6
+# Recipes of a request that leave its address out.
+OF_THE_BODY = frozenset({"jcs-body", "raw-body"})
 
 
 def jcs_bytes(value: Any) -> bytes:

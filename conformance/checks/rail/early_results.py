@@ -40,23 +40,19 @@ async def no_402_holds_what_its_request_is_paid_for(case: Case) -> None:
 
 
 async def _early(case: Case, operation: Operation) -> None:
-    known = (
-        (*screened_otherwise(operation), *variations(operation.body)) if operation.guessed else operation.other_bodies
-    )
-    others = [one for one in known if one != operation.body]
+    guessed = (*screened_otherwise(operation), *variations(operation.body)) if operation.guessed else ()
+    others = [one for one in guessed or operation.other_bodies if one != operation.body]
     bodies = [operation.body, operation.body, *others]
     first, again, *rest = [await case.client.call("POST", operation.url, json_body=body) for body in bodies]
     held: list[str] = []
     for body, other in zip(others, rest, strict=True):
         followed = _followed(_told(first), _told(again), _told(other), json.dumps([operation.body, body]))
-        if not followed or (
-            operation.guessed and await refusal(case.client, replace(operation, body=body)) is not None
-        ):
+        if not followed or (guessed and await refusal(case.client, replace(operation, body=body)) is not None):
             continue
         try:
             mine, theirs = [await _result(case, operation, one) for one in (operation.body, body)]
         except Inconclusive as reason:
-            if operation.guessed:
+            if guessed:
                 continue
             case.not_applicable(_ROW, f"nothing was bought to compare a 402 with: {reason}")
             return

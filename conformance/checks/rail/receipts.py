@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from conformance.discovery.rail import Operation
+from conformance.discovery.rehearsing import refusal
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
@@ -127,10 +129,12 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
 
     Buys two different calls of each operation and looks for the hashes of what was sent, answered and paid among the
     claims: by the recipe that the profile binds, else by every usual one. Expects all three, and that the two
-    requests' hashes differ. Where the recipe of requests is bound, buys the first operation with a query as well.
+    requests' hashes differ. Buys the first operation with a query as well, where it is quoted so: then the hash of the
+    request is that of the request with its query, by the recipe that held it without.
     """
-    payer = await case.session.payer(case.lane)
-    await run_concurrently(_bindings(case, operation, payer) for operation in case.sample(case.session.operations))
+    seen = _Seen(case, await case.session.payer(case.lane))
+    await run_concurrently(_bindings(seen, operation) for operation in case.sample(case.session.operations))
+    seen.judge_unknown()
 
 
 # The profile's key of each binding's recipe.
@@ -141,9 +145,42 @@ _RECIPES = {
 }
 
 
-async def _bindings(case: Case, operation: Operation, payer: Payer) -> None:
-    where = {"operation": operation.path}
-    seen = [await _bound(case, *await bought(case, operation), payer)]
+@dataclass(slots=True)
+class _Seen:
+    """What the receipts of one check were found to bind.
+
+    Attributes:
+        case: The case.
+        payer: The lane's payer.
+        found: Recipes that were found, by row, with the paths where they were.
+        unknown: Receipts in which no recipe was found: row, call, recipes, and why.
+    """
+
+    case: Case
+    payer: Payer
+    found: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+    unknown: list[tuple[str, Purchase, Mapping[str, set[str]], str]] = field(default_factory=list)
+
+    def judge_unknown(self) -> None:
+        """Judge the receipts in which no recipe was found, by what the others hold.
+
+        How a payment is named depends on no operation, so that a receipt that names it otherwise names another one.
+        """
+        for row, served, recipes, told in self.unknown:
+            usual = {name: paths for name, paths in self.found.get(row, {}).items() if name in recipes}
+            others = "; ".join(f"{name} is found at {', '.join(sorted(paths))}" for name, paths in usual.items())
+            if usual and row == "RAIL-RCPT-06":
+                where = {"operation": served.operation.path}
+                self.case.expect(row, False, f"recipe {', '.join(usual)}", told, exchange=served.answer, where=where)
+            else:
+                also = f" ({others})" if others else ""
+                self.case.inconclusive(row, f"unbound: {told}{also}; bind {_KEYS[row]}", exchange=served.answer)
+
+
+async def _bindings(seen: _Seen, operation: Operation) -> None:
+    case, where = seen.case, {"operation": operation.path}
+    first = await _bound(seen, *await bought(case, operation))
+    hashes = [first.value]
     for body in operation.other_bodies:
         try:
             another = await bought(case, operation, body=body)
@@ -151,39 +188,61 @@ async def _bindings(case: Case, operation: Operation, payer: Payer) -> None:
             if not operation.guessed:
                 raise
             continue
-        seen.append(await _bound(case, *another, payer))
+        hashes.append((await _bound(seen, *another)).value)
         break
-    if operation == case.session.operations[0] and case.profile.rail_bindings.request_hash is not None:
-        with suppress(Inconclusive):  # that it is not sold so, others judge
-            await _bound(case, *await bought(case, operation.asked_with(QUERY)), payer)
-    if len(seen) < 2:
+    if operation == case.session.operations[0]:
+        await _with_query(seen, operation, first.recipe)
+    if len(hashes) < 2:
         case.inconclusive("RAIL-RCPT-07", "unbound: no second request is known; bind [rail.other_bodies]")
-    elif None in seen:
+    elif None in hashes:
         case.inconclusive(
             "RAIL-RCPT-07", "unbound: which claim is the request's hash cannot be told; bind [rail] request_hash"
         )
     else:
-        case.expect("RAIL-RCPT-07", seen[0] != seen[1], "another hash for another request", seen[0], where=where)
+        case.expect("RAIL-RCPT-07", hashes[0] != hashes[1], "another hash for another request", hashes[0], where=where)
 
 
-async def _bound(case: Case, served: Purchase, token: str, payer: Payer) -> str | None:
-    """Judge the three bindings of one receipt and return its request hash, where that can be told."""
+async def _with_query(seen: _Seen, operation: Operation, recipe: str | None) -> None:
+    """Judge the receipt of the same request with a query, where the service does not refuse one."""
+    case = seen.case
+    if recipe is None:
+        return
+    if recipe in hashing.OF_THE_BODY:
+        told = f"recipe {recipe} hashes the body alone, so that no query is in the receipt of {operation.path}"
+        case.documented("RAIL-RCPT-04", told)
+    asked = operation.asked_with(QUERY)
+    with suppress(Inconclusive):  # that it is not sold so, others judge
+        if await refusal(case.client, asked) is None:
+            await _bound(seen, *await bought(case, replace(asked, sure=True)), recipe)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The hash of a request as a receipt has it, where that can be told, and the recipe that it is found by."""
+
+    value: str | None
+    recipe: str | None
+
+
+async def _bound(seen: _Seen, served: Purchase, token: str, recipe: str | None = None) -> _Bound:
+    """Judge the three bindings of one receipt and return its request hash, which is by `recipe` where one is given."""
+    case = seen.case
     claims, bindings = claims_of(token), case.profile.rail_bindings
     requested = request_hashes(served.operation, served.challenge.body, served.challenge.accepts)
-    place = _judge(case, "RAIL-RCPT-04", claims, requested, bindings.request_hash, served)
+    name, place = _judge(seen, "RAIL-RCPT-04", claims, requested, recipe or bindings.request_hash, served)
     result = result_of(case, served.answer)
     told = hashing.response_hashes(served.answer.body, result, token)
     if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
         told["jcs-result"] = set()
-    _judge(case, "RAIL-RCPT-05", claims, told, bindings.response_hash, served)
-    tx_id, network = await _settled_by(served, payer), getattr(payer, "network_key", "")
+    _judge(seen, "RAIL-RCPT-05", claims, told, bindings.response_hash, served)
+    tx_id, network = await _settled_by(served, seen.payer), getattr(seen.payer, "network_key", "")
     paid = hashing.settled_refs(case.profile.service_word, tx_id, network, served.challenge.reference(case.lane))
     if tx_id is None and (bindings.settled_payment_ref or "") not in {"", *paid}:
         case.inconclusive("RAIL-RCPT-06", "no transaction on the chain uses the authorization, and no header tells one")
     else:
-        _judge(case, "RAIL-RCPT-06", claims, paid, bindings.settled_payment_ref, served)
+        _judge(seen, "RAIL-RCPT-06", claims, paid, bindings.settled_payment_ref, served)
     value = claim_at(claims, place or _REQUEST_HASH)
-    return value if isinstance(value, str) else None
+    return _Bound(value if isinstance(value, str) else None, name)
 
 
 async def _settled_by(served: Purchase, payer: Payer) -> str | None:
@@ -199,32 +258,39 @@ async def _settled_by(served: Purchase, payer: Payer) -> str | None:
 
 
 def _judge(
-    case: Case,
+    seen: _Seen,
     row: str,
     claims: Mapping[str, Any],
     recipes: Mapping[str, set[str]],
     bound: str | None,
     served: Purchase,
-) -> str | None:
-    """Judge one binding and return the place of the claim that holds it."""
-    where = {"operation": served.operation.path}
+) -> tuple[str | None, str | None]:
+    """Judge one binding and return the recipe and the place of the claim that holds it.
+
+    A claim by the family's own name for it is that binding: where there is one, no other claim is.
+    """
+    case, path = seen.case, served.operation.path
+    where = {"operation": path, **({"query": served.operation.query} if served.operation.query else {})}
     if bound is not None and bound not in recipes:
         case.inconclusive(row, f"unbound: the suite knows no recipe {bound}; it knows {', '.join(recipes)}")
-        return None
+        return None, None
     tried = recipes if bound is None else {bound: recipes[bound]}
+    own = {name: value for name, value in claims.items() if name == _RECIPES[row] and isinstance(value, str)}
     for name, values in tried.items():
-        place = hashing.find_claim(claims, values)
+        place = hashing.find_claim(own or claims, values)
         if place is not None:
+            seen.found.setdefault(row, {}).setdefault(name, set()).add(path)
             case.expect(row, True, f"recipe {name} in claim {place}", None, exchange=served.answer, where=where)
-            return place
+            return name, place
     if bound is None:
-        case.inconclusive(
-            row, f"unbound: none of the recipes {', '.join(tried)} is found among the claims; bind {_KEYS[row]}"
-        )
-        return None
+        elsewhere = hashing.find_claim(claims, {value for values in recipes.values() for value in values})
+        also = f" in claim {_RECIPES[row]}, although {elsewhere} holds one" if elsewhere is not None else ""
+        told = f"none of the recipes {', '.join(tried)} is found among the claims of {path}{also}"
+        seen.unknown.append((row, served, recipes, told))
+        return None, None
     expected, hint = f"a claim that equals recipe {bound}", _bind(row, claims, recipes)
     case.expect(row, False, expected, sorted(claims), exchange=served.answer, where=where, hint=hint)
-    return None
+    return None, None
 
 
 def _bind(row: str, claims: Mapping[str, Any], recipes: Mapping[str, set[str]]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,7 @@ from conformance.checks.rail.keys import names_host
 from conformance.checks.rail.receipts import changed_once, claim_at, is_published
 from conformance.checks.rail.services import asks_to_sign_in, security_requirements, verdicts_of
 from conformance.log.events import EventLog
-from conformance.oracles import jose
+from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
@@ -106,10 +107,60 @@ async def test_a_binding_that_binds_nothing_is_told(member: str, rows: set[str])
 
 
 async def test_a_receipt_without_the_query_is_told() -> None:
-    """A query belongs to the request that a receipt binds, where the profile says by which recipe."""
+    """A query belongs to the request that a receipt binds, whoever says by which recipe."""
     rail = selling(lambda rail, call, paid: paid.update(payable_receipt=bare(rail, call, paid)))
     assert breached(await judged(BOUND, rail)) == {"RAIL-RCPT-04"}
+    assert breached(await judged(BOUND, rail, UNBOUND)) == {"RAIL-RCPT-04"}
+
+
+async def test_a_service_that_refuses_a_query_is_sold_none() -> None:
+    """What it does without payment tells that nobody could be sold such a call."""
+    rail = Rail(lambda call, reply: Reply(422, {}) if call.query and call.path.startswith("/pay/v1/c") else reply)
     assert breached(await judged(BOUND, rail, UNBOUND)) == set()
+    assert breached(await judged(BOUND, Rail(), UNBOUND)) == set()
+
+
+async def test_a_hash_of_the_body_alone_is_told_as_one() -> None:
+    """Nobody says that a receipt holds the query, so that the row passes, and not without a word."""
+
+    def body_alone(rail: Rail, call: Call, document: dict[str, Any]) -> None:
+        claims = jose.parse(document["payable_receipt"]).claims()
+        digest = "sha256:" + hashing.sha256_hex(hashing.jcs_bytes(json.loads(call.body)))
+        document["payable_receipt"] = rail.sign({**claims, "request_hash": digest})
+
+    log = EventLog()
+    verdicts = await judged(BOUND, selling(body_alone), UNBOUND, log)
+    assert verdicts["RAIL-RCPT-04"] is Verdict.PASS
+    assert [event for event in log.of("judgement") if "jcs-body hashes the body alone" in event["expected"]]
+
+
+async def test_the_claim_with_the_familys_name_is_the_one_that_counts() -> None:
+    """A reference of the payment before is told, although another claim holds something of this one."""
+    before: list[str] = []
+
+    def previous(rail: Rail, call: Call, document: dict[str, Any]) -> None:
+        claims = jose.parse(document["payable_receipt"]).claims()
+        before.append(claims["settled_payment_ref"])
+        named = {"settled_payment_ref": before[-2:][0], "also": call.proof["tx_id"]}
+        document["payable_receipt"] = rail.sign({**claims, **named})
+
+    assert breached(await judged(BOUND, selling(previous), UNBOUND)) == {"RAIL-RCPT-06"}
+
+
+async def test_a_binding_that_one_operation_alone_lacks_is_told_with_the_others() -> None:
+    """The reader is told which operation it is, and that the recipe is found at the others."""
+
+    def partial(rail: Rail, call: Call, document: dict[str, Any]) -> None:
+        if "compliance" in call.path:
+            claims = jose.parse(document["payable_receipt"]).claims()
+            document["payable_receipt"] = rail.sign({**claims, "response_hash": "sha256:" + "0" * 64})
+
+    log = EventLog()
+    verdicts = await judged(BOUND, selling(partial), UNBOUND, log)
+    assert verdicts["RAIL-RCPT-05"] is Verdict.INCONCLUSIVE
+    told = next(event["expected"] for event in log.of("judgement") if "response_hash or result_at" in event["expected"])
+    assert "the claims of /pay/v1/compliance/receipt" in told
+    assert "jcs-result is found at /pay/v1/verify/receipt" in told
 
 
 def bare(rail: Rail, call: Call, paid: dict[str, Any]) -> str:
