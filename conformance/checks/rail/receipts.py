@@ -153,25 +153,31 @@ class _Seen:
         case: The case.
         payer: The lane's payer.
         found: Recipes that were found, by row, with the paths where they were.
-        unknown: Receipts in which no recipe was found: row, call, recipes, and why.
+        tried: By row, what each receipt could have held by each recipe.
+        unknown: Receipts in which no recipe was found: row, call, recipes, the claim of that name, and why.
     """
 
     case: Case
     payer: Payer
     found: dict[str, dict[str, set[str]]] = field(default_factory=dict)
-    unknown: list[tuple[str, Purchase, Mapping[str, set[str]], str]] = field(default_factory=list)
+    tried: dict[str, list[Mapping[str, set[str]]]] = field(default_factory=dict)
+    unknown: list[tuple[str, Purchase, Mapping[str, set[str]], str | None, str]] = field(default_factory=list)
 
     def judge_unknown(self) -> None:
         """Judge the receipts in which no recipe was found, by what the others hold.
 
-        How a payment is named depends on no operation, so that a receipt that names it otherwise names another one.
+        A claim that fits another call is a breach. How a payment is named depends on no operation, so that a receipt
+        that names it otherwise than the others is one, too.
         """
-        for row, served, recipes, told in self.unknown:
+        for row, served, recipes, own, told in self.unknown:
             usual = {name: paths for name, paths in self.found.get(row, {}).items() if name in recipes}
             others = "; ".join(f"{name} is found at {', '.join(sorted(paths))}" for name, paths in usual.items())
-            if usual and row == "RAIL-RCPT-06":
+            fits = [name for one in self.tried[row] for name, values in one.items() if own in values]
+            if fits or (usual and row == "RAIL-RCPT-06"):
                 where = {"operation": served.operation.path}
-                self.case.expect(row, False, f"recipe {', '.join(usual)}", told, exchange=served.answer, where=where)
+                expected = f"recipe {', '.join(usual or fits)} of this call"
+                found = f"{_RECIPES[row]} is that of another call" if fits else told
+                self.case.expect(row, False, expected, found, exchange=served.answer, where=where)
             else:
                 also = f" ({others})" if others else ""
                 self.case.inconclusive(row, f"unbound: {told}{also}; bind {_KEYS[row]}", exchange=served.answer)
@@ -275,6 +281,7 @@ def _judge(
         case.inconclusive(row, f"unbound: the suite knows no recipe {bound}; it knows {', '.join(recipes)}")
         return None, None
     tried = recipes if bound is None else {bound: recipes[bound]}
+    seen.tried.setdefault(row, []).append(recipes)
     own = {name: value for name, value in claims.items() if name == _RECIPES[row] and isinstance(value, str)}
     for name, values in tried.items():
         place = hashing.find_claim(own or claims, values)
@@ -286,7 +293,7 @@ def _judge(
         elsewhere = hashing.find_claim(claims, {value for values in recipes.values() for value in values})
         also = f" in claim {_RECIPES[row]}, although {elsewhere} holds one" if elsewhere is not None else ""
         told = f"none of the recipes {', '.join(tried)} is found among the claims of {path}{also}"
-        seen.unknown.append((row, served, recipes, told))
+        seen.unknown.append((row, served, recipes, own.get(_RECIPES[row]), told))
         return None, None
     expected, hint = f"a claim that equals recipe {bound}", _bind(row, claims, recipes)
     case.expect(row, False, expected, sorted(claims), exchange=served.answer, where=where, hint=hint)

@@ -134,9 +134,10 @@ async def test_a_hash_of_the_body_alone_is_told_as_one() -> None:
     assert [event for event in log.of("judgement") if "jcs-body hashes the body alone" in event["expected"]]
 
 
-async def test_the_claim_with_the_familys_name_is_the_one_that_counts() -> None:
+@pytest.mark.parametrize("first", [True, False])
+async def test_the_claim_with_the_familys_name_is_the_one_that_counts(first: bool) -> None:
     """A reference of the payment before is told, although another claim holds something of this one."""
-    before: list[str] = []
+    before = [] if first else [f"sha256:{'0' * 64}"]
 
     def previous(rail: Rail, call: Call, document: dict[str, Any]) -> None:
         claims = jose.parse(document["payable_receipt"]).claims()
