@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
@@ -19,6 +19,9 @@ from conformance.ledger.examples import Example
 from conformance.ledger.rules import place
 from conformance.ledger.specification import page_of
 
+if TYPE_CHECKING:
+    from conformance.first_look.x402_rules import Rule
+
 
 @click.command("explain")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
@@ -27,13 +30,41 @@ def command(ids: Sequence[str], as_json: bool) -> None:
     """Say what a requirement is, what its checks send and expect, and how a breach is repaired.
 
     ID is a requirement, the beginning of some (RAIL-WELD), or the name of a check. The pages in docs/requirements say
-    the same.
+    the same. X402 and a number is one of the demands on any 402, which `weldproof check` judges.
     """
+    rules = [rule for text in ids for rule in _rules(text)]
+    ids = [text for text in ids if not _rules(text)]
     found = [explanation(row) for row in dict.fromkeys(row for text in ids for row in _rows(text))]
     if as_json:
-        click.echo(orjson.dumps([_as_json(one) for one in found], option=orjson.OPT_INDENT_2))
+        told = [*map(_as_json, found), *map(_rule_as_json, rules)]
+        click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
     else:
-        click.echo("\n\n".join("\n".join(_lines(one)) for one in found))
+        lines = [*map(_lines, found), *map(_lines_of_rule, rules)]
+        click.echo("\n\n".join("\n".join(one) for one in lines))
+
+
+def _rules(text: str) -> tuple[Rule, ...]:
+    """Return the demands on any 402 whose ids start so."""
+    start = text.strip().upper()
+    if not start.startswith("X402"):
+        return ()
+    from conformance.first_look.x402_rules import RULES  # noqa: PLC0415 - every other id is explained without
+
+    return tuple(rule for rule in RULES if rule.id.startswith(start))
+
+
+def _rule_as_json(rule: Rule) -> dict[str, Any]:
+    return {name: getattr(rule, name) for name in ("id", "sentence", "level", "source", "fix")}
+
+
+def _lines_of_rule(rule: Rule) -> Iterator[str]:
+    yield click.style(rule.id, bold=True)
+    yield _filled(rule.sentence, "  ")
+    yield ""
+    yield f"  level     {rule.level}: a breach {'fails' if rule.level == 'MUST' else 'warns'}"
+    yield _filled(f"source    {rule.source}", "  ")
+    yield "  judged    by `weldproof check`, of any 402, without a payment"
+    yield _filled(f"Fix: {rule.fix}", "  ")
 
 
 def _rows(text: str) -> tuple[Requirement, ...]:

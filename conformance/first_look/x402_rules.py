@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from conformance.first_look.x402_answer import Challenged
 from conformance.oracles.addresses import is_address, is_caip2
@@ -17,7 +18,7 @@ from conformance.oracles.x402 import atomic_amount
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.text.untrusted import one_line
-from conformance.vocabulary.networks import network_named
+from conformance.vocabulary.networks import NETWORKS, network_named
 
 SPEC: Final = "x402 version 2, section 5.1"
 TRANSPORT: Final = "x402 version 2, HTTP transport"
@@ -26,6 +27,9 @@ EXACT: Final = "x402 version 2, scheme exact"
 _DOMAINS: Final[Mapping[str, tuple[str, str]]] = {"eip155:8453": ("USD Coin", "2"), "eip155:84532": ("USDC", "2")}
 _LONGEST_HEADER: Final = 8000
 _EVM: Final = "eip155:"
+_USDC_NAMES: Final = frozenset({"USDC", "USD Coin"})
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 _SOLANA: Final = "solana:"
 _NO_KEEPING: Final = frozenset({"no-store", "private", "no-cache"})
 
@@ -359,6 +363,73 @@ def _forged(answer: Challenged) -> Faults:
     return [] if answer.to_forged >= 300 else [f"served with {answer.to_forged}"]
 
 
+@rule(
+    24,
+    "An offer's asset is a token of its own network, where the asset is the USDC of any",
+    EXACT,
+    "Name the contract, mint or id that the token has on the offer's network: a client signs for that network, and "
+    "the other network's token is not there.",
+)
+def _own_token(answer: Challenged) -> Faults:
+    named = [(place, one, network_named(one.get("network"))) for place, one in _numbered(answer)]
+    known = [(place, one, network) for place, one, network in named if network is not None]
+    if not known:
+        return None
+    return [
+        f"accepts[{place}] is on {network.name}, and its asset is the USDC of {', '.join(others)}"
+        for place, one, network in known
+        if not _is_usdc(one) and (others := _usdc_elsewhere(one))
+    ]
+
+
+@rule(
+    25,
+    "No offer pays the token's own contract or mint",
+    "scheme exact of x402 version 2, and the token's contract: USDC refuses a transfer to itself",
+    "Send payTo as an account of yours; what is paid to the contract is lost, or is never settled.",
+)
+def _payee_is_no_token(answer: Challenged) -> Faults:
+    if not answer.offers:
+        return None
+    paid = [(place, one.get("payTo"), one.get("asset")) for place, one in _numbered(answer)]
+    return [
+        f"accepts[{place}].payTo is its asset, {payee!r:.80}"
+        for place, payee, asset in paid
+        if isinstance(payee, str) and isinstance(asset, str) and payee and payee.lower() == asset.lower()
+    ]
+
+
+@rule(
+    26,
+    "Each offer asks for more than nothing",
+    SPEC + ", which fixes no least amount",
+    "Send the price in atomic units, or serve the call without a 402: a payment of 0 pays for nothing.",
+    "SHOULD",
+)
+def _price(answer: Challenged) -> Faults:
+    return _each(answer, "amount", lambda one, _: atomic_amount(one) != 0)
+
+
+@rule(
+    27,
+    "resource.url names what was called: its host and its path",
+    SPEC + ", which says no more than that it is the URL of the protected resource",
+    "Send the address that the client called; behind a proxy, the public one.",
+    "SHOULD",
+)
+def _called(answer: Challenged) -> Faults:
+    resource = answer.member("resource")
+    url = resource.get("url") if isinstance(resource, dict) else None
+    if not isinstance(url, str) or not url:
+        return None
+    try:
+        told, called = urlsplit(urljoin(answer.url, url)), urlsplit(answer.url)
+        same = (_host(told), told.path or "/") == (_host(called), called.path or "/")
+    except ValueError:  # a port or a bracket that is none
+        same = False
+    return [] if same else [f"resource.url is {_told(url)}, and {_told(answer.url)[9:]} was called"]
+
+
 _WITHOUT_DOCUMENT: Final = frozenset({"X402-01", "X402-02", "X402-03", "X402-19", "X402-20", "X402-21", "X402-22"})
 
 
@@ -403,6 +474,23 @@ def _is_payee(value: Any, offer: Mapping[str, Any]) -> bool:
 def _is_usdc(offer: Mapping[str, Any]) -> bool:
     network = network_named(offer.get("network"))
     return network is not None and isinstance(offer.get("asset"), str) and network.is_asset(offer["asset"])
+
+
+def _usdc_elsewhere(offer: Mapping[str, Any]) -> list[str]:
+    """Return the names of the networks whose USDC an offer's asset is.
+
+    Ids of Algorand are numbers that each of its networks gives anew, so that there the offer itself has to say USDC.
+    """
+    asset = offer.get("asset")
+    if not isinstance(asset, str) or (asset.isdecimal() and _extras(offer).get("name") not in _USDC_NAMES):
+        return []
+    return [one.name for one in NETWORKS if one.is_asset(asset)]
+
+
+def _host(parts: SplitResult) -> tuple[str | None, int | None]:
+    """Return host and port; this machine's names are one, and a port is told where it is not the scheme's."""
+    host = "localhost" if parts.hostname in _LOOPBACK else parts.hostname
+    return host, parts.port if parts.port is not None else _PORTS.get(parts.scheme)
 
 
 def _is_whole(value: Any) -> bool:

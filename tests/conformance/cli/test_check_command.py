@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from tests.reserved_port import reserved_port
 # Long enough that a busy machine reaches everything.
 PATIENT = ("--seconds", "300", "--timeout", "60")
 
+# What is sold there, wherever the server stands.
+AT_WEATHER = {"resource": {"url": "/weather"}}
+
 
 def checked(folder: Path, url: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the command."""
@@ -35,9 +39,10 @@ def looked(folder: Path, url: str, *words: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, document
 
 
-def selling(document: object, *fields: str, status: str = "402 Payment Required") -> Serve:
+def selling(document: Mapping[str, Any], *fields: str, status: str = "402 Payment Required") -> Serve:
     """Return what answers every call with the same terms, as stock servers do."""
-    return answering(status, b"{}", f"PAYMENT-REQUIRED: {encoded(document)}", "Cache-Control: no-store", *fields)
+    header = f"PAYMENT-REQUIRED: {encoded({**document, **AT_WEATHER})}"
+    return answering(status, b"{}", header, "Cache-Control: no-store", *fields)
 
 
 def broken(document: dict[str, Any]) -> set[str]:
@@ -162,7 +167,7 @@ def test_a_broken_stock_server_fails_by_the_rule(member: str, value: Any, rule: 
 def test_what_is_sold_is_found_by_the_servers_documents(documents: dict[str, object], tmp_path: Path) -> None:
     """The address of the server is enough where it tells what can be called."""
     answers: dict[tuple[str, str], tuple[int, object]] = {("GET", path): (200, one) for path, one in documents.items()}
-    answers |= {("GET", "/sold"): (402, terms()), ("GET", "/free"): (200, {})}
+    answers |= {("GET", "/sold"): (402, terms() | {"resource": {"url": "/sold"}}), ("GET", "/free"): (200, {})}
     with standing(routing(answers)) as place:
         code, document = looked(tmp_path, f"http://{place}")
     # Its terms are in the body alone, which no client reads.
@@ -182,7 +187,7 @@ def test_a_server_of_version_one_is_told_so(tmp_path: Path) -> None:
 
 def test_a_server_that_serves_whoever_sends_a_payment_is_broken(tmp_path: Path) -> None:
     """A payment that cannot be read, or that nobody signed, is presented, and must buy nothing."""
-    unpaid = f"PAYMENT-REQUIRED: {encoded(terms())}"
+    unpaid = f"PAYMENT-REQUIRED: {encoded(terms() | AT_WEATHER)}"
     with standing(_trusting(unpaid)) as place:
         code, document = looked(tmp_path, f"http://{place}/weather")
     assert (code, broken(document)) == (1, {"X402-22", "X402-23"})

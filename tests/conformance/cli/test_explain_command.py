@@ -8,6 +8,7 @@ import orjson
 from click.testing import CliRunner
 
 from conformance.cli.explain import command
+from conformance.first_look.x402_rules import RULES
 from conformance.ledger.specification import clauses
 from tools.clauses.pages import anchor
 
@@ -41,3 +42,16 @@ def test_every_place_that_is_printed_exists() -> None:
     for one in clauses().values():
         name, _, found = one.where.partition("#")
         assert found in {anchor(line.lstrip("# ")) for line in (ROOT / name).read_text("utf-8").splitlines()}
+
+
+def test_a_demand_on_any_402_is_explained_as_well() -> None:
+    """By its id, or the beginning of some; what is no id of one is refused as any other."""
+    text = explained("X402-18")
+    assert "A body that repeats the terms says what the header says" in text
+    assert "Fix: Make header and body of the same bytes" in text
+    assert len(orjson.loads(explained("--json", "x402"))) == len(RULES)
+    assert [one["id"] for one in orjson.loads(explained("--json", "X402-09", "RAIL-402-06"))] == [
+        "RAIL-402-06",
+        "X402-09",
+    ]
+    assert CliRunner().invoke(command, ["X402-99"]).exit_code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +104,15 @@ FAULTS: dict[str, tuple[Document, set[str]]] = {
     "domain of the main network": (offering(extra={"name": "USD Coin", "version": "2"}), {"X402-15"}),
     "no fee payer": (offering(1, extra={}), {"X402-16"}),
     "fee payer of another chain": (offering(1, extra={"feePayer": terms()["accepts"][0]["payTo"]}), {"X402-16"}),
+    "another network's USDC": (offering(asset="0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"), {"X402-24"}),
+    "another network's mint": (offering(1, asset="EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"), {"X402-24"}),
+    "the token is paid": (offering(payTo="0x036CbD53842c5426634e7929541eC2318f3dCF7e".lower()), {"X402-25"}),
+    "the mint is paid": (offering(1, payTo=terms()["accepts"][1]["asset"]), {"X402-25"}),
+    "nothing to pay": (offering(amount="0"), {"X402-26"}),
+    "another host": (changed(resource={"url": "https://other.example/weather"}), {"X402-27"}),
+    "another path": (changed(resource={"url": "https://shop.example/climate"}), {"X402-27"}),
+    "another port": (changed(resource={"url": "https://shop.example:8443/weather"}), {"X402-27"}),
+    "a port that is none": (changed(resource={"url": "https://shop.example:x/weather"}), {"X402-27"}),
     "error no text": (changed(error={"code": 1}), {"X402-17"}),
     "extensions no object": (changed(extensions=[]), {"X402-17"}),
 }
@@ -128,6 +138,27 @@ def test_a_fault_breaks_its_rule_and_no_other(name: str) -> None:
     """Whoever reads the report finds the fault where it is."""
     document, expected = FAULTS[name]
     assert broken(answered(encoded(document))) == expected
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        changed(resource={"url": "https://SHOP.example:443/weather?city=x"}),
+        changed(resource={"url": "/weather"}),
+        offering(network="algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k", asset="10458941", payTo="A" * 58, extra={}),
+    ],
+    ids=["the same address", "a relative address", "an asset of that id"],
+)
+def test_what_is_right_by_another_spelling_breaks_none_of_these(document: Document) -> None:
+    """Neither the address in another form nor a number that another network gave, too."""
+    assert not broken(answered(encoded(document))) & {"X402-24", "X402-25", "X402-26", "X402-27"}
+
+
+def test_the_page_lists_every_rule() -> None:
+    """Who reads an id finds it there."""
+    page = (Path(__file__).parents[3] / "docs" / "x402-rules.md").read_text(encoding="utf-8")
+    for one in RULES:
+        assert f"| {one.id} | {one.level} | {one.sentence} | {one.source} |" in page
 
 
 def test_permit2_needs_no_domain_of_the_token() -> None:
