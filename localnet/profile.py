@@ -107,7 +107,16 @@ class StackFacts:
         chains = ",".join(f"{lane}={self.kinds[lane]}" for lane in self.lanes)
         controls = {f"control_{name}": url for name, url in self.reach.control.items()}
         first = {"control": self.controls[0]} if self.controls else {}
-        return {**members, "lanes": ",".join(self.lanes), "chains": chains, **first, **controls}
+        members |= {"lanes": ",".join(self.lanes), "chains": chains, **first, **controls}
+        return {name: value for name, value in members.items() if name not in self._not_started}
+
+    @property
+    def _not_started(self) -> frozenset[str]:
+        """Names of what belongs to the lanes that were left out."""
+        left_out = [lane for name, lane in LANES.items() if name not in self.lanes]
+        controls = {f"control_{node}" for lane in left_out for node in lane.nodes}
+        named = {name for lane in left_out for name in (*lane.ports, *lane.options.values(), f"payto_{lane.name}")}
+        return frozenset(named | controls)
 
     def _selling(self) -> dict[str, str]:
         if self.sells is None:

@@ -208,10 +208,11 @@ def _beside_your_server(facts: Mapping[str, str]) -> Iterator[str]:
     """Yield how a server of somebody's own is tested on these chains."""
     options = {option: name for lane in LANES.values() for option, name in lane.options.items()}
     words = [f"{option} {facts[name]}" for option, name in options.items() if name in facts]
+    words.append(f"--clock {facts['clock_file']}")
     yield "\nRun your server on these nodes, then:  weldproof init URL \\\n  " + " \\\n  ".join(words)
     yield from _beside_your_gateway(facts)
     yield (
-        f"The chains follow the seconds in {facts['clock_file']}: have your server add them to its clock too, and give "
-        "the file as [clock] offset_file, so that rows about lifetimes need not wait."
+        f"The chains follow the seconds in {facts['clock_file']}: have your server add them to its clock too, so that "
+        "rows about lifetimes need not wait; if it cannot, leave --clock out."
     )
     yield "Ctrl-C ends it."

@@ -36,6 +36,12 @@ def _of_nodes(function: Any) -> Any:
     metavar="SECONDS",
     help="Longest the suite may wait for a challenge to lapse; without, those rows stay undecided.",
 )
+@click.option(
+    "--clock",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File whose seconds the server and its chains add to their clocks, `clock_file` of `weldproof up`.",
+)
 @connecting
 @_of_nodes
 @click.option(

@@ -15,6 +15,7 @@ from conformance.cli.asking_nodes import with_networks
 from conformance.cli.connection import connected
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
+from conformance.discovery.rail import ROLES
 from conformance.discovery.recognising import described
 from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
 from conformance.http.transport import HttpTransport
@@ -64,6 +65,7 @@ def initialise(
     cacert: Path | None,
     insecure: bool,
     timeout: float | None,
+    clock: Path | None,
     **chain: Any,
 ) -> None:
     """Do what `weldproof init` says of itself; its options are declared beside its help."""
@@ -91,7 +93,8 @@ def initialise(
         pace = 0.0 if not limits and all(map(is_here, addresses)) else _USUAL_PACE
     workers = 4 if 0 < pace <= _MODEST_PACE else 8
     asking = Pace(requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()})
-    text = render(found, known, tables, asking, budgets, asked.tls)
+    offset_file = None if clock is None else str(clock.resolve())
+    text = render(found, known, tables, asking, budgets, asked.tls, offset_file)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
     for operation, limit in limits.items():
@@ -136,7 +139,13 @@ def _credentials(tenants: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, 
 
 def _tell_rail(rail: Mapping[str, Any], output: Path) -> None:
     click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
+    if not rail["card"]:
+        click.echo("  no agent card was seen, so the options rail.agent_card and rail.a2a are not claimed")
     for one in rail["operations"]:
+        if one.role is None:
+            bind = f'[rail.services] ROLE = "{one.path}"'
+            click.echo(f"  no role is known of {one_line(one.path, 200)}: where it is a service of the interface, bind")
+            click.echo(f"    {one_line(bind, 400)}, with one of {', '.join(ROLES)}")
         if not one.sure:
             name = one.role or "NAME"
             service = "" if one.role else f'[rail.services] NAME = "{one.path}" and '

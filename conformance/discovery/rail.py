@@ -26,6 +26,9 @@ _ROLE_WORDS = {
     "receipt-verify": ("receipt",),
 }
 
+# The paid services of the interface.
+ROLES = tuple(_ROLE_WORDS)
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -99,6 +102,7 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     methods = dict(paid_operations(openapi))
     described = {path: _described(openapi, path, method) for path, method in methods.items()}
     roles = {path: role for role, path in (bindings.services or {}).items()}
+    told = {path: name for path, one in _tellings(openapi, index, base) if (name := _named_role(one)) is not None}
     paths = (
         set(roles)
         | set(described)
@@ -106,7 +110,7 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     )
     found = []
     for path in sorted(path for path in paths if path.startswith(PAID_PREFIX) and path != INDEX):
-        role = roles.get(path) or (None if roles else guess_role(path))
+        role = roles.get(path) or (None if roles else told.get(path) or guess_role(path))
         bodies, sure = _bodies(profile, role, described.get(path, (None, False)))
         bound = profile.target.defaults == "reference" or role in (bindings.other_bodies or {})
         more = drawn(openapi, path, methods.get(path, "post"), bodies[0])
@@ -161,6 +165,24 @@ def screened_otherwise(operation: Operation) -> tuple[Any, ...]:
     if not isinstance(body, dict) or body.get("recipient_address") != "screen-allow":
         return ()
     return tuple({**body, "recipient_address": name} for name in ("screen-flag", "screen-block"))
+
+
+def _tellings(
+    openapi: Mapping[str, Any], index: Mapping[str, Any], base: str
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield what the documents tell of each paid operation, by its path."""
+    for path, method in paid_operations(openapi):
+        yield path, openapi["paths"][path][method]
+    services = index.get("services")
+    for one in services if isinstance(services, list) else ():
+        if isinstance(one, dict):
+            yield from ((path_of(base, url), one) for url in index_urls({"services": [one]}))
+
+
+def _named_role(document: Mapping[str, Any]) -> str | None:
+    """Return which service a description names by its id."""
+    names = (document.get("service_id"), document.get("operationId"))
+    return next((name for name in names if isinstance(name, str) and name in _ROLE_WORDS), None)
 
 
 def guess_role(path: str) -> str | None:

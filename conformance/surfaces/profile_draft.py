@@ -54,6 +54,7 @@ def render(
     pace: Pace,
     budgets: Mapping[str, float],
     tls: Tls | None = None,
+    clock: str | None = None,
 ) -> str:
     """Return the text of a profile that describes what was found, with the chain tables that are known."""
     rail, gateway, agent = found.get("rail"), found.get("gateway"), found.get("agent")
@@ -80,8 +81,8 @@ def render(
     document["pace"] = {"requests_per_second": pace.requests_per_second, "workers": pace.workers}
     if pace.limits:
         document["pace"]["limits"] = {name: int(limit) for name, limit in pace.limits.items()}
-    if budgets:
-        document["budgets"] = dict(budgets)
+    given = {"clock": {"offset_file": clock} if clock is not None else {}, "budgets": dict(budgets)}
+    document |= {name: table for name, table in given.items() if table}
     if tls is not None and tls.cacert is not None:
         document["tls"] = {"cacert": str(tls.cacert.resolve())}
     if tls is not None and tls.insecure:

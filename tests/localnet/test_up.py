@@ -230,6 +230,9 @@ def test_a_stack_of_one_lane_starts_that_chain_alone(tmp_path: Path) -> None:
         companions = {"the limited gateway", "the edge host", "the agent without a network"}
         assert set(dict(ready["pids"])) == {*addons, *surfaces, *companions, "the simulated Algorand"}
         assert target.load(tmp_path / "weldproof.toml").claims.lanes == ("algorand",)
+        addresses = {name: value for name, value in ready.items() if str(value).startswith(("http:", "ws:"))}
+        assert all(listens(url) for name, url in addresses.items() if not name.startswith("webhook_"))
+        assert not any(word in name for name in ready for word in ("base", "solana"))
         assert stack.end() == 0
 
 

@@ -190,3 +190,14 @@ def test_a_target_here_that_limits_nothing_is_asked_without_a_bound(tmp_path: Pa
     assert "verify_body" in said
     written = (tmp_path / "w.toml").read_text("utf-8")
     assert "# To be said first: unbound: no body is known that verify understands; give [agent] verify_body" in written
+
+
+def test_what_was_not_seen_is_told_and_the_clock_is_written(tmp_path: Path) -> None:
+    """Options that nothing shows are not claimed, and a file of seconds is bound for rows about lifetimes."""
+    clock, file = tmp_path / "offset", tmp_path / "w.toml"
+    with served(rail({"jws": "a.b.c"}, {"network": "eip155:8453"})) as there:
+        done = CliRunner().invoke(main, ["init", there.url, "-o", str(file), "--clock", str(clock)])
+    assert "no agent card was seen, so the options rail.agent_card and rail.a2a are not claimed" in done.output
+    profile = tomllib.loads(file.read_text("utf-8"))
+    assert profile["clock"] == {"offset_file": str(clock)}
+    assert profile["claims"]["options"] == []

@@ -64,3 +64,23 @@ async def test_roles_are_told_by_words_of_the_path() -> None:
     paths = ["compliance/receipt", "receipt/verify", "rfc9421/verify", "weather"]
     found = await found_in({"/.well-known/x402": {"resources": [f"/pay/v1/{one}" for one in paths]}})
     assert [one.role for one in found] == ["compliance-receipt", "receipt-verify", "rfc9421-verify", None]
+
+
+async def test_roles_are_told_by_the_ids_of_the_documents() -> None:
+    """A path of another name is known by the operation's id, or by the service's in the index."""
+    found = await found_in(
+        {
+            "/openapi.json": {
+                "paths": {
+                    "/pay/v1/rv": {"post": {**PAID, "operationId": "receipt-verify"}},
+                    "/pay/v1/other": {"post": {**PAID, "operationId": "weather"}},
+                }
+            },
+            INDEX: {"services": [{"service_id": "rfc9421-verify", "url": RAIL + "/pay/v1/sig"}]},
+        }
+    )
+    assert {one.path.rpartition("/")[2]: one.role for one in found} == {
+        "other": None,
+        "rv": "receipt-verify",
+        "sig": "rfc9421-verify",
+    }
