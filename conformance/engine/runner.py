@@ -36,6 +36,10 @@ from conformance.target import ExpectedFailure, Profile, receipts_only
 # How long an interrupted run waits for the clean-up of its checks, and again of its session.
 _CLEAN_UP_SECONDS = 1.2
 _INTERRUPTED = "the run was interrupted"
+_NOTHING_THERE = (
+    "the check ended without judging this row: what it is judged by was not there, such as a second paid operation; "
+    "bind all that the target has, of a rail [rail.services] and [rail.other_bodies]"
+)
 _DISTURBED = "each disturbs what the other judges, so repeat this one alone before you rely on it"
 
 
@@ -284,7 +288,7 @@ class Run:
         for row_id in case.check.rows:
             # What was judged before the check broke off is not the whole check: it cannot stand as a pass.
             if outcome != "done" or row_id not in case.judged:
-                self._judge(case.check, row_id, rest, error or "the check ended without judging this row")
+                self._judge(case.check, row_id, rest, error or _NOTHING_THERE)
         case.tell_parts()
         seconds = round(time.perf_counter() - started, 4)
         self.log.add("check.finished", check=case.check.id, seconds=seconds, outcome=outcome, error=error)

@@ -102,9 +102,16 @@ def sentence(summary: Summary) -> str:
         ending += f" This is part {one_line(str(summary.options['shard']), 20)} of a run: `weldproof report merge`."
     if summary.unanswered:
         ending += _unanswered(summary)
+    ending += _also_seen(summary)
     if summary.not_yours is not None:
         ending += f" {nothing_of_yours(summary.not_yours)}"
     return f"{_quickly(summary)}{', '.join(parts)}.{ending}"
+
+
+def _also_seen(summary: Summary) -> str:
+    """Return which requirements were seen broken that nobody selected: they were told as they went by."""
+    seen = ", ".join(f"{name} {WORDS[verdict]}" for name, verdict in summary.also_seen.items())
+    return f" Also seen, not selected: {seen}." if seen else ""
 
 
 def _unanswered(summary: Summary) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from conformance.ledger import Requirement, load
@@ -87,6 +87,7 @@ class Summary:
         unanswered_because: Why not, in the client's words, the first ones.
         quick: Whether it was a quick look, which gives no verdict.
         shortened: What was tried in part.
+        also_seen: Rows that were not selected, and that a check of selected ones saw broken, to their verdict.
         not_yours: What of the suite's own was judged, where nothing of the operator's was; None else.
     """
 
@@ -112,6 +113,7 @@ class Summary:
     unanswered_because: tuple[str, ...] = ()
     quick: bool = False
     shortened: tuple[Shortened, ...] = ()
+    also_seen: Mapping[str, Verdict] = field(default_factory=dict)
     not_yours: str | None = None
 
     @property
@@ -276,6 +278,7 @@ class _Reader:
             comparisons=self._comparisons(),
             quick=bool(started.get("quick")),
             shortened=self._shortened(),
+            also_seen=self._also_seen({row.id for row in rows}),
             not_yours=None if started.get("not_yours") is None else str(started["not_yours"]),
         )
 
@@ -307,6 +310,14 @@ class _Reader:
             before = (0, 0) if old is None else (old.tried, old.of)
             found[key] = Shortened(key[0], rows, key[1], before[0] + tried, before[1] + of)
         return tuple(found[key] for key in sorted(found))
+
+    def _also_seen(self, selected: Collection[str]) -> Mapping[str, Verdict]:
+        found = {
+            name: worst(finding.verdict for finding in findings)
+            for name, findings in sorted(self._findings.items())
+            if name not in selected
+        }
+        return {name: one for name, one in found.items() if one in {Verdict.FAIL, Verdict.WARN}}
 
     def _comparisons(self) -> tuple[SideBySide, ...]:
         found = map(side_by_side, self._kinds["comparison"])

@@ -134,3 +134,12 @@ def test_what_was_not_shown_of_a_pass_is_told_with_its_reason() -> None:
     run.judge(row, Verdict.DOCUMENTED, expected="none of its optional members was tried; bind [rail.other_bodies] x")
     told = rests_on(summarise(run.finish({})))
     assert f"Not shown of {row}: none of its optional members was tried; bind [rail.other_bodies] x." in told
+
+
+def test_a_breach_of_a_row_that_was_not_selected_is_told_at_the_end() -> None:
+    """It was printed as it went by; the exit code stays that of what was selected."""
+    run = RunBuilder(("RAIL-402-01",)).judge("RAIL-402-01", Verdict.PASS)
+    run.judge("RAIL-PAY-02", Verdict.FAIL).judge("RAIL-PAY-03", Verdict.PASS)
+    summary = summarise(run.finish({}))
+    assert sentence(summary).endswith("Also seen, not selected: RAIL-PAY-02 fail.")
+    assert summary.exit_code == 0

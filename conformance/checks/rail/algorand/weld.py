@@ -117,7 +117,8 @@ async def stray_transfer(case: Case) -> None:
     surface="rail",
     lane="each",
     exclusive=True,
-    fix="Compare the token's issue time with now when a proof is first presented, whatever the payment's age.",
+    fix="Compare the token's issue time with now when a proof is first presented, and with the payment's own time on "
+    "the chain as well: one that was named in time and sent late is late.",
 )
 async def expired_challenge(case: Case) -> None:
     """A payment welded to an expired challenge is not redeemed.
