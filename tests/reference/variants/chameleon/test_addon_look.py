@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conformance.surfaces.agent.answers import placed
 from conformance.surfaces.control_plane import documents
 from reference.addons.kit import Call
 from reference.variants.chameleon import addon_look
@@ -43,7 +44,7 @@ def test_a_question_is_taken_and_its_verdict_told(addon: str, question: str, ans
     assert own == _OWN[addon]
     said = Answer(Asked("POST", told["path"], ""), 200, [], b"", {"valid": valid, "status": "active", "reason": None})
     addon_look.edit(said, shape, surface)
-    assert documents.placed(said.document, told["valid_at"]) == [valid]
+    assert placed(said.document, told["valid_at"]) == [valid]
 
 
 @pytest.mark.parametrize("addon", _OWN)
