@@ -98,9 +98,9 @@ async def screening_is_sold(case: Case) -> None:
     if not await _is_there(case, "RAIL-SVC-03", operation):
         return
     await run_concurrently(_screened(case, operation, body) for body in screening_bodies(case, operation))
-    if operation.guessed:
+    if case.profile.target.defaults != "reference":
         tried = await run_concurrently(_screened_too(case, operation, body) for body in screened_otherwise(operation))
-        if not any(tried):
+        if operation.guessed and not any(tried):
             told = f"nobody named an address that {operation.path} flags or blocks, so its other verdicts were not seen"
             case.documented("RAIL-SVC-04", f"{told}; bind [rail.other_bodies] {operation.role}")
 
