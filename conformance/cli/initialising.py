@@ -89,8 +89,7 @@ def initialise(
     for line in notes:
         click.echo(f"  {one_line(line, 600)}", err=True)
     budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
-    if pace is None:
-        pace = 0.0 if not limits and all(map(is_here, addresses)) else _USUAL_PACE
+    pace = _unasked_pace(addresses, limits) if pace is None else pace
     workers = 4 if 0 < pace <= _MODEST_PACE else 8
     asking = Pace(requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()})
     offset_file = None if clock is None else str(clock.resolve())
@@ -102,6 +101,11 @@ def initialise(
             f"  {operation}: {limit} calls a minute were let through, as [pace.limits] has it{_cost(operation, limit)}"
         )
     _tell(found, output, chain)
+
+
+def _unasked_pace(addresses: Sequence[str], limits: Mapping[str, int]) -> float:
+    """Return the pace where nobody gives one: no bound for targets on this machine that met no limit."""
+    return 0.0 if not limits and all(map(is_here, addresses)) else _USUAL_PACE
 
 
 def _checked_limit(chain: Mapping[str, Any]) -> None:
