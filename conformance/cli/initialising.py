@@ -96,11 +96,15 @@ def initialise(
     text = render(found, known, tables, asking, budgets, asked.tls, offset_file)
     parse(text, source=str(output))
     output.write_text(text, "utf-8")
+    _tell_limits(limits)
+    _tell(found, output, chain)
+
+
+def _tell_limits(limits: Mapping[str, int]) -> None:
     for operation, limit in limits.items():
         click.echo(
             f"  {operation}: {limit} calls a minute were let through, as [pace.limits] has it{_cost(operation, limit)}"
         )
-    _tell(found, output, chain)
 
 
 def _unasked_pace(addresses: Sequence[str], limits: Mapping[str, int]) -> float:
