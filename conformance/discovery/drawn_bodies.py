@@ -7,7 +7,7 @@ filled in: then both would be the same request, and a rail that says so is right
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, TypeGuard
 
 from conformance.discovery.openapi_bodies import properties
@@ -42,7 +42,7 @@ def drawn(document: Mapping[str, Any], path: str, method: str, body: Any) -> tup
         if not isinstance(given, str)
         for value in _changed(document, given, members.get(name), _DEPTH)
     )
-    return tuple(islice((one for many in (added, changed) for one in many), _MOST))
+    return tuple(islice(chain(added, changed), _MOST))
 
 
 def _changed(document: Mapping[str, Any], given: Any, schema: Any, depth: int) -> Iterator[Any]:
