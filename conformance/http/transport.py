@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import time
 from collections import Counter
@@ -16,9 +17,12 @@ from yarl import URL
 from conformance.http.client import LONGEST_BODY, PATIENCE, Late, Unreachable, given_up, too_long
 from conformance.http.connections import Connections, Sending
 from conformance.http.pacing import Pacer
-from conformance.http.unanswered import because
+from conformance.http.unanswered import because, no_http, was_reset
 
 _AUTOMATIC: Final = ("User-Agent", "Content-Type", "Accept", "Accept-Encoding")
+# Seconds and bytes of what somebody says before he is asked.
+_LISTENED: Final = 2.0
+_SPOKEN: Final = 200
 
 
 class HttpTransport:
@@ -55,6 +59,7 @@ class HttpTransport:
         self._next = 0.0
         self._answered: set[URL] = set()
         self._silent: Counter[URL] = Counter()
+        self._said_first: dict[URL, bytes] = {}
 
     async def __aenter__(self) -> Self:
         self._open = True
@@ -94,7 +99,7 @@ class HttpTransport:
             what = "no whole answer" if sending.began else "no answer"
             raise Late(f"{what} within {self._seconds:g} s") from fault
         except (aiohttp.ClientError, OSError, ValueError) as fault:
-            raise Unreachable(because(fault, url, answered=origin in self._answered)) from fault
+            raise Unreachable(await self._because(fault, address)) from fault
 
     async def _sent(
         self, method: str, address: URL, headers: Sequence[tuple[str, str]], body: bytes | None, sending: Sending
@@ -121,6 +126,22 @@ class HttpTransport:
             fields = [(_text(name), _text(value)) for name, value in response.raw_headers]
             return response.status, CIMultiDictProxy(CIMultiDict(fields)), content
 
+    async def _because(self, fault: Exception, address: URL) -> str:
+        """Return why a call got no answer.
+
+        Who speaks first and then closes is asked for its words again: whether they were read before the connection
+        was at its end is a matter of how fast both machines are.
+        """
+        origin = _origin(address)
+        answered = origin in self._answered
+        if not answered and origin.scheme == "http" and was_reset(fault):
+            if origin not in self._said_first:
+                place = (origin.host or "", origin.port or 80)
+                self._said_first[origin] = await asyncio.to_thread(said_first, *place, min(self._seconds, _LISTENED))
+            if said := self._said_first[origin]:
+                return no_http(repr(said), str(address))
+        return because(fault, str(address), answered=answered)
+
     async def _turn(self) -> None:
         if self._interval <= 0:
             return
@@ -135,6 +156,15 @@ def _origin(address: URL) -> URL:
 
 def _text(field: bytes) -> str:
     return field.decode("utf-8", "surrogateescape")
+
+
+def said_first(host: str, port: int, seconds: float) -> bytes:
+    """Return what a server says to somebody who says nothing, in so many seconds; nothing for one that waits."""
+    try:
+        with socket.create_connection((host, port), timeout=seconds) as connection:
+            return connection.recv(_SPOKEN)
+    except OSError:  # a timeout among them
+        return b""
 
 
 async def read_up_to(content: aiohttp.StreamReader, limit: int) -> bytes | None:

@@ -41,9 +41,15 @@ def because(fault: Exception, url: str, *, answered: bool = False) -> str:
     if isinstance(fault, aiohttp.ClientConnectionResetError):
         # Somebody who speaks first is heard out before he is asked, where the machine is slow.
         return f"the connection was closed before it was asked: there is no HTTP answer{_other_scheme(url)}"
-    if isinstance(fault, OSError) and fault.errno == errno.ECONNRESET:
+    if was_reset(fault):
         return f"the connection was reset before an answer came{_next(url, answered=answered)}"
     return f"{type(fault).__name__}: {_one(fault)}"
+
+
+def was_reset(fault: Exception) -> bool:
+    """Return whether the other end gave a connection up, and with it perhaps what it had said."""
+    resets = isinstance(fault, OSError) and fault.errno == errno.ECONNRESET
+    return resets or isinstance(fault, aiohttp.ClientConnectionResetError)
 
 
 def cannot_connect(fault: OSError, place: str) -> str:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import socket
+import struct
 
 import aiohttp
+import pytest
 
+from conformance.http.client import Unreachable
+from conformance.http.transport import HttpTransport
 from conformance.http.unanswered import because
+
+# The settings that stock Node.js sends to whoever connects to its server of HTTP/2.
+SETTINGS = bytes.fromhex("00 00 00 04 00 00 00 00 00")
 
 
 def test_who_speaks_before_he_is_asked_gives_no_http_answer() -> None:
@@ -14,6 +23,36 @@ def test_who_speaks_before_he_is_asked_gives_no_http_answer() -> None:
     said = because(aiohttp.ClientConnectionResetError("Cannot write to closing transport"), "http://127.0.0.1:1/")
     assert "there is no HTTP answer" in said
     assert "https://" in said
+
+
+async def resetting(first: bytes, later: bytes) -> str:
+    """Post to a server that says something and resets the connection, and say what is said of it."""
+    words = [first]
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(words.pop() if words else later)
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with HttpTransport(seconds=5, requests_per_second=0, connections=1) as transport:
+            with pytest.raises(Unreachable) as told:
+                await transport.send("POST", f"http://127.0.0.1:{port}/", [], b"")
+    return str(told.value)
+
+
+@pytest.mark.parametrize("first", [b"", SETTINGS])
+def test_words_that_were_lost_in_a_reset_are_asked_for_again(first: bytes) -> None:
+    """Whether a client reads them before its connection ends hangs on the machines; what is said of them does not."""
+    assert asyncio.run(resetting(first, SETTINGS)) == "what came is HTTP/2, and the suite speaks HTTP/1.1"
+    assert "220 mail" in asyncio.run(resetting(first and b"220 mail\r\n", b"220 mail\r\n"))
+
+
+def test_who_says_nothing_was_reset() -> None:
+    """And no more is made of it than that."""
+    said = asyncio.run(resetting(b"", b""))
+    assert said.startswith("the connection was reset before an answer came")
 
 
 def test_who_answers_others_is_not_asked_for_another_scheme() -> None:
