@@ -201,7 +201,8 @@ async def test_an_agent_that_takes_no_long_content_breaks_nothing() -> None:
     def limited(call: Call, reply: Reply) -> Reply:
         return Reply(413, {"detail": "too long"}) if len(call.body) > 20_000 else reply
 
-    assert breached(await judged("the_content_is_compared", Agent(limited, Foreign()), FOREIGN)) == set()
+    verdicts = await judged("the_content_is_compared", Agent(limited, Foreign()), FOREIGN)
+    assert verdicts == {"AGENT-VERIFY-01": Verdict.NOT_APPLICABLE, "AGENT-VERIFY-10": Verdict.PASS}
 
 
 async def test_an_openapi_document_in_pieces_is_not_judged() -> None:
