@@ -23,7 +23,7 @@ async def tried(
     ready: Callable[[Session], None] = lambda _: None,
     log: EventLog | None = None,
 ) -> dict[str, Verdict]:
-    """Run one check, one of every lane on Algorand, and return the verdict of each row that it judged.
+    """Run one check, one of every lane on Algorand, and return the verdict of each of its rows.
 
     Args:
         name: The check.
@@ -50,6 +50,8 @@ async def tried(
         await session.close()
     for event in log.of("judgement"):
         verdicts[event["row"]].append(Verdict(event["verdict"]))
+    for row in set(check.rows) - set(verdicts):
+        verdicts[row].append(Verdict.INCONCLUSIVE)  # as a run tells it of a check that ends without a judgement
     return {row: verdict for row, many in verdicts.items() if (verdict := worst(many)) is not None}
 
 
