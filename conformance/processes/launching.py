@@ -12,9 +12,10 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -155,18 +156,23 @@ async def running(
 
 
 async def _started(program: Program, names: Names, folder: Path, words: Path, at: str | None) -> Running:
+    if not program.takes_port and at is None and await _takes_connections("127.0.0.1", program.port):
+        raise Inconclusive(f"another program listens at port {program.port}, where {program.what} is taken to listen")
     for attempt in range(_TRIES):
-        port = _port_of(at) if at is not None else free_port() if program.takes_port else program.port
-        url = at or f"http://127.0.0.1:{port}"
-        if not program.takes_port and at is None and await _takes_connections("127.0.0.1", port):
-            raise Inconclusive(f"another program listens at port {port}, where {program.what} is taken to listen")
-        found = Running(url.rstrip("/"), folder, _spawned(program, port, folder, words), words, names)
-        try:
-            if await found.answers(READY_SECONDS):
-                return found
-        except BaseException:
-            await found.stop()
-            raise
+        with contextlib.ExitStack() as stack:
+            if at is None and program.takes_port:
+                # One that cannot listen beside whoever keeps its port for it gets one that nobody keeps.
+                port = stack.enter_context(_kept_port()) if attempt == 0 else free_port()
+            else:
+                port = program.port if at is None else _port_of(at)
+            url = at or f"http://127.0.0.1:{port}"
+            found = Running(url.rstrip("/"), folder, _spawned(program, port, folder, words), words, names)
+            try:
+                if await found.answers(READY_SECONDS):
+                    return found
+            except BaseException:
+                await found.stop()
+                raise
         # Somebody else may have taken the port that was free a moment ago.
         again = not found.alive and program.takes_port and at is None and attempt + 1 < _TRIES
         how = found.fate
@@ -208,6 +214,22 @@ def free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
+
+
+@contextmanager
+def _kept_port() -> Iterator[int]:
+    """Keep a free port for a program that is about to listen there, so that nobody else is given it meanwhile.
+
+    Who asks for any free port is not given one that is bound, and an answer at it is the program's own then. Linux lets
+    a server that reuses addresses, as servers do, listen beside a socket that only holds the port.
+    """
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        port = int(held.getsockname()[1])
+        if sys.platform != "linux":
+            held.close()
+        yield port
 
 
 async def _takes_connections(host: str, port: int) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from conformance.target.hub import BUNDLED, HUB_PORT, PORTS, Addon
 
 TOKEN_FILE = "admin_token"  # noqa: S105 - a file's name
 _OTHER_PORT = 8080
+_TOKEN_SECONDS = 2.0
+_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,16 @@ def token_in(folder: Path) -> str | None:
         return None
 
 
+async def _token_once_there(folder: Path) -> str | None:
+    """Return the admin token, None where there is none a while after the first answer: nobody says which is first."""
+    ends = time.monotonic() + _TOKEN_SECONDS
+    while True:
+        token = token_in(folder)
+        if token is not None or time.monotonic() > ends:
+            return token
+        await asyncio.sleep(_POLL_SECONDS)
+
+
 @contextmanager
 def data_folder() -> Iterator[Path]:
     """Hold an empty data directory in a folder of its own: what is written beside it is removed with it."""
@@ -114,7 +128,7 @@ async def started_hub(case: Case, folder: Path | None = None, **variables: str) 
         program = hub_program(case).given(S2CP_DATA_DIR=str(place), **variables)
         async with running(program, case.client.names, folder=place) as process:
             case.client.names.secret(process.url.removeprefix("http://"), "HUB_ADDRESS")
-            token = token_in(place)
+            token = await _token_once_there(place)
             if token is not None:
                 case.client.names.secret(token, "ADMIN_TOKEN")
             yield StartedHub(Hub(case, process.url, case.profile.hub_bindings, token), process)

@@ -460,7 +460,11 @@ def main() -> None:
     name = "token.txt" if flaw == "another file" else "admin_token"
     if flaw == "a new token each time":
         (folder / name).unlink(missing_ok=True)
-    token = _secret_in(folder / name, made, 0o644 if flaw == "a token for everybody" else 0o600)
+    if flaw == "writes its token late" and not (folder / name).exists():
+        token = made
+        threading.Timer(0.7, _secret_in, (folder / name, made, 0o600)).start()
+    else:
+        token = _secret_in(folder / name, made, 0o644 if flaw == "a token for everybody" else 0o600)
     chain_key = _secret_in(folder / "audit_key", secrets.token_hex(32), 0o600)
     if flaw == "the file is not the token":
         token = secrets.token_urlsafe(32)

@@ -115,6 +115,12 @@ async def test_who_takes_no_postgresql_is_told_without_a_server(flaw: str, verdi
     assert verdict == "fail" or "give its DSN as [hub] postgres" in next(iter(log.of("row")))["reason"]
 
 
+async def test_a_token_may_be_written_a_moment_after_the_first_answer() -> None:
+    """Nobody says that a first run has written its token before it answers who needs none."""
+    log = await judged(TOKENS, flaw="writes its token late")
+    assert set(verdicts(log).values()) == {"pass"}
+
+
 async def test_a_started_hub_of_other_names_passes() -> None:
     """What its registrations look like is found out of a control plane that is started, too, where nobody tells it."""
     profile = PROFILE.replace('"reference"', '"none"').replace("environment = {", 'environment = {LOOK = "foreign", ')
