@@ -1,14 +1,15 @@
 """The published specification by clause: what it says, and where that stands; and which clauses a text cites.
 
 `ledger/clauses.json` is made from the pages of `docs/spec` by `python -m tools.clauses`; a test holds that it is what
-they say. `ledger/places.json` says on which sections and clauses the rows of the ledger rest.
+they say. `ledger/places.json` says on which sections and clauses the rows of the ledger rest, and
+`ledger/quotes.json` which of their sentences states a row, where that is not the first.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -20,6 +21,7 @@ FOLDER: Final = "docs/spec"
 PAGES: Final = "docs/requirements"
 FILE: Final = "ledger/clauses.json"
 PLACES: Final = "ledger/places.json"
+QUOTES: Final = "ledger/quotes.json"
 
 _SECTION: Final = r"[1-9]\.[1-9]\d?"
 _MORE: Final = rf"(?:(?:,| and| to) {_SECTION})*(?![\d.]*\d)"
@@ -109,6 +111,17 @@ def page_of(row: str) -> str:
     return f"{PAGES}/{row}.md"
 
 
+@cache
+def quotes() -> Mapping[tuple[str, str], str]:
+    """Return the sentence that states a row of the ledger, by the row's id and that of the section or clause."""
+    values = orjson.loads(files("conformance").joinpath(QUOTES).read_bytes())
+    return MappingProxyType({(row, one["place"]): one["sentence"] for one in values for row in one["rows"]})
+
+
 def rests_on(row: str) -> tuple[Clause, ...]:
-    """Return the sections and clauses on which a row of the ledger rests."""
-    return tuple(clauses()[name] for name in places(row) if name in clauses())
+    """Return the sections and clauses on which a row of the ledger rests, each with the sentence that states the row.
+
+    That is the first of a section or clause where no other is quoted.
+    """
+    found = (clauses()[name] for name in places(row) if name in clauses())
+    return tuple(replace(one, sentence=quotes().get((row, one.id), one.sentence)) for one in found)

@@ -14,6 +14,8 @@ _CLAUSE: Final = re.compile(r"P-[A-Z]{2}-\d{2}|C-\d{2}")
 _BASIS: Final = re.compile(r"^\*Basis: (?P<text>.+?)\.?\*$", re.DOTALL)
 _FENCE: Final = re.compile(r"^ {0,3}(```|~~~)")
 _NO_PROSE: Final = ("|", "- ", "* ", "> ", "1. ", "<")
+_ITEM: Final = re.compile(r"\n\s*(?:[-*]|\d+\.) ")
+_ENDS: Final = (".", "!", "?", ")", '"', "'")
 _SHORT_FORMS: Final = ("e.g.", "i.e.", "No.", "cf.", "vs.")
 
 
@@ -54,13 +56,50 @@ def first_sentence(paragraph: str) -> str | None:
 
     One that ends with a colon, before a table or a list, is made whole.
     """
+    first = next(_sentences(paragraph), "")
+    return f"{first[:-1]}." if first.endswith(":") else first if first.endswith(_ENDS) else None
+
+
+def sentences(pages: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
+    """Return every sentence of each section and clause, by its id, as plain text with code in backticks.
+
+    An item of a list is a sentence after the words that lead to its list, each of them ended by a full stop.
+    """
+    found: dict[str, set[str]] = {}
+    for text in pages.values():
+        for level, heading, body in _blocks(text):
+            numbered = _SECTION.fullmatch(heading) if level <= 2 else None
+            if _CLAUSE.fullmatch(heading) or numbered:
+                found.setdefault(numbered["id"] if numbered else heading, set()).update(_told(body))
+    return {name: frozenset(told) for name, told in found.items()}
+
+
+def _told(body: str) -> Iterator[str]:
+    lead = ""
+    for paragraph in _paragraphs(body):
+        if paragraph.startswith(("|", "> ", "<", "*Basis", "{", "HTTP/")) or "```" in paragraph:
+            continue
+        prose, *items = _ITEM.split(f"\n{paragraph}")
+        told = [one for one in _sentences(prose) if one.endswith((*_ENDS, ":"))]
+        yield from told
+        lead = told[-1] if told else lead
+        for item in items:
+            first, *more = _sentences(item)
+            yield re.sub(r"[;,.]?\Z", ".", f"{lead} {first}" if lead.endswith(":") else first, count=1)
+            yield from more
+
+
+def _sentences(paragraph: str) -> Iterator[str]:
+    """Yield a paragraph's sentences as plain text, the last one as it ends."""
     plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
     plain = re.sub(r"(`[^`]*`)|\*+([^*`]+)\*+", lambda part: part[1] or part[2], plain).replace(r"\<", "<")
-    masked = re.sub(r"`[^`]*`", lambda code: "x" * len(code.group()), plain)
+    masked, begun = re.sub(r"`[^`]*`", lambda code: "x" * len(code.group()), plain), 0
     for end in re.finditer(r"[.!?][)\"']?(?= |$)", masked):
         if not masked[: end.end()].endswith(_SHORT_FORMS):
-            return plain[: end.end()]
-    return f"{plain[:-1]}." if plain.endswith(":") else None
+            yield plain[begun : end.end()].lstrip()
+            begun = end.end()
+    if begun < len(plain):
+        yield plain[begun:].lstrip()
 
 
 def _of_page(name: str, text: str) -> Iterator[Clause]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from conformance.ledger import load
-from conformance.ledger.specification import citations, cited, clauses, places
+from conformance.ledger.specification import FOLDER, citations, cited, clauses, places, quotes, rests_on
+from tools.clauses.pages import sentences
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("conformance", "reference", "sim", "localnet", "openapi", "programs", "examples", "docs", "tests", "tools")
@@ -34,6 +35,22 @@ def test_every_row_rests_on_clauses_that_exist() -> None:
     assert not [row.id for row in load() if not places(row.id)]
     named = {name for row in load() for name in places(row.id)}
     assert not [name for name in named if name not in clauses()]
+
+
+def test_every_quoted_sentence_stands_where_its_row_rests() -> None:
+    """Letter by letter, in a section or clause of the row; one that was reworded is to be quoted anew."""
+    standing = sentences({page.name: page.read_text("utf-8") for page in (ROOT / FOLDER).glob("*.md")})
+    assert not [(row, place) for row, place in quotes() if place not in places(row)]
+    assert not [(row, place, told) for (row, place), told in quotes().items() if told not in standing[place]]
+    assert not [key for key, told in quotes().items() if told == clauses()[key[1]].sentence]
+
+
+def test_a_row_quotes_the_sentence_that_states_it() -> None:
+    """The section of the rail's documents begins with another one."""
+    (documents,) = rests_on("RAIL-DISC-08")
+    assert documents.sentence is not None
+    assert documents.sentence.startswith("`/openapi.json` MUST be a valid OpenAPI document")
+    assert clauses()["5.10"].sentence != documents.sentence
 
 
 @pytest.mark.parametrize(

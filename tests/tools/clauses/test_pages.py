@@ -9,7 +9,7 @@ import pytest
 
 from conformance.ledger.specification import FILE
 from tools.clauses.__main__ import encoded, main, read
-from tools.clauses.pages import Faults, anchor, entries, first_sentence, in_order
+from tools.clauses.pages import Faults, anchor, entries, first_sentence, in_order, sentences
 
 ROOT = Path(__file__).parents[3]
 
@@ -137,3 +137,43 @@ def test_the_command_says_all_that_is_wrong(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(SystemExit, match="P-KY-02 has no line"):
         main()
     assert not (tmp_path / "conformance" / FILE).exists()
+
+
+def test_every_sentence_is_found_by_section() -> None:
+    """Of prose and of lists, each item after the words that lead to it; not of code, tables or the basis."""
+    page = """\
+## 3.4 Payment links
+
+A link is *one* bill, e.g. `a. B`. More text.
+
+| no | table |
+
+A link MUST NOT be:
+
+- paid twice;
+- free. Never.
+
+Done, as shown:
+
+```text
+No sentence.
+```
+
+#### P-PL-01
+
+A label.
+
+*Basis: interface.*
+"""
+    assert sentences({"3.md": page}) == {
+        "3.4": {
+            "A link is one bill, e.g. `a. B`.",
+            "More text.",
+            "A link MUST NOT be:",
+            "A link MUST NOT be: paid twice.",
+            "A link MUST NOT be: free.",
+            "Never.",
+            "Done, as shown:",
+        },
+        "P-PL-01": {"A label."},
+    }
