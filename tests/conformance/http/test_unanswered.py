@@ -25,13 +25,20 @@ def test_who_speaks_before_he_is_asked_gives_no_http_answer() -> None:
     assert "https://" in said
 
 
-async def resetting(first: bytes, later: bytes) -> str:
-    """Post to a server that says something and resets the connection, and say what is said of it."""
+async def called(first: bytes, later: bytes | None) -> str:
+    """Post to a server that says something and resets the connection; say what is said of it.
+
+    Later connections are told something and wait for what is said to them, as stock HTTP/2 does, or are reset, too.
+    """
     words = [first]
 
-    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(words.pop() if words else later)
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if words or later is None:
+            writer.write(words.pop() if words else b"")
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            writer.write(later)
+            await reader.read()
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
@@ -45,13 +52,13 @@ async def resetting(first: bytes, later: bytes) -> str:
 @pytest.mark.parametrize("first", [b"", SETTINGS])
 def test_words_that_were_lost_in_a_reset_are_asked_for_again(first: bytes) -> None:
     """Whether a client reads them before its connection ends hangs on the machines; what is said of them does not."""
-    assert asyncio.run(resetting(first, SETTINGS)) == "what came is HTTP/2, and the suite speaks HTTP/1.1"
-    assert "220 mail" in asyncio.run(resetting(first and b"220 mail\r\n", b"220 mail\r\n"))
+    assert asyncio.run(called(first, SETTINGS)) == "what came is HTTP/2, and the suite speaks HTTP/1.1"
+    assert "220 mail" in asyncio.run(called(first and b"220 mail\r\n", b"220 mail\r\n"))
 
 
 def test_who_says_nothing_was_reset() -> None:
     """And no more is made of it than that."""
-    said = asyncio.run(resetting(b"", b""))
+    said = asyncio.run(called(b"", None))
     assert said.startswith("the connection was reset before an answer came")
 
 

@@ -69,6 +69,7 @@ PLACES = {
     ): "checks come in, which register themselves before any is asked for",
     ("conformance/lanes/algorand/node.py", "call", "run_in_executor"): "a call of the SDK, whose client keeps nothing",
     ("conformance/lanes/algorand/node.py", "_THREADS", "ThreadPoolExecutor"): "the same",
+    ("conformance/http/transport.py", "said_first", "to_thread"): "what a server says first, of a host and a port",
     ("conformance/live/anew.py", "holders", "to_thread"): "which processes hold a socket, of /proc alone",
     ("conformance/cli/watching.py", "_planned", "to_thread"): "a plan, of files: nobody has it before it is returned",
     ("conformance/first_look/look.py", "select_checks", "to_thread"): "checks come in, as for the runner",

@@ -74,7 +74,8 @@ def test_a_locked_ledger_keeps_nobody_waiting(
 ) -> None:
     """Twenty paid calls are answered while the ledger is locked, and health too; afterwards each proof is served.
 
-    They used to wait for half a minute, or for as long as the lock was held.
+    They used to wait for half a minute, or for as long as the lock was held. A statement is given up after 8 s and a
+    call after 9.5: which of the two ends it hangs on the machine, and both say that the same proof is to come again.
     """
     address = request.getfixturevalue("postgres_database") if kind == "postgres" else ""
     rail = own_rail(**({"WP_RAIL_DB": address} if address else {}))
@@ -87,7 +88,8 @@ def test_a_locked_ledger_keeps_nobody_waiting(
         away = list(threads.map(rail.present, proofs))
         assert health.result().status_code == 200
     for answer in away:
-        assert (answer.status_code, answer.json()["error"]) == (503, "store_unavailable"), answer.text
+        told = (answer.status_code, answer.json()["error"])
+        assert told in {(503, "store_unavailable"), (409, "payment_in_progress")}, answer.text
         assert int(answer.headers["Retry-After"]) >= 1
     for proof in proofs:
         assert rail.present(proof).status_code == 200
