@@ -190,7 +190,7 @@ def _changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
 
 async def _passed(case: Case, tried: Sequence[_Tried]) -> str | None:
     """Let the first attempts be over, and the pause after them; return why time cannot pass for this target, if so."""
-    await _given_up(case, tried[0])
+    await asyncio.gather(*(_given_up(case, one) for one in tried))
     if all(len(one.came(case)) > 1 for one in tried):
         return None
     try:
@@ -201,16 +201,17 @@ async def _passed(case: Case, tried: Sequence[_Tried]) -> str | None:
     return None
 
 
-async def _given_up(case: Case, unanswered: _Tried) -> None:
-    """Wait until the target gives up the attempt that nobody answers."""
+async def _given_up(case: Case, tried: _Tried) -> None:
+    """Wait until the first attempt has failed, and its sender had a moment to note that by the time it has now."""
     patience = given_up_after(case) + _MARGIN
     ends = time.monotonic() + patience
-    for first in unanswered.sale.confirmed(case.session.inbox, unanswered.place)[:1]:
-        while first.arrival.left is None:
+    for first in tried.sale.confirmed(case.session.inbox, tried.place)[:1]:
+        while (over := first.arrival.left or first.arrival.answered) is None:
             if time.monotonic() > ends:
                 case.note(f"the target had not given up an attempt that nobody answered after {patience:g} s")
-                break
+                return
             await asyncio.sleep(_LOOK_SECONDS)
+        await asyncio.sleep(over + _SETTLE_SECONDS - time.monotonic())
 
 
 async def _again(case: Case, tried: _Tried) -> None:

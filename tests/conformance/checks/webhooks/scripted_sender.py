@@ -232,12 +232,17 @@ class Shop(Checkout):
         }
 
     async def _deliver(self, first: Event, place: Place, made: int) -> None:
+        """Try until it is taken, each time the pause after the beginning of the last attempt.
+
+        Counted from its end, a failure that is seen late, after the clock was moved, would be tried again too late.
+        """
         for number in range(1, self.flaws.often + 1):
             event = self.flaws.again(first, number)
             body = self.flaws.body(event)
-            if await self._attempt(Attempt(number, event, body, int(self.now), made, place, self.places)):
+            begun = self.now
+            if await self._attempt(Attempt(number, event, body, int(begun), made, place, self.places)):
                 return
-            due = self.now + _PAUSE
+            due = begun + _PAUSE
             self.rests.append(due)
             while self.now < due:  # noqa: ASYNC110 - the clock is a file
                 await asyncio.sleep(0.01)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 import uuid
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from conformance.checks.webhooks import redelivery
 from conformance.outcome import Verdict
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.changed_events import changed, data
-from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, header, judged, signed
+from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Shop, header, judged, signed
 
 AGAIN = "a_failed_delivery_is_made_again"
 pytestmark = pytest.mark.usefixtures("quick_service")
@@ -54,6 +57,19 @@ REDELIVERIES: dict[str, tuple[Flaws, set[str]]] = {
 }
 
 
+@dataclass
+class _Noting(Shop):
+    """A shop that notes when it began each attempt, and whether that was taken."""
+
+    attempts: list[tuple[float, bool]] = field(default_factory=list)
+
+    async def _attempt(self, attempt: Attempt) -> bool:
+        begun = time.time()
+        taken = await super()._attempt(attempt)
+        self.attempts.append((begun, taken))
+        return taken
+
+
 @pytest.mark.parametrize("flaw", REDELIVERIES)
 async def test_a_flaw_of_the_redelivery_breaks_its_row(flaw: str, tmp_path: Path) -> None:
     """Each wrong second attempt breaks its row."""
@@ -67,6 +83,19 @@ async def test_a_redelivery_may_be_told_otherwise_than_the_first(tmp_path: Path)
     flaws = Flaws(again=lambda event, number: changed(attempt=number, created=event["created"] + number)(event))
     verdicts, _ = await judged(AGAIN, tmp_path, flaws)
     assert set(verdicts.values()) == {Verdict.PASS}
+
+
+async def test_a_failure_that_is_seen_late_is_made_again_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock moves only when a target had a moment to note that its first attempt was answered with an error."""
+    monkeypatch.setattr(redelivery, "_SETTLE_SECONDS", 1.5)
+    shop = _Noting()
+    verdicts, _ = await judged(AGAIN, tmp_path, shop=shop)
+    assert set(verdicts.values()) == {Verdict.PASS}
+    before_the_move = [begun for begun, taken in shop.attempts if not taken]
+    assert before_the_move
+    assert shop.clock.stat().st_mtime - max(before_the_move) > 1.4
 
 
 async def test_a_target_without_a_schedule_need_not_redeliver(tmp_path: Path) -> None:
