@@ -16,13 +16,15 @@ def judge_time(case: Case, one: Received) -> None:
     """Judge WH-SIG-06 on one delivery.
 
     A time of before the last move of the target's test clock is no breach where the delivery may have been under way
-    when it was moved; the time of an earlier attempt is one all the same.
+    when it was moved. The time of an earlier attempt is one all the same, and so is one that lies before anything that
+    the clock can have told: it only moves forward.
     """
     header = usable_header(case, one)
     tolerance = case.profile.webhook_bindings.tolerance
     t = header.t or 0
     fresh = not stale(t, one.now, tolerance)
-    if not fresh and t < one.now and one.since_move < _UNDER_WAY_SECONDS and not _is_kept(case, one, t):
+    told_before = one.arrival.at - _UNDER_WAY_SECONDS - tolerance <= t < one.now
+    if not fresh and told_before and one.since_move < _UNDER_WAY_SECONDS and not _is_kept(case, one, t):
         return
     hint = binding_hints.of_time(tolerance)
     case.expect("WH-SIG-06", fresh, f"within {tolerance} s", f"{t - one.now:+.0f} s", exchange=one, hint=hint)
