@@ -17,6 +17,7 @@ import httpx
 import jwt
 import rfc8785
 from algosdk.account import address_from_private_key
+from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.transaction import AssetTransferTxn, wait_for_confirmation
 from algosdk.v2client.algod import AlgodClient
 
@@ -53,7 +54,8 @@ def pay(key: str, entry: dict[str, Any]) -> dict[str, str]:
         index=int(entry["asset"]),
         note=entry["extra"]["payment_reference"].encode(),
     )
-    sent = chain.send_transaction(transfer.sign(key))
+    (signed,) = AccountTransactionSigner(key).sign_transactions([transfer], [0])
+    sent = chain.send_transaction(signed)
     print(f"paid by {sent}", file=sys.stderr)  # whoever is cut off from here on still holds the proof
     wait_for_confirmation(chain, sent, ROUNDS)
     return {"tx_id": sent, "payment_reference": entry["extra"]["payment_reference"]}

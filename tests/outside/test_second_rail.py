@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from algosdk.transaction import AssetTransferTxn
 
+from tests.algorand_signing import signed_by
 from tests.outside.sides import AlgorandSide
 from tools.breaches import second_rail
 from tools.breaches.trial import verdicts
@@ -108,7 +109,7 @@ def _paid(chain: Mapping[str, str], entry: Mapping[str, Any], key_file: Path) ->
     amount = int(entry["maxAmountRequired"])
     transfer = AssetTransferTxn(address, parameters, entry["payTo"], amount, int(entry["asset"]), note=token.encode())
     return {
-        "tx_id": side.algod.send_transaction(transfer.sign(key_file.read_text("ascii"))),
+        "tx_id": side.algod.send_transaction(signed_by(key_file.read_text("ascii"), transfer)),
         "payment_reference": token,
     }
 

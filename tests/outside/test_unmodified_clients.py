@@ -21,6 +21,8 @@ from algosdk.v2client.algod import AlgodClient
 from pydantic import ValidationError
 from x402.schemas.helpers import parse_payment_required
 
+from tests.algorand_signing import signed_by
+
 PATH = "/pay/v1/compliance/receipt"
 BODY = json.dumps({"recipient_address": "screen-block", "network": "algorand_mainnet"}).encode()
 ASSET = 31566704
@@ -64,7 +66,7 @@ class Wallet:
             int(entry["asset"]),
             note=note,
         )
-        tx_id: str = self.algod.send_transaction(sent.sign(self.key))
+        tx_id: str = self.algod.send_transaction(signed_by(self.key, sent))
         transaction.wait_for_confirmation(self.algod, tx_id, 10)
         return tx_id
 
@@ -134,7 +136,8 @@ def test_the_sdk_without_the_weld_buys_nothing(stack: dict[str, str], wallet: Wa
 def test_the_node_refuses_what_an_algorand_node_refuses(wallet: Wallet) -> None:
     """The control for the chain: a transaction that was changed after signing does not verify."""
     params = wallet.algod.suggested_params()
-    signed = transaction.PaymentTxn(wallet.address, params, wallet.address, 1).sign(wallet.key)
-    signed.transaction.amt = 2
+    made = transaction.PaymentTxn(wallet.address, params, wallet.address, 1)
+    signed = signed_by(wallet.key, made)
+    made.amt = 2
     with pytest.raises(AlgodHTTPError, match="At least one signature didn't pass verification"):
         wallet.algod.send_transaction(signed)

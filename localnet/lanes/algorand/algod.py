@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import aiohttp
 from algosdk import account, encoding, error, mnemonic, transaction
+from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.v2client.algod import AlgodClient
 
 from localnet import verbs
@@ -197,7 +198,8 @@ async def opt_in(node: Algod, key_file: Path) -> None:
 
     def sign_and_send() -> None:
         params = client.suggested_params()
-        sent = client.send_transaction(transaction.AssetTransferTxn(address, params, address, 0, USDC).sign(key))
+        opted = transaction.AssetTransferTxn(address, params, address, 0, USDC)
+        sent = client.send_transactions(AccountTransactionSigner(key).sign_transactions([opted], [0]))
         transaction.wait_for_confirmation(client, sent, _WAIT_ROUNDS)
 
     await _asked(sign_and_send)
@@ -269,7 +271,7 @@ class AlgodVerbs:
             # Two equal transactions would be one: their last rounds tell them apart.
             self._count += 1
             params.last = params.first + 1000 - self._count % 500
-            signed = make(params).sign(self._key)
+            (signed,) = AccountTransactionSigner(self._key).sign_transactions([make(params)], [0])
             tx_id = await _asked(lambda: self._client.send_transaction(signed))
         await _asked(lambda: transaction.wait_for_confirmation(self._client, tx_id, _WAIT_ROUNDS))
         return {"tx_id": str(tx_id)}

@@ -21,10 +21,10 @@ from typing import Any
 
 import pytest
 from algosdk import account, mnemonic, transaction
-from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.v2client.algod import AlgodClient
 
 from tests import prepared
+from tests.algorand_signing import signed_by
 from tests.conformance.served import served
 
 USDC = 31566704
@@ -54,7 +54,7 @@ class Node:
         return next((one["amount"] for one in info["assets"] if one["asset-id"] == asset), 0)
 
     def send(self, key: str, sent: Any) -> Any:
-        signed = AccountTransactionSigner(key).sign_transactions([sent], [0])[0]
+        signed = signed_by(key, sent)
         tx_id = self.algod.send_transaction(signed)
         return transaction.wait_for_confirmation(self.algod, tx_id, 50)
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import httpx
 from algosdk import account, transaction
-from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.v2client.algod import AlgodClient
 
 from tests import prepared
+from tests.algorand_signing import signed_by
 
 USDC = 31566704
 READY_SECONDS = 250.0
@@ -90,7 +90,7 @@ class Payer:
 
     def send(self, made: transaction.Transaction, *, wait: bool = True) -> str:
         """Sign, submit and wait for a transaction."""
-        signed = AccountTransactionSigner(self.key).sign_transactions([made], [0])[0]
+        signed = signed_by(self.key, made)
         tx_id: str = self.chain.client.send_transaction(signed)
         if wait:
             transaction.wait_for_confirmation(self.chain.client, tx_id, 100)

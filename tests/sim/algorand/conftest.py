@@ -15,6 +15,7 @@ from algosdk.v2client.algod import AlgodClient
 from algosdk.v2client.indexer import IndexerClient
 
 from tests import prepared
+from tests.algorand_signing import signed_by
 
 USDC = 31566704
 
@@ -52,7 +53,7 @@ class Node:
 
     def send(self, key: str, unsigned: Any) -> str:
         """Sign, submit and wait; return the transaction's id."""
-        tx_id: str = self.algod.send_transaction(unsigned.sign(key))
+        tx_id: str = self.algod.send_transaction(signed_by(key, unsigned))
         transaction.wait_for_confirmation(self.algod, tx_id, 10)
         return tx_id
 

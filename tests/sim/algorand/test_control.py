@@ -13,6 +13,7 @@ import pytest
 from algosdk import account, transaction
 from algosdk.error import AlgodHTTPError, IndexerHTTPError
 
+from tests.algorand_signing import signed_by
 from tests.sim.algorand.conftest import USDC, Node
 
 
@@ -99,7 +100,7 @@ def test_a_withheld_transaction_waits_for_its_release(node: Node) -> None:
     key, sender = node.funded()
     node.control("fault", name="withhold", seed=1, count=1)
     held = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"held")
-    tx_id = node.algod.send_transaction(held.sign(key))
+    tx_id = node.algod.send_transaction(signed_by(key, held))
     free = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"free")
     node.send(key, free)
     assert "confirmed-round" not in node.algod.pending_transaction_info(tx_id)
@@ -112,7 +113,7 @@ def test_a_transaction_can_leave_the_pool_with_an_error(node: Node) -> None:
     key, sender = node.funded()
     node.control("fault", name="reject_late", seed=1, count=1)
     tx_id = node.algod.send_transaction(
-        transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0).sign(key)
+        signed_by(key, transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0))
     )
     node.control("advance", blocks=1)
     info: Any = node.algod.pending_transaction_info(tx_id)

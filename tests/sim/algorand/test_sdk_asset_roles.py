@@ -8,11 +8,12 @@ import pytest
 from algosdk import account, transaction
 from algosdk.error import AlgodHTTPError
 
+from tests.algorand_signing import signed_by
 from tests.sim.algorand.conftest import USDC, Node
 
 
 def submit(node: Node, key: str, unsigned: Any) -> None:
-    node.algod.send_transaction(unsigned.sign(key))
+    node.algod.send_transaction(signed_by(key, unsigned))
 
 
 def own_asset(node: Node) -> tuple[str, str, int]:
@@ -118,7 +119,7 @@ def test_the_minimum_balance_holds_after_each_transaction_of_a_group(node: Node)
     back = transaction.PaymentTxn(other, params, sender, 5_000_000)
     transaction.assign_group_id([out, back])
     with pytest.raises(AlgodHTTPError, match="below min 100000"):
-        node.algod.send_transactions([out.sign(key), back.sign(other_key)])
+        node.algod.send_transactions([signed_by(key, out), signed_by(other_key, back)])
 
 
 def test_one_member_pays_the_fees_of_a_group(node: Node) -> None:
@@ -130,7 +131,7 @@ def test_one_member_pays_the_fees_of_a_group(node: Node) -> None:
     paid = transaction.PaymentTxn(sender, free, sponsor, 0)
     sponsored = transaction.PaymentTxn(sponsor, double, sponsor, 0)
     transaction.assign_group_id([paid, sponsored])
-    tx_id = node.algod.send_transactions([paid.sign(key), sponsored.sign(sponsor_key)])
+    tx_id = node.algod.send_transactions([signed_by(key, paid), signed_by(sponsor_key, sponsored)])
     transaction.wait_for_confirmation(node.algod, tx_id, 10)
     left: Any = node.algod.account_info(sender)
     assert left["amount"] == 10_000_000

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from algosdk import account, encoding, transaction
+from algosdk.atomic_transaction_composer import MultisigTransactionSigner
 from algosdk.error import AlgodHTTPError, IndexerHTTPError
-from algosdk.transaction import Multisig, MultisigTransaction
+from algosdk.transaction import Multisig
 from algosdk.v2client.algod import AlgodClient
 
+from tests.algorand_signing import signed_by
 from tests.sim.algorand.conftest import USDC, Node
 
 
@@ -40,11 +42,10 @@ def test_a_multisig_account_pays_with_two_of_three(node: Node) -> None:
     multisig = Multisig(1, 2, [address for _, address in parts])
     node.control("fund", address=multisig.address(), amount="5000000")
     unsigned = transaction.PaymentTxn(multisig.address(), node.algod.suggested_params(), parts[0][1], 200_000)
-    signed = MultisigTransaction(unsigned, multisig)
-    signed.sign(parts[0][0])
+    signed = MultisigTransactionSigner(multisig, [parts[0][0]]).sign_transactions([unsigned], [0])[0]
     with pytest.raises(AlgodHTTPError, match="threshold is 2"):
         node.algod.send_raw_transaction(encoding.msgpack_encode(signed))
-    signed.sign(parts[2][0])
+    signed = MultisigTransactionSigner(multisig, [parts[0][0], parts[2][0]]).sign_transactions([unsigned], [0])[0]
     tx_id = node.algod.send_raw_transaction(encoding.msgpack_encode(signed))
     confirmed: Any = transaction.wait_for_confirmation(node.algod, tx_id, 10)
     assert confirmed["confirmed-round"] > 0
@@ -59,7 +60,7 @@ def test_a_group_is_all_or_nothing(node: Node) -> None:
     bad = transaction.AssetTransferTxn(sender, params, receiver, 10**9, USDC)
     transaction.assign_group_id([good, bad])
     with pytest.raises(AlgodHTTPError, match="underflow on subtracting"):
-        node.algod.send_transactions([good.sign(key), bad.sign(key)])
+        node.algod.send_transactions([signed_by(key, good), signed_by(key, bad)])
     assert node.holding(receiver, USDC) == 1_000_000
 
 
@@ -79,7 +80,7 @@ def test_parameters_are_checked(node: Node, change: dict[str, Any], reason: str)
     for name, value in change.items():
         setattr(params, name, value)
     with pytest.raises(AlgodHTTPError, match=reason):
-        node.algod.send_transaction(transaction.PaymentTxn(sender, params, sender, 1).sign(key))
+        node.algod.send_transaction(signed_by(key, transaction.PaymentTxn(sender, params, sender, 1)))
 
 
 def test_an_asset_needs_an_opt_in_and_can_be_left(node: Node) -> None:
@@ -88,7 +89,7 @@ def test_an_asset_needs_an_opt_in_and_can_be_left(node: Node) -> None:
     other_key, other = node.funded()
     params = node.algod.suggested_params()
     with pytest.raises(AlgodHTTPError, match="must optin"):
-        node.algod.send_transaction(transaction.AssetTransferTxn(sender, params, other, 1, USDC).sign(key))
+        node.algod.send_transaction(signed_by(key, transaction.AssetTransferTxn(sender, params, other, 1, USDC)))
     node.send(other_key, transaction.AssetTransferTxn(other, params, other, 0, USDC))
     node.send(key, transaction.AssetTransferTxn(sender, params, other, 1, USDC, close_assets_to=other))
     assert node.holding(other, USDC) == 1_000_000

@@ -10,6 +10,7 @@ import pytest
 from algosdk import transaction
 from algosdk.error import IndexerHTTPError
 
+from tests.algorand_signing import signed_by
 from tests.sim.algorand.conftest import USDC, Node
 
 
@@ -25,7 +26,7 @@ def test_the_pool_shows_what_waits(node: Node) -> None:
     key, sender = node.funded()
     node.control("fault", name="withhold", seed=1, count=1)
     unsigned = transaction.PaymentTxn(sender, node.algod.suggested_params(), sender, 0, note=b"in the pool")
-    tx_id = node.algod.send_transaction(unsigned.sign(key))
+    tx_id = node.algod.send_transaction(signed_by(key, unsigned))
     pool: Any = node.algod.pending_transactions()
     assert [base64.b64decode(one["txn"]["note"]) for one in pool["top-transactions"]] == [b"in the pool"]
     node.control("release")
@@ -41,7 +42,7 @@ def test_the_pool_of_an_account_shows_what_concerns_it(node: Node) -> None:
     _, stranger = node.funded()
     node.control("fault", name="withhold", seed=1, count=1)
     unsigned = transaction.PaymentTxn(sender, node.algod.suggested_params(), receiver, 1, note=b"for two")
-    tx_id = node.algod.send_transaction(unsigned.sign(key))
+    tx_id = node.algod.send_transaction(signed_by(key, unsigned))
     for address, expected in ((sender, 1), (receiver, 1), (stranger, 0)):
         pool: Any = node.algod.pending_transactions_by_address(address)
         assert (pool["total-transactions"], len(pool["top-transactions"])) == (expected, expected)

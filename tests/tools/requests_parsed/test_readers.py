@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from algosdk import account, encoding, transaction
-from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from eth_account import Account
 from solders.hash import Hash
 from solders.instruction import AccountMeta
@@ -20,6 +19,7 @@ from spl.token.constants import TOKEN_PROGRAM_ID
 from spl.token.instructions import get_associated_token_address, transfer_checked
 from spl.token.models import TransferCheckedParams
 
+from tests.algorand_signing import signed_by
 from tools.requests_parsed import algorand, base, fields, http1, messages, payments, plain_json, solana
 
 TOKEN = "1795458974:a17f4053d2d9e738:" + "0a" * 32
@@ -49,8 +49,7 @@ def test_an_algorand_transfer_has_its_faults(changes: dict[str, Any], faults: se
     params = transaction.SuggestedParams(1000, 1, 1000, base64.b64encode(bytes(32)).decode(), flat_fee=True)
     terms = {"amt": 50_000, "index": 31_566_704, "note": TOKEN.encode(), **changes}
     made = transaction.AssetTransferTxn(sender, params, payee, **terms)
-    (signed,) = AccountTransactionSigner(key).sign_transactions([made], [0])
-    wire = base64.b64decode(encoding.msgpack_encode(signed))
+    wire = base64.b64decode(encoding.msgpack_encode(signed_by(key, made)))
     ((identity, read),) = algorand.read(wire).items()
     assert identity == made.get_txid()
     asked = entry("algorand:x", "31566704", payee)

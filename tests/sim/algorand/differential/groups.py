@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from algosdk import account, encoding, transaction
-from algosdk.transaction import Multisig, MultisigTransaction, SuggestedParams
+from algosdk.atomic_transaction_composer import MultisigTransactionSigner
+from algosdk.transaction import Multisig, SuggestedParams
 
 from sim.algorand.encoding import decode_address, unpack_all
 from sim.algorand.evaluator import Evaluator, Network
 from sim.algorand.rules import Protocol, Rejected, Signed
 from sim.algorand.state import Account, Asset, Holding, State
+from tests.algorand_signing import signed_by
 
 ASSET = 1005
 ROUND = 2
@@ -131,11 +133,9 @@ def _signed(rng: random.Random, actors: Actors, accounts: dict[str, Any], one: A
     if rng.random() < 0.03:
         signer = rng.choice(list(actors.keys))
     if signer in actors.keys:
-        return one.sign(actors.keys[signer])
-    signed = MultisigTransaction(one, actors.multisig)
-    for key in rng.sample(actors.multisig_keys, rng.choice([2, 2, 2, 3, 1])):
-        signed.sign(key)
-    return signed
+        return signed_by(actors.keys[signer], one)
+    keys = rng.sample(actors.multisig_keys, rng.choice([2, 2, 2, 3, 1]))
+    return MultisigTransactionSigner(actors.multisig, keys).sign_transactions([one], [0])[0]
 
 
 def ours(case: dict[str, Any], genesis: dict[str, str]) -> dict[str, Any]:
