@@ -17,3 +17,4 @@ def test_what_is_told_is_within_what_is_allowed() -> None:
     for extra, size in said.items():
         assert 0 < said[""].packages <= size.packages <= BOUNDS[extra].packages
         assert 0 < said[""].megabytes <= size.megabytes <= BOUNDS[extra].megabytes
+        assert 0 < said[""].bare <= size.bare <= BOUNDS[extra].bare
