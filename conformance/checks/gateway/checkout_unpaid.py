@@ -142,7 +142,7 @@ async def payment_with_another_links_memo(case: Case) -> None:
     if way(case) is None:
         shortened(case.log, replace(case.check, rows=("GW-CHK-11",)), _unpinned(case), 1, 2)
         return
-    await _one_at_most(case, await _two_memos(case, who, amount))
+    await _one_at_most(case, await _two_memos(case, who))
 
 
 async def _took_the_other(case: Case, other: Opened) -> None:
@@ -160,7 +160,9 @@ async def _took_the_other(case: Case, other: Opened) -> None:
     )
 
 
-async def _two_memos(case: Case, who: CheckoutPayer, amount: int) -> list[Opened]:
+async def _two_memos(case: Case, who: CheckoutPayer) -> list[Opened]:
+    # Of another amount than the two before: what is left unpaid here takes no payment of theirs when they are replayed.
+    amount = odd_amount(case)
     pair = await run_concurrently(opened(case, microunits=amount) for _ in range(2))
     try:
         await who.with_memos(pair[0].bill, [one.memo for one in pair])
