@@ -245,7 +245,9 @@ class Surfaces:
             fd: The setting that takes its socket.
         """
         bound = self.sockets[name]
-        look = self.plan.data_dir / f"chameleon_{name}.json"
+        # What a variant tells of itself, as its operator's profile would: a chameleon's names, a mutant's commands.
+        told_of = self.plan.data_dir / f"variant_{name}.json"
+        told_of.unlink(missing_ok=True)
         own = {name: value for name, value in os.environ.items() if not name.startswith(("WP_", "S2CP_", "S2_"))}
         words, log = self._words(surface), self.plan.data_dir / "logs" / f"{name}.log"
         told = {
@@ -254,7 +256,7 @@ class Surfaces:
             "WP_MODE": "test",
             "WP_CLOCK_OFFSET_FILE": str(self.facts.clock_file),
             fd or f"WP_{surface.upper()}_FD": str(bound.fileno()),
-            **({"WP_CHAMELEON_FILE": str(look)} if self.plan.chameleon is not None else {}),
+            **({"WP_VARIANT_FILE": str(told_of)} if self.plan.chameleon is not None or self.plan.mutant else {}),
             **environment,
             **self.plan.settings,
         }
@@ -267,8 +269,8 @@ class Surfaces:
             )
         self.children.append(child)
         await self._healthy(f"{url}/health", child)
-        if self.plan.chameleon is not None:
-            self.facts.bindings |= json.loads(look.read_bytes())["bindings"]
+        if told_of.exists():
+            self.facts.bindings |= json.loads(told_of.read_bytes())["bindings"]
         return child
 
     def _words(self, surface: str) -> list[str]:

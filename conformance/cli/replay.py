@@ -17,6 +17,13 @@ from conformance.cli.renamed import renamed
 @renamed("--reference", "--own-stack", is_flag=True, help="The reference, even where a ./weldproof.toml lies.")
 @click.option("--mutant", help="Our own stack as this deliberately broken variant; default: as recorded.")
 @click.option("--main-network", is_flag=True, help="Pay on main networks' nodes, with real money.")
+@click.option(
+    "--tries",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Up to so many times, until it comes out as recorded: for what hangs on a race or on chance.",
+)
 @connecting
 @click.option("--json", "as_json", is_flag=True, help="Print both exchanges as JSON.")
 @click.pass_context

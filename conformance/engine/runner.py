@@ -57,6 +57,7 @@ class Plan:
         expected: Known breaches.
         lanes: Only these lanes, when given.
         quick: What a quick look makes of the checks, where the run is one; None in a whole run.
+        apart: Micro-units that are added to the amounts of links, of which another run of the seed left some unpaid.
         today: The day on which expected failures are held against their expiry.
     """
 
@@ -69,6 +70,7 @@ class Plan:
     expected: tuple[ExpectedFailure, ...] = ()
     lanes: tuple[str, ...] = ()
     quick: QuickLook | None = None
+    apart: int = 0
     today: dt.date = field(default_factory=lambda: dt.datetime.now(dt.UTC).date())
 
 
@@ -177,6 +179,7 @@ class Run:
         async with transport:
             first = self._client(transport, "discovery")
             session = Session(self.profile, first, self.names, self.plan.seed, wallet=self._wallet)
+            session.apart = self.plan.apart
             work = asyncio.create_task(self._work(transport, session))
             try:
                 await asyncio.wait([work])

@@ -65,9 +65,11 @@ class Session:
         seed: Seed of everything random.
         limits_lock: Held by the one check that exhausts limits.
         waiting: Where checks that let time pass side by side meet.
+        apart: Micro-units that are added to amounts drawn for links.
         nonce: Text that no other run uses, for names that must be new to the target.
         pages: Looks at checkout pages.
         networks_told: Spellings of each network by its key, in the link and in the event, as they were first seen.
+        stray_payments: Check that made each transaction that pays no link, by the transaction's id.
         kept: What is opened during the run and closed at its end, before anything else.
         wallet: What the run may take of the operator's money, and took.
     """
@@ -99,7 +101,9 @@ class Session:
         self.limits_lock = asyncio.Lock()
         self.waiting = Waiting()
         self.networks_told: dict[str, tuple[Any, Any]] = {}
+        self.stray_payments: dict[str, str] = {}
         self.kept = AsyncExitStack()
+        self.apart = 0
         self.nonce = secrets.token_hex(6)
         self._count = Counter()
         whole = profile.target.defaults == "reference"

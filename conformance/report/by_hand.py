@@ -7,6 +7,7 @@ would answer something, and nothing about the breach. The report says so instead
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -80,6 +81,8 @@ class ByHand:
             yield "it went to none of the target's surfaces, but to what the check started or found"
         if event["request"]["method"] in _SAFE and _succeeded(event) and self._came_late(event):
             yield "the check changes something before it asks"
+        if _named_what_it_made(event):
+            yield "what it made is there now, by the id that it gave"
         if (reason := self.reasons.get(str(event.get("check", "")))) is not None:
             yield reason
 
@@ -91,6 +94,23 @@ class ByHand:
 def _succeeded(exchange: Event) -> bool:
     response = exchange["response"]
     return response is not None and 200 <= int(response["status"]) < 300
+
+
+def _named_what_it_made(exchange: Event) -> bool:
+    """Return whether a request gave the id of what was created, as RFC 9110 (15.3.2) has 201: that exists once."""
+    response = exchange["response"]
+    if response is None or int(response["status"]) != 201:
+        return False
+    asked, made = (_members(text) for text in (exchange["request"]["body"], response["body"]))
+    return any(name in asked and asked[name] == made[name] for name in made if name == "id" or name.endswith("_id"))
+
+
+def _members(text: str | None) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text or "")
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _origin(url: str) -> str:

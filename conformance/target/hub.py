@@ -122,7 +122,7 @@ class Addon(Table):
         command: How it is started, word by word, from the folder that the run is called from.
         environment: Further environment of it.
         url: Where it is reached once it runs, if not at a port of the suite's choice.
-        console: Name of its console command.
+        console: Its console command: a name on the path, or the path of one that lies elsewhere.
         issuers_at: Place of its health document with the number of issuers that it trusts.
         question: How it is asked about a credential.
     """

@@ -85,10 +85,11 @@ async def bundled_commands_follow_the_pattern(case: Case) -> None:
         if console is None:
             case.inconclusive("CP-CONF-08", f"unbound: give [addons.{subject.name}] console, the command's name")
             continue
-        fits = _COMMAND.fullmatch(console)
+        name = Path(console).name
+        fits = _COMMAND.fullmatch(name)
         word = word or (fits[1] if fits else "")
         holds = fits is not None and fits[1] == word and _WORDS[subject.name] in fits[2]
-        case.expect("CP-CONF-08", holds, f"{word or '<service>'}-<name>", console, where=subject.where)
+        case.expect("CP-CONF-08", holds, f"{word or '<service>'}-<name>", name, where=subject.where)
         path = found_program(console, [str(Path(sys.executable).parent)])
         if path is None:
             case.expect("CP-CONF-08", False, "a command that is installed", f"no {console}", where=subject.where)

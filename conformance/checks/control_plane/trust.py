@@ -73,22 +73,25 @@ def _shape(case: Case, answer: Answer, nobody: str) -> None:
 async def atb_keys_reflect_the_trust_set(case: Case) -> None:
     """The atb-keys document answers 200 JSON and has the issuers of the trust set.
 
-    Registers an issuer, reads both documents, revokes it and reads them again. Expects its DID and its very key in
-    atb-keys.json while it is trusted and no more afterwards, and every issuer that was in the trust set throughout.
+    Registers two issuers, reads both documents, revokes them and reads again. Expects the DID and the very key of each
+    in atb-keys.json while it is trusted and no more afterwards, and every issuer that was in the trust set throughout.
     Without the admin token both documents are compared as they are, where an issuer is in either.
     """
     hub = await hub_of(case)
     if hub.token is None:
         await _documents_agree(case, hub)
         return
-    issuer = hub.new_issuer("resolved")
-    async with hub.registered(issuer):
+    # Two: a document of one issuer is whole where there is no other.
+    issuers = [hub.new_issuer(name) for name in ("resolved", "resolved_too")]
+    async with hub.registered(issuers[0]), hub.registered(issuers[1]):
         document, answer = await _documents_agree(case, hub)
-        shown = documents.tells_of(document, issuer.did) and documents.tells_of(document, issuer.key)
-        case.expect("CP-TRUST-06", shown, "the new issuer with its key", _told(shown), exchange=answer)
+        missing = [one.did for one in issuers if not _is_there(document, one)]
+        told = f"it has not {missing}" if missing else "they are there"
+        case.expect("CP-TRUST-06", not missing, "the new issuers with their keys", told, exchange=answer)
     answer = await hub.call("GET", ATB_KEYS)
-    trusted = list(_active(documented(answer), issuer.did))
-    case.expect("CP-TRUST-06", not trusted, "no key of a revoked issuer", _told(bool(trusted)), exchange=answer)
+    trusted = [one.did for one in issuers if any(_active(documented(answer), one.did))]
+    found = f"it has {trusted}" if trusted else "none is there"
+    case.expect("CP-TRUST-06", not trusted, "no key of a revoked issuer", found, exchange=answer)
 
 
 @check(
@@ -184,8 +187,8 @@ async def _differences(hub: Hub, *, again: bool = False) -> _Differences:
     return _Differences(answer, document, trusted, missing, active - before.keys() - after.keys())
 
 
-def _told(shown: bool) -> str:
-    return "it is there" if shown else "it is not there"
+def _is_there(document: Any, issuer: Issuer) -> bool:
+    return documents.tells_of(document, issuer.did) and documents.tells_of(document, issuer.key)
 
 
 def _key_records(value: Any) -> Iterator[Mapping[str, Any]]:

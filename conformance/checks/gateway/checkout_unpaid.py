@@ -49,10 +49,12 @@ async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]
 
     async def pay(one: Way, link: Opened) -> str | None:
         try:
-            return await one.pay(link.bill)
+            tx_id = await one.pay(link.bill)
         except Inconclusive as reason:
             case.note(f"{one.what}: {reason}")
             return None
+        case.session.stray_payments[tx_id] = case.check.id
+        return tx_id
 
     sent = await run_concurrently(map(pay, wanted, links))
     if not any(sent):
@@ -126,7 +128,9 @@ async def payment_with_another_links_memo(case: Case) -> None:
     also makes one transfer under the memos of two links, and expects that it pays one of them at most.
     """
     who, amount = await payer(case), odd_amount(case)
-    other, link = await run_concurrently(opened(case, microunits=amount) for _ in range(2))
+    # One after the other: who credits by the amount credits the first of them, or the last, each time.
+    other = await opened(case, microunits=amount)
+    link = await opened(case, microunits=amount)
     tx_id = await who.settle(link.bill, way(case))
     done = await first_flip(case, link, other)
     if done is None:
@@ -230,6 +234,7 @@ async def pending_payment(case: Case) -> None:
             await who.submitted(dropped.bill)
     async with below.fault("withhold"):
         tx_id = await who.submitted(waiting.bill)
+        case.session.stray_payments[tx_id] = case.check.id
     try:
         done = await paid_rightly(case, who, second)
         await settle_down(done)

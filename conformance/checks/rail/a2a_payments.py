@@ -129,7 +129,7 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
     stray = await welded(payer, quote, note=b"")
     _judge(case, _STRAY, task, await _submitted(case, task, stray), "a transfer without a note")
     task, quote = await _quoted(case, operation)
-    tx_id = invented_id(case.rng.randbytes(32))
+    tx_id = invented_id()
     unknown = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
     name_live_values(case, unknown)
     _judge(case, _UNKNOWN, task, await a2a.paid(case, task.id or "", unknown), "an id that nobody sent")

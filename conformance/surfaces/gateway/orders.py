@@ -137,7 +137,7 @@ def odd_amount(case: Case) -> int:
 
 def _above_the_least(case: Case, microunits: int) -> int:
     least = int(Decimal(case.profile.gateway_bindings.smallest_amount or "0") * 1_000_000)
-    return microunits + least if least > _LEAST else microunits
+    return microunits + case.session.apart + (least if least > _LEAST else 0)
 
 
 def _name(case: Case, url: str, token: str) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from conformance.engine.check import Case
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import Opened
+from conformance.webhook_receiver.inbox import Inbox, Received
 
 ROW = "WH-DELIV-03"
+# Another check's wrong payment is known once it can become nothing else, which may be after an event tells of it.
+_LOOKS, _LOOK_SECONDS = 25, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +58,7 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
         case.inconclusive(ROW, "the event of the control, an honest payment, did not come, which WH-DELIV-02 judges")
         return
     for one in unpaid:
-        told = [event for event in inbox.received if event.confirms and event.tells_of(one.words)]
+        told = await _told_of(case, inbox, one)
         case.expect(
             ROW,
             not told,
@@ -64,3 +68,16 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
             where={"payment": one.what},
             hint="Write the event in the same transaction that turns the link to Paid, and nowhere else.",
         )
+
+
+async def _told_of(case: Case, inbox: Inbox, unpaid: Unpaid) -> list[Received]:
+    """Return the events that call a link paid, without those by another check's wrong payment, which judges them."""
+    told: list[Received] = []
+    for _ in range(_LOOKS):
+        others = [tx_id for tx_id, check in case.session.stray_payments.items() if check != case.check.id]
+        events = [one for one in inbox.received if one.confirms and one.tells_of(unpaid.words)]
+        told = [one for one in events if not one.tells_of(others)]
+        if not told:
+            break
+        await asyncio.sleep(_LOOK_SECONDS)
+    return told

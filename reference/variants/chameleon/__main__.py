@@ -1,7 +1,7 @@
 """`python -m reference.variants.chameleon SEED MODULE [ARGUMENT]…`: a service in the look that a seed draws.
 
 SEED alone prints the look, and `python -m reference.variants.chameleon points` the page of all points. A service writes
-its look to the file that `WP_CHAMELEON_FILE` names, before it starts: what was drawn, and what an operator would tell
+its look to the file that `WP_VARIANT_FILE` names, before it starts: what was drawn, and what an operator would tell
 in their target profile.
 """
 
@@ -42,7 +42,7 @@ def main(seed: str, module: str | None, arguments: tuple[str, ...]) -> None:
     if module.partition(".")[0] != "reference":
         click.echo(f"{module} is no service of the reference", err=True)
         sys.exit(EXIT_USAGE)
-    place = os.environ.get("WP_CHAMELEON_FILE")
+    place = os.environ.get("WP_VARIANT_FILE")
     if place:
         Path(place).write_bytes(told(drawn))
     os.environ.update(drawn.shape.settings)

@@ -45,8 +45,18 @@ def why(said: str) -> str:
         {"headers": [["Host", "other.example"], ["x-empty", ""]]},
         {"headers": [["authorization", "Bearer $TENANT_FIRST_KEY"]], "names": {"headers": {"0": [[7, 17]]}}},
         {"options": {"config": "weldproof.toml", "chains": "nodes.toml"}},
+        {"status": 201, "body": '{"amount":1}', "answer": '{"id":"link-1","amount":1}'},
+        {"status": 409, "body": '{"resource_id":"p"}', "answer": '{"resource_id":"p"}'},
     ],
-    ids=["as it is", "without a path", "any fields", "with a key of the reader's", "of a profile"],
+    ids=[
+        "as it is",
+        "without a path",
+        "any fields",
+        "with a key of the reader's",
+        "of a profile",
+        "makes another each time",
+        "made nothing",
+    ],
 )
 def test_what_a_reader_can_send_is_a_line(request_: Mapping[str, Any]) -> None:
     """The target, its credentials and curl are all that it needs."""
@@ -61,6 +71,10 @@ def test_what_a_reader_can_send_is_a_line(request_: Mapping[str, Any]) -> None:
             "only a run has $X_PAYMENT",
         ),
         ({"body": '"$B" "$A"', "names": {"body": [[1, 2], [6, 2]]}}, "only a run has $A and $B"),
+        (
+            {"status": 201, "body": '{"resource_id":"p"}', "answer": '{"id":"r-1","resource_id":"p"}'},
+            "what it made is there now",
+        ),
         ({"url": "http://127.0.0.1:9999/health"}, "to what the check started"),
         ({"check": "racing"}, "the check sends two at once"),
         ({"whole": False}, "not recorded byte by byte"),

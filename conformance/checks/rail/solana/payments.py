@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
@@ -156,7 +157,7 @@ async def unknown_solana_transaction(case: Case) -> None:
     Presents well-formed ids that nobody sent, with live tokens: invented ones, a paid one with one letter changed, the
     id of a welded payment that is signed but never sent, and texts that are no id. Expects that none is served.
     """
-    drawn = [[case.rng.randbytes(64) for _ in range(2)] for _ in case.session.operations]
+    drawn = [[secrets.token_bytes(64) for _ in range(2)] for _ in case.session.operations]
     await run_concurrently(map(partial(_unknown, case), case.session.operations, drawn))
 
 

@@ -73,7 +73,7 @@ class Quoted(QuotedPayment):
 
     def invented_id(self) -> str:
         """Return an id that nobody sent."""
-        return invented_id(self.case.rng.randbytes(64))
+        return invented_id()
 
 
 def derived_reference(case: Case, quoted: Quoted, text: str) -> Pubkey | None:

@@ -183,13 +183,18 @@ class _Told(Hub):
         ("other-atb-credential-verifier", "weldproof", "fail"),
         ("weldproof-atb-credential-verifier", "weldproof", "fail"),
         ("mine-atb-credential-verifier", "mine", "pass"),
+        ("beside/mine-atb-credential-verifier", "mine", "pass"),
+        ("beside/mine_atb_credential_verifier", "mine", "fail"),
     ],
 )
 async def test_console_commands(
     console: str, word: str, verdict: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command of the pattern that is installed and serves passes; any other name, or none there, does not."""
-    if verdict == "pass":
+    if "/" in console:
+        console = str(tmp_path / console)
+        Path(console).parent.mkdir()
+    if console.startswith(str(tmp_path)) or verdict == "pass":
         script = tmp_path / console
         script.write_text(
             f'#!/bin/sh\nexec "{sys.executable}" -m http.server --bind 127.0.0.1 -d "{tmp_path}" "$PORT"\n'

@@ -90,6 +90,7 @@ FLAWS = [
     ("short keys", "the_trust_set_maps_dids_to_keys", {"CP-TRUST-04"}),
     ("plain text", "atb_keys_reflect_the_trust_set", {"CP-TRUST-05"}),
     ("atb-keys lags", "atb_keys_reflect_the_trust_set", {"CP-TRUST-06"}),
+    ("atb-keys of one", "atb_keys_reflect_the_trust_set", {"CP-TRUST-06"}),
     ("atb-keys never forgets", "atb_keys_reflect_the_trust_set", {"CP-TRUST-06"}),
     ("writes keys in its own way", "issuers_come_and_go", {"CP-ISSUER-02", "CP-ISSUER-03"}),
     ("revokes in words only", "issuers_come_and_go", {"CP-ISSUER-03"}),

@@ -23,7 +23,7 @@ def test_a_surface_is_served_in_its_look(tmp_path: Path) -> None:
         bound.set_inheritable(True)
         process = subprocess.Popen(
             [sys.executable, "-m", "reference.variants.chameleon", str(seed), "reference.agent"],
-            env=clean | {"WP_MODE": "test", "WP_AGENT_FD": str(bound.fileno()), "WP_CHAMELEON_FILE": str(told)},
+            env=clean | {"WP_MODE": "test", "WP_AGENT_FD": str(bound.fileno()), "WP_VARIANT_FILE": str(told)},
             pass_fds=[bound.fileno()],
             stdout=output,
             stderr=output,

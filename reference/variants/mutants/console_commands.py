@@ -1,0 +1,73 @@
+"""Mutants of the console commands that are installed with the bundled services (section 9)."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import orjson
+
+from reference.variants.mutants.control_plane_access import hub_mutant
+
+_ADDONS = "reference.addons."
+_LINES = '#!/bin/sh\nexec {python} -m {module} "$@"\n'
+
+
+def _clean() -> Mapping[str, str]:
+    """Return the command of each addon that this distribution installs."""
+    ours = (one for one in entry_points(group="console_scripts") if one.value.startswith(_ADDONS))
+    return {one.value.removeprefix(_ADDONS).partition(".")[0]: one.name for one in ours}
+
+
+def _installed(change: Callable[[str], str | None]) -> Callable[[], None]:
+    """Return what installs commands of other names, and tells them where an operator would bind them.
+
+    Args:
+        change: From a command's name to the name that it is installed by; None where it is told and not installed.
+    """
+
+    def apply() -> None:
+        told = os.environ.get("WP_VARIANT_FILE")
+        if told is None:
+            return  # a control plane that a check has started: its commands are the stack's
+        folder, bindings = Path(told).with_suffix(""), dict[str, str]()
+        folder.mkdir(exist_ok=True)
+        for addon, name in _clean().items():
+            changed = change(name)
+            path = folder / (changed or name)
+            if changed is not None:
+                python, module = shlex.quote(sys.executable), f"{_ADDONS}{addon}"
+                path.write_text(_LINES.format(python=python, module=module))
+                path.chmod(0o755)
+            bindings[f"addons.{addon}.console"] = str(path)
+        Path(told).write_bytes(orjson.dumps({"bindings": bindings}))
+
+    return apply
+
+
+MUTANTS = (
+    hub_mutant(
+        "commands-in-snake-case",
+        "a console command is named <service>-<name> (section 9)",
+        _installed(lambda name: name.replace("-", "_")),
+    ),
+    hub_mutant(
+        "command-of-another-service",
+        "console commands begin with the word of the service (section 9)",
+        _installed(lambda name: name.replace("weldproof-federation", "hub-federation")),
+    ),
+    hub_mutant(
+        "command-of-another-name",
+        "a console command ends with the name of what it starts (section 9)",
+        _installed(lambda name: name.replace("-federation", "")),
+    ),
+    hub_mutant(
+        "command-away",
+        "each bundled service has its console command (section 9)",
+        _installed(lambda name: None if "federation" in name else name),
+    ),
+)
