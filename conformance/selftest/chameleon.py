@@ -86,7 +86,7 @@ async def trial(
     offered = [word for one in lanes for word in ("--lane", one)]
     log = EventLog(None if logs is None else logs / f"{seed}.ndjson.gz")
     async with own_stack(["--chameleon", str(seed), *offered, *surface_options(chosen)]) as stack:
-        looks = [json.loads(path.read_bytes()) for path in sorted(stack.profile_path.parent.glob("chameleon_*.json"))]
+        looks = [json.loads(path.read_bytes()) for path in sorted(stack.profile_path.parent.glob("variant_*.json"))]
         budgets = stack.profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
         profile = stack.profile.model_copy(update={"budgets": budgets})
         checks = select_checks(chosen, profile, (lane,))
