@@ -68,13 +68,7 @@ def replay(
 
     async def again() -> EventLog:
         async with opened(profile, stack_options) as found:
-            log = await _again(recorded, found, wallet)
-            for number in range(2, tries + 1):
-                if _came_out_as(recorded, log):
-                    break
-                click.echo(f"weldproof replay: it came out otherwise; try {number} of {tries}", err=True)
-                log = await _again(recorded, found, wallet)
-            return log
+            return await _tried(recorded, found, wallet, tries)
 
     try:
         log = asyncio.run(interruptible(again()))
@@ -126,6 +120,17 @@ def _record(what: str) -> _Record:
     if started is None:
         raise UsageFault(f"{what}: the log does not tell how the run began")
     return _Record(exchange, _judgement_of(exchange, events), started)
+
+
+async def _tried(recorded: _Record, profile: Profile, wallet: Wallet, tries: int) -> EventLog:
+    """Run the check until it comes out as recorded, so many times at most; return what the last run logged."""
+    log = await _again(recorded, profile, wallet)
+    for number in range(2, tries + 1):
+        if _came_out_as(recorded, log):
+            break
+        click.echo(f"weldproof replay: it came out otherwise; try {number} of {tries}", err=True)
+        log = await _again(recorded, profile, wallet)
+    return log
 
 
 async def _again(recorded: _Record, profile: Profile, wallet: Wallet) -> EventLog:
