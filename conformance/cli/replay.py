@@ -24,6 +24,9 @@ from conformance.cli.renamed import renamed
     show_default=True,
     help="Up to so many times, until it comes out as recorded: for what hangs on a race or on chance.",
 )
+@click.option(
+    "--beside", is_flag=True, help="With the checks that ran beside it: for what the calls of another provoked."
+)
 @connecting
 @click.option("--json", "as_json", is_flag=True, help="Print both exchanges as JSON.")
 @click.pass_context

@@ -46,11 +46,12 @@ def replay(
     mutant: str | None,
     main_network: bool,
     tries: int,
+    beside: bool,
     as_json: bool,
     **connection: Any,
 ) -> None:
     """Do what `weldproof replay` says of itself; its options are declared beside its help."""
-    recorded = _record(what)
+    recorded = _record(what, beside=beside)
     options = recorded.started["options"]
     mutant = mutant or options.get("mutant")
     chains = options.get("chains")
@@ -100,18 +101,19 @@ def _target(started: Event, config: Path | None, *, ours: bool) -> Profile | Non
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What is replayed: an exchange, the judgement of a delivery where it is one, and how its run began."""
+    """What is replayed: an exchange, its judgement where there is one, how its run began, and which checks with it."""
 
     exchange: Event
     judgement: Event | None
     started: Event
+    company: tuple[str, ...]
 
     @property
     def check(self) -> str:
-        return str(self.exchange["check"] if self.judgement is None else self.judgement["check"])
+        return str((self.judgement or self.exchange)["check"])
 
 
-def _record(what: str) -> _Record:
+def _record(what: str, *, beside: bool) -> _Record:
     events, number = _events(what)
     exchange = next((event for event in events if event["event"] in _RECORDED and event["n"] == number), None)
     if exchange is None:
@@ -119,7 +121,22 @@ def _record(what: str) -> _Record:
     started = next((event for event in events if event["event"] == "run.started"), None)
     if started is None:
         raise UsageFault(f"{what}: the log does not tell how the run began")
-    return _Record(exchange, _judgement_of(exchange, events), started)
+    judgement = _judgement_of(exchange, events)
+    company = _company(events, str((judgement or exchange)["check"])) if beside else ()
+    return _Record(exchange, judgement, started, company)
+
+
+def _company(events: tuple[Event, ...], check: str) -> tuple[str, ...]:
+    """Return the checks that a run had under way at the same time as one of them."""
+    under_way: set[str] = set()
+    met: set[str] = set()
+    for event in events:
+        if event["event"] == "check.started":
+            met |= under_way | {check} if event["check"] == check else {event["check"]} if check in under_way else set()
+            under_way.add(event["check"])
+        elif event["event"] == "check.finished":
+            under_way.discard(event["check"])
+    return tuple(sorted(met - {check}))
 
 
 async def _tried(recorded: _Record, profile: Profile, wallet: Wallet, tries: int) -> EventLog:
@@ -134,16 +151,20 @@ async def _tried(recorded: _Record, profile: Profile, wallet: Wallet, tries: int
 
 
 async def _again(recorded: _Record, profile: Profile, wallet: Wallet) -> EventLog:
-    """Run the check of a record once more, with the seed of its run, and return what it logged."""
-    check = _check(recorded.check, tuple(profile.claims.lanes))
-    rows = tuple(load()[row] for row in check.rows)
-    if check.id not in {candidate.id for candidate in select_checks(rows, profile)}:
+    """Run the check of a record, and its company, once more with the seed of its run, and return what was logged."""
+    lanes = tuple(profile.claims.lanes)
+    check = _check(recorded.check, lanes)
+    checks = (check, *(_check(one, lanes) for one in recorded.company))
+    rows = tuple(load()[row] for row in dict.fromkeys(row for one in checks for row in one.rows))
+    chosen = {candidate.id for candidate in select_checks(rows, profile)}
+    if check.id not in chosen:
         raise UsageFault(f"the target does not claim what the check {check.id} needs")
+    checks = tuple(one for one in checks if one.id in chosen)
     # A quick look tries samples: the exchange is found again only where the same ones are drawn.
-    quick = QuickLook((check,)) if recorded.started.get("quick") else None
+    quick = QuickLook(checks) if recorded.started.get("quick") else None
     # A target that credits by the amount alone would credit links that the run has left unpaid. Even: odd stays odd.
     apart = 2 * (1 + secrets.randbelow(500))
-    plan = Plan(rows, (check,), seed=int(recorded.started["seed"]), quick=quick, apart=apart)
+    plan = Plan(rows, checks, seed=int(recorded.started["seed"]), quick=quick, apart=apart)
     log = EventLog()
     await Run(plan, profile, log, wallet=wallet).whole()
     return log

@@ -101,6 +101,9 @@ class CheckoutPayer(Protocol):
     async def landed(self, tx_id: str) -> None:
         """Wait until a transaction is on the chain, with success."""
 
+    def together(self, tx_id: str) -> Sequence[str]:
+        """Return the ids of the transactions that were sent as one with a transaction, its own among them."""
+
 
 def other_texts(memo: str) -> Sequence[tuple[str, str, bool]]:
     """Return texts that are not the memo: what is wrong, the text, and whether only a pinned binding makes it wrong.

@@ -68,6 +68,19 @@ def literal_faults(body: bytes) -> list[str]:
     return found
 
 
+class _Members(list[tuple[str, Any]]):
+    """The members of a JSON object, in the order of its text."""
+
+
+def values_of(body: bytes, name: str) -> list[Any]:
+    """Return each value that the object of a JSON text gives a member; none where the text is no object."""
+    try:
+        value = json.loads(body, object_pairs_hook=_Members)
+    except (ValueError, RecursionError):
+        return []
+    return [one for told, one in value if told == name] if isinstance(value, _Members) else []
+
+
 def is_json_type(content_type: str | None) -> bool:
     """Return whether a Content-Type is JSON: `application/json`, or a suffix `+json`."""
     kind = (content_type or "").partition(";")[0].strip().lower()

@@ -10,7 +10,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.judging.audit_log import judge_links, may_be_missed
 from conformance.judging.trust_set import told_keys
 from conformance.oracles.audit_chain import Entry
-from conformance.oracles.strict_json import literal_faults
+from conformance.oracles.strict_json import values_of
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import (
     ATB_KEYS,
@@ -108,9 +108,9 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
         if not keys:
             raise Inconclusive(token_refused(answers[0]) or "none of six registrations of one DID at once succeeded")
         read = await hub.call("GET", PKS)
-        twice = [fault for fault in literal_faults(read.body) if first.did in fault]
-        given = read.object().get(first.did) if not twice else None
-        own = given if isinstance(given, str) else None
+        given = values_of(read.body, first.did)
+        twice = len(given) > 1
+        own = given[0] if len(given) == 1 and isinstance(given[0], str) else None
         told = "the DID twice" if twice else "one of their keys" if own in keys else "none of their keys"
         expected = "the DID once, with the key of a registration that succeeded"
         case.expect("CP-ISSUER-09", not twice and own in keys, expected, told, exchange=read)

@@ -53,7 +53,7 @@ async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]
         except Inconclusive as reason:
             case.note(f"{one.what}: {reason}")
             return None
-        case.session.stray_payments[tx_id] = case.check.id
+        case.session.stray_payments |= dict.fromkeys(who.together(tx_id), case.check.id)
         return tx_id
 
     sent = await run_concurrently(map(pay, wanted, links))

@@ -60,11 +60,12 @@ async def nothing_is_served(case: Case, lane: type[QuotedPayment], node: Control
         return
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
-    quotes = [await lane.ask(case, operation) for _ in faults]
-    paid = await run_concurrently(quoted.send() for quoted in quotes)
-    for fault, quoted, tx_id in zip(faults, quotes, paid, strict=True):
+    # Each is presented with a challenge of its own: whichever is served, the other could be as well.
+    quotes = [(await lane.ask(case, operation), await lane.ask(case, operation)) for _ in faults]
+    paid = await run_concurrently(quoted.send() for quoted, _ in quotes)
+    for fault, (quoted, unpaid), tx_id in zip(faults, quotes, paid, strict=True):
         real = partial(quoted.present, tx_id)
-        invented = partial(_present_invented, quoted)
+        invented = partial(_present_invented, unpaid)
         await judge_under_fault(case, node, fault, {"a real payment": real, "an invented one": invented})
         answer = await real()
         if answer.status != 200:

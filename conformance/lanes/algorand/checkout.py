@@ -161,6 +161,10 @@ class AlgorandCheckout:
         """Wait for a transaction's block; see `CheckoutPayer`."""
         await self.payer.confirmed(tx_id)
 
+    def together(self, tx_id: str) -> Sequence[str]:
+        """Return the transactions of a group; see `CheckoutPayer`."""
+        return self.payer.together(tx_id)
+
 
 _FAMILY = ("algorand_mainnet", "algorand_testnet")
 

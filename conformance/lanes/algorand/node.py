@@ -65,6 +65,8 @@ class AlgorandNode:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="algorand")
         self.control = NodeControl(chain.control, "Algorand", budgets.request)
         self._lives = count()
+        # Ids of each group that was submitted, by that of its first transaction.
+        self.groups: dict[str, tuple[str, ...]] = {}
 
     async def close(self) -> None:
         """Close connections and threads."""
@@ -159,7 +161,9 @@ class AlgorandNode:
         signed = AccountTransactionSigner(signer.key).sign_transactions(list(unsigned), list(range(len(unsigned))))
         raw = b"".join(base64.b64decode(encoding.msgpack_encode(one)) for one in signed)
         tx_id = str(unsigned[0].get_txid())
-        self._names.name(tx_id, "TX_ID")
+        self.groups[tx_id] = tuple(str(one.get_txid()) for one in unsigned)
+        for one in self.groups[tx_id]:
+            self._names.name(one, "TX_ID")
         try:
             await self._call(lambda: self._algod.send_raw_transaction(base64.b64encode(raw).decode()))
         except AlgodHTTPError as fault:

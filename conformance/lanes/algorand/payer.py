@@ -240,6 +240,10 @@ class AlgorandPayer(FundedPayer[Account]):
         """Sign and submit transactions as one group (one alone stands alone) and return the first one's id."""
         return await self._node.submit(unsigned, signer, wait=wait)
 
+    def together(self, tx_id: str) -> Sequence[str]:
+        """Return the ids of the group that the transaction was submitted in, or its own alone."""
+        return self._node.groups.get(tx_id, (tx_id,))
+
     @staticmethod
     def spellings(tx_id: str) -> list[str]:
         """Return other texts that decode to the same transaction id."""

@@ -198,5 +198,9 @@ class BaseCheckout:
         """Wait for a transaction's block; see `CheckoutPayer`."""
         await self.payer.node.succeeded(tx_id)
 
+    def together(self, tx_id: str) -> Sequence[str]:
+        """Return the transaction alone; see `CheckoutPayer`."""
+        return (tx_id,)
+
 
 _STRANGER = "0x00000000000000000000000000000000DeaDBeef"

@@ -166,6 +166,10 @@ class SolanaCheckout:
         """Wait until a transaction is confirmed; see `CheckoutPayer`."""
         await self.payer.node.succeeded(tx_id, CONFIRMED)
 
+    def together(self, tx_id: str) -> Sequence[str]:
+        """Return the transaction alone; see `CheckoutPayer`."""
+        return (tx_id,)
+
 
 async def _fails(sending: Awaitable[str]) -> str:
     try:

@@ -244,7 +244,7 @@ def _too_little(settle: Callable[..., Awaitable[None]]) -> Callable[..., Awaitab
 
 
 def _any_memo(settle: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """A transfer to a payout address is told of, whosever memo it bears."""
+    """A transfer to a payout address is told of for each link that was there by then, whosever memo it bears."""
 
     async def settled(self: Watcher, tx_id: str, seen: ObservedTransaction) -> None:
         await settle(self, tx_id, seen)
@@ -252,7 +252,7 @@ def _any_memo(settle: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable
             return
         for link in await _active(self._settling, self.network):
             fitting = [one for one in seen.transfers if one.receiver == link.pay_to]
-            if fitting:
+            if fitting and seen.block_time >= link.created_at:
                 await _tell(self._settling, link, PaidBy(tx_id, fitting[0].sender, fitting[0].value))
 
     return settled

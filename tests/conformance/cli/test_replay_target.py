@@ -20,6 +20,7 @@ from conformance.outcome import Exit, Verdict
 from conformance.target import Profile
 
 CHECK, ROW = "health_and_landing_are_json", "AGENT-HTTP-01"
+EARLIER, BESIDE, LATER = "cards_name_the_agent", "every_demo_key_is_fresh", "explanations_need_no_key"
 PROFILE = '[surfaces.agent]\nurl = "{url}"\n[claims]\nsurfaces = ["agent"]\n'
 
 
@@ -43,23 +44,37 @@ def replayed(
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
     options: Mapping[str, Any],
+    *words: str,
     before: tuple[Verdict | None, int] = (Verdict.FAIL, 200),
     after: tuple[Verdict | None, int] = (Verdict.FAIL, 200),
-) -> tuple[Result, list[Profile | None]]:
-    """Replay an exchange of a run with these options; return how it ended, and whom it opened."""
+    beside: Sequence[str] = (),
+) -> tuple[Result, list[Profile | None], list[set[str]]]:
+    """Replay an exchange of a run with these options; return how it ended, whom it opened and which checks ran.
+
+    Other checks ran `beside` its own; in their company it comes out as `before`, and alone as `after`.
+    """
     log = EventLog(folder / LOG)
     log.add("run.started", seed=5, options=options, rows=[ROW], target={"name": "the shop's agent"})
+    log.add("check.started", check=EARLIER, rows=[])
+    log.add("check.finished", check=EARLIER)
+    for one in (*beside, CHECK):
+        log.add("check.started", check=one, rows=[])
     record(log, *before)
+    for one in (CHECK, *beside):
+        log.add("check.finished", check=one)
+    log.add("check.started", check=LATER, rows=[])
     log.close()
     asked: list[Profile | None] = []
+    ran: list[set[str]] = []
 
     class Again:
         def __init__(self, plan: Plan, profile: Profile, log: EventLog, wallet: Wallet) -> None:
-            del plan, profile, wallet
+            del profile, wallet
             self._log = log
+            ran.append({one.id for one in plan.checks})
 
         async def whole(self) -> None:
-            record(self._log, *after)
+            record(self._log, *(before if ran[-1] > {CHECK} else after))
 
     @asynccontextmanager
     async def opened(profile: Profile | None, _: Sequence[str]) -> AsyncIterator[Profile]:
@@ -69,7 +84,7 @@ def replayed(
     monkeypatch.chdir(folder)
     monkeypatch.setattr(replaying, "Run", Again)
     monkeypatch.setattr(replaying, "opened", opened)
-    return CliRunner().invoke(command, [f"{folder}#3"]), asked
+    return CliRunner().invoke(command, [f"{folder}#3", *words]), asked, ran
 
 
 @pytest.mark.parametrize("options", [{"config": "shop.toml"}, {"addresses": ["agent=http://shop"]}])
@@ -79,18 +94,18 @@ def test_whom_the_run_asked_is_asked_again(
     """The line that reports print names no target: it is the run's, by its profile or its addresses."""
     (tmp_path / "shop.toml").write_text(PROFILE.format(url="http://shop"))
     (tmp_path / "weldproof.toml").write_text(PROFILE.format(url="http://somebody-else"))
-    done, asked = replayed(tmp_path, monkeypatch, options)
+    done, asked, _ = replayed(tmp_path, monkeypatch, options)
     assert done.exit_code == Exit.PASSED, done.output
     assert [one.surfaces["agent"].url for one in asked if one is not None] == ["http://shop"]
 
 
 def test_our_own_stack_is_asked_only_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the sound reference answers says nothing of somebody's server."""
-    done, asked = replayed(tmp_path, monkeypatch, {})
+    done, asked, _ = replayed(tmp_path, monkeypatch, {})
     assert done.exit_code == Exit.USAGE
     assert "the run judged the shop's agent: give its profile with --config" in done.output
     assert asked == []
-    done, asked = replayed(tmp_path, monkeypatch, {"own_stack": True})
+    done, asked, _ = replayed(tmp_path, monkeypatch, {"own_stack": True})
     assert done.exit_code == Exit.PASSED, done.output
     assert asked == [None]
 
@@ -114,5 +129,18 @@ def test_a_breach_is_there_again_where_the_check_says_so(
     code: Exit,
 ) -> None:
     """A breach that is mended often keeps its status; only what nobody judged is compared by that."""
-    done, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, before, after)
+    done, _, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, before=before, after=after)
     assert done.exit_code == code, done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "ran"), [([], Exit.FAILED, {CHECK}), (["--beside"], Exit.PASSED, {CHECK, BESIDE})]
+)
+def test_a_breach_that_another_check_provokes_is_shown_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: Sequence[str], code: Exit, ran: set[str]
+) -> None:
+    """A target may do wrong at the call of another check; one that was over before it, or came later, has no part."""
+    after = (Verdict.PASS, 200)
+    done, _, seen = replayed(tmp_path, monkeypatch, {"own_stack": True}, *words, after=after, beside=[BESIDE])
+    assert done.exit_code == code, done.output
+    assert seen == [ran]

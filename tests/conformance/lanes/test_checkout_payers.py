@@ -116,6 +116,18 @@ async def test_short_ways_bring_less_under_the_memo(chains: tuple[str, Chains]) 
             assert amount < AMOUNT or "without" in way.what, way.what
 
 
+async def test_what_is_sent_as_one_with_a_payment_is_known_by_it(chains: tuple[str, Chains]) -> None:
+    """Each part of a group is on the chain, and what of it reaches the payee is told; others stand alone."""
+    async with opened(chains) as (payer, _, bill):
+        for place, way in enumerate((*payer.unbound(), *payer.short())):
+            tx_id = await way.pay(bill.changed(memo=f"{MEMO}{place}"))
+            parts = payer.together(tx_id)
+            assert tx_id in parts, way.what
+            assert len(parts) == (2 if "group" in way.what else 1), way.what
+            moved = [(await payer.credits(one, bill.asset)).get(bill.address, 0) for one in parts]
+            assert sum(moved) == AMOUNT + 1 or "one unit with the memo" not in way.what, way.what
+
+
 async def test_strayed_ways_bring_the_payee_nothing_under_the_memo(chains: tuple[str, Chains]) -> None:
     """What stays with the payer is not the payee's; what he gets beside it stands without the memo, or is a unit."""
     async with opened(chains) as (payer, _, bill):

@@ -241,6 +241,10 @@ class Payer:
     async def landed(self, tx_id: str) -> None:
         """Wait for nothing: this chain is at once."""
 
+    def together(self, tx_id: str) -> Sequence[str]:
+        """Return the transaction alone."""
+        return (tx_id,)
+
 
 async def judged(
     name: str,

@@ -1,0 +1,25 @@
+"""JSON texts that a lenient parser would smooth over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.oracles.strict_json import values_of
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (b'{"a":1,"b":2,"a":[3]}', [1, [3]]),
+        (b'{"b":{"a":1}}', []),
+        (b'[{"a":1}]', []),
+        (b'[["a",1]]', []),
+        (b'{"a":1', []),
+        (b'{"a":"\xff"}', []),
+    ],
+)
+def test_each_value_that_an_object_gives_a_member_is_found(body: bytes, found: list[Any]) -> None:
+    """A member that is written twice is told twice; what lies deeper, or in a list, is no member of the text."""
+    assert values_of(body, "a") == found
