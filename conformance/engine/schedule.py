@@ -1,12 +1,13 @@
 """The order of a run: which checks run side by side, and which wait until nobody is left whom they would disturb.
 
 Ordinary checks come first, in an order of the seed's but for the longest, which begin before all others. Once they are
-done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, and then what moves
-the clock. Meanwhile the workers go on with what none of that touches: checks of checkouts, where these are paid at
-nodes of their own and the rail's are disturbed; checks of surfaces behind which no chain is, while chains are
-disturbed; and to the end those that judge programs of their own. Only the longest of these begin with the first. They
-are fewer meanwhile: what can only run one after the other is what everybody waits for in the end. Last comes what
-disturbs a chain while it moves the clock, by itself.
+done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, then what starts a
+service again, one check a service at a time, and then what moves the clock. Meanwhile the workers go on with what none
+of that touches: checks of checkouts, where these are paid at nodes of their own and the rail's are disturbed; checks of
+surfaces behind which no chain is, while chains are disturbed; and to the end those that judge programs of their own.
+They are fewer meanwhile: what can only run one after the other is what everybody waits for in the end. Where that is
+not much, the longest of these begin with the first. Last comes what disturbs a chain while it moves the clock, by
+itself.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _WITHOUT_CHAIN: Final = frozenset({"agent", "control_plane"})
 # Their payments are those of checkouts.
 _OF_CHECKOUTS: Final = frozenset({"gateway", "webhooks"})
 # What takes so many seconds elsewhere begins before the rest of its kind, so that nobody has to wait for it in the end,
-# and what takes so many as if it were of every kind.
+# and what takes so many, and longer than what disturbs a chain, as if it were of every kind.
 _LONG_SECONDS: Final = 3.0
 _LONGEST_SECONDS: Final = 10.0
 
@@ -64,10 +65,9 @@ class _Queue:
         self.left = len(self.waiting)
         self._told()
 
-    @property
-    def has_longest(self) -> bool:
-        """Whether the next check is one of the longest."""
-        return bool(self.waiting) and _length(self.waiting[-1]) >= _LONGEST_SECONDS
+    def has_one_of(self, seconds: float) -> bool:
+        """Return whether the next check takes so many seconds."""
+        return bool(self.waiting) and _length(self.waiting[-1]) >= seconds
 
     def ended(self) -> None:
         """Count one as over."""
@@ -98,6 +98,8 @@ class Schedule:
         self._checkouts_apart = bool(lanes) and all(map(session.profile.checkout_node_apart, lanes))
         order = random.Random(session.seed)  # noqa: S311 - an order, not a secret
         self._queues = [_Queue(sorted(order.sample(one, len(one)), key=_length)) for one in self._ordinary()]
+        disturbing = [checks for checks in self._by("chain") if session.profile.controls(checks[0].lane or "")]
+        self._longest = max([_LONGEST_SECONDS, *map(_seconds, disturbing)])
         self._in_turns = 0
         self._room = asyncio.Condition()
 
@@ -134,7 +136,7 @@ class Schedule:
         return int(self._checkouts_apart and one.surface in _OF_CHECKOUTS and not one.pays_rail)
 
     async def _worker(self, number: int) -> None:
-        if 0 < number < len(self._queues) and self._queues[number].has_longest:
+        if 0 < number < len(self._queues) and self._queues[number].has_one_of(self._longest):
             await self._next(self._queues[number])
         for queue in self._queues:
             while queue.waiting:
@@ -166,14 +168,21 @@ class Schedule:
                 group.create_task(self._in_turn(checks))
         if not self._limits_apart:
             await self._in_turn(one for one in self._checks if one.exclusive == "limits")
-        await self._by_themselves("restart")
+        await self._starting_again()
         await self._moving_the_clock()
-        await self._by_themselves("all")
+        await self._in_turn(one for one in self._checks if one.exclusive == "all")
 
-    async def _by_themselves(self, kind: str) -> None:
-        for one in self._checks:
-            if one.exclusive == kind:
-                await self._run(one)
+    async def _starting_again(self) -> None:
+        """Run the checks that start a service again, those of the gateway one after the other and beside the rail's.
+
+        Events come first, for the time-out of a delivery made then is what a check that moves the clock waits for.
+        """
+        again = sorted(
+            (one for one in self._checks if one.exclusive == "restart"), key=lambda one: one.surface != "webhooks"
+        )
+        async with asyncio.TaskGroup() as group:
+            for gateways in (True, False):
+                group.create_task(self._in_turn([one for one in again if (one.surface in _OF_CHECKOUTS) is gateways]))
 
     def _by(self, kind: str) -> list[list[Check]]:
         found: dict[str, list[Check]] = {}
@@ -194,18 +203,20 @@ class Schedule:
                 self._room.notify_all()
 
     async def _moving_the_clock(self) -> None:
-        """Run the checks that move the clock, those of a surface side by side.
+        """Run the checks that move the clock side by side, the longest first.
 
-        First come those of lanes whose block times will stay behind it.
+        Those of lanes whose block times will stay behind it come before the others. Events come after them: what is
+        delivered again was so by then, and nobody waits for it.
         """
         moving = [one for one in self._checks if one.exclusive is True]
         lanes = {one.lane for one in moving if one.lane is not None}
         behind = {lane for lane in sorted(lanes) if await clock.stays_behind(self._session, lane)}
 
-        def place(one: Check) -> tuple[bool, str]:
-            return one.lane not in behind, one.surface
+        def place(one: Check) -> tuple[bool, bool]:
+            return one.lane not in behind, one.surface == "webhooks"
 
-        for _, checks in itertools.groupby(sorted(moving, key=place), place):
+        moving.sort(key=lambda one: (place(one), -typical_seconds().get(one.id, 0.0)))
+        for _, checks in itertools.groupby(moving, place):
             waiting = list(checks)
             async with asyncio.TaskGroup() as group:
                 for _ in range(self._workers):
@@ -216,6 +227,11 @@ class Schedule:
         with self._session.waiting.taking_part():
             while waiting:
                 await self._run(waiting.pop(0))
+
+
+def _seconds(checks: Iterable[Check]) -> float:
+    """Return what checks take that run one after the other."""
+    return sum(typical_seconds().get(one.id, 0.0) for one in checks)
 
 
 def _length(one: Check) -> float:

@@ -199,8 +199,9 @@ class Summary:
     def not_shown(self) -> Mapping[str, tuple[str, ...]]:
         """Why a part of some rows that pass was not shown, to their ids."""
         found: dict[str, dict[str, None]] = defaultdict(dict)
+        partly = set(self.partly)
         for row in self.rows:
-            for one in row.findings if row.id in self.partly else ():
+            for one in row.findings if row.id in partly else ():
                 if one.verdict is Verdict.DOCUMENTED:
                     found[one.expected][row.id] = None
         return {reason: tuple(ids) for reason, ids in found.items()}

@@ -330,6 +330,11 @@ class Profile(Table):
         controls = {None if one is None else one.control for one in (own, other)}
         return len(controls) > 1 and None not in controls
 
+    def controls(self, lane: str) -> bool:
+        """Return whether the node of a lane's calls can be told what to do."""
+        node = getattr(self.chains, lane, None)
+        return node is not None and node.control is not None
+
     def usual_network(self, key: str) -> str:
         """Return the usual key of the network that the target calls `key`: that itself, where nothing is said of it."""
         return self.networks.get(key, NetworkNames()).network or key

@@ -216,6 +216,33 @@ async def test_the_longest_of_each_kind_begin_with_the_first() -> None:
     assert not {"short", "own0", "own1"} & set(began[:6])
 
 
+async def test_the_longest_wait_where_more_can_only_run_in_turn() -> None:
+    """What everybody waits for then begins sooner."""
+    longest = "generated_calls_of_the_control_plane"
+    disturbing = ("base_chain_that_cannot_be_asked", "settlement_that_waits_and_fails", "settlement_that_is_taken_back")
+    chain = [check(name, _turns, "rail", "chain", "base") for name in disturbing]
+    ordinary = [check(f"ordinary{n}", _turns, "rail") for n in range(6)]
+    began = {}
+    for control in (f"{NOBODY}/1", None):
+        node: dict[str, Any] = {"chains": Chains(base=BaseChain(rpc=NOBODY, control=control))}
+        log = await run(*ordinary, *chain, check(longest, _turns, "control_plane"), workers=3, lanes=("base",), **node)
+        began[control] = [event["check"] for event in log.of("check.started")].index(longest)
+    assert began[f"{NOBODY}/1"] >= len(ordinary)
+    assert began[None] < 3
+
+
+async def test_two_services_are_started_again_at_the_same_time() -> None:
+    """And one of them by one check at a time."""
+    notes = Notes()
+    again = {"rail": "rail", "links": "gateway", "events": "webhooks"}
+    checks = [check(name, notes.body(name), surface, "restart") for name, surface in again.items()]
+    await run(*checks, check("ordinary", notes.body("ordinary")), workers=2)
+    assert "events" in notes.met["rail"]
+    assert notes.met["links"] <= {"rail"}
+    assert notes.met["events"] <= {"rail"}
+    assert not notes.met["ordinary"]
+
+
 async def _turns(_: Case) -> None:
     for _turn in range(20):
         await asyncio.sleep(0)
