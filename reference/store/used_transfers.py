@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, bindparam, insert, select
+from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.selectable import Select
 
@@ -84,9 +86,16 @@ async def list_those_of_before(database: Database, sold: Select[Any], **values: 
         values: Its parameters.
     """
     await database.create(METADATA)
-    while await database.rows(sold.limit(1), **values):
+    one_of_them, listing = _listing(sold)
+    while await database.rows(one_of_them, **values):
         with suppress(Taken):  # another worker lists them, too
-            await database.change(insert(used_transfers).from_select(list(_NAMES), sold), **values)
+            await database.change(listing, **values)
+
+
+@lru_cache(maxsize=8)
+def _listing(sold: Select[Any]) -> tuple[Select[Any], Insert]:
+    """Return what selects one of what was sold, and what lists all of it; a database keeps both compiled."""
+    return sold.limit(1), insert(used_transfers).from_select(list(_NAMES), sold)
 
 
 async def used_beside_links(database: Database, network: str, tx_id: str) -> Sequence[int]:
