@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from eth_utils.crypto import keccak
@@ -69,10 +70,17 @@ def bloom(logs: Iterable[Log]) -> str:
     bits = 0
     for log in logs:
         for told in (log.address, *log.topics):
-            digest = keccak(hexstr=told)
-            for place in (0, 2, 4):
-                bits |= 1 << (int.from_bytes(digest[place : place + 2], "big") & 2047)
+            bits |= _bits_of(told)
     return f"0x{bits:0512x}"
+
+
+@lru_cache(maxsize=4096)
+def _bits_of(told: str) -> int:
+    """Return the three bits of an address or a topic."""
+    digest, bits = keccak(hexstr=told), 0
+    for place in (0, 2, 4):
+        bits |= 1 << (int.from_bytes(digest[place : place + 2], "big") & 2047)
+    return bits
 
 
 def transaction_view(chain: Chain, mined: Mined) -> dict[str, Any]:
