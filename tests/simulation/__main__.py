@@ -18,8 +18,7 @@ import itertools
 import json
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ import structlog
 
 from tests.simulation import postgres
 from tests.simulation.broken import BROKEN, missed
+from tests.simulation.campaign import Sums, done_before, side_by_side, summed, write_down
 from tests.simulation.losses import come_back
 from tests.simulation.operations import STANDING, WEIGHTS
 from tests.simulation.patches import cpu
@@ -57,6 +57,7 @@ from tests.simulation.world import Outcome, Scenario, run
     "--stride", default=1, show_default=True, help="From one seed to the next; so many processes share a run."
 )
 @click.option("--log", default="", help="A file that gets a line of JSON a world; worlds that are in it are left out.")
+@click.option("--jobs", default=1, show_default=True, help="Share the worlds among so many processes.")
 @click.option("--trace", is_flag=True, help="Print all that happened.")
 def main(**given: Any) -> None:
     """Run worlds, each with rail, gateway, chains and payers, on a virtual clock; exit 1 when a rule is broken."""
@@ -67,61 +68,43 @@ def main(**given: Any) -> None:
         sys.exit(int(bool(missed(names, click.echo))))
     if given["losses"]:
         sys.exit(int(bool(come_back(click.echo))))
-    failed, sums = False, _Sums()
+    if given["jobs"] > 1:
+        sys.exit(int(not _shared(given)))
+    failed, sums = False, Sums()
     for scenario in _scenarios(given):
         with postgres.databases(given["postgres"]) as databases:
             outcome = run(replace(scenario, databases=databases), lines=given["trace"])
         failed = failed or bool(outcome.violations)
         _tell(outcome, as_json=given["as_json"])
-        sums.add(outcome)
+        sums.add(_told(outcome))
         if given["log"]:
-            _write_down(outcome, Path(given["log"]))
+            write_down(_told(outcome), Path(given["log"]))
+            sums = summed(Path(given["log"]))
+        if sums.worlds > 1:
+            click.echo(f"so far: {sums}", err=True)
         if given["shrink"] and not given["postgres"] and outcome.violations:
             _tell_shrunk(shrunk(outcome, report=lambda line: click.echo(line, err=True)))
     sys.exit(int(failed))
 
 
-@dataclass
-class _Sums:
-    """What a run has come to so far, told after each world but the first."""
-
-    worlds: int = 0
-    operations: int = 0
-    requests: int = 0
-    transfers: int = 0
-    commits: int = 0
-    cpu_seconds: float = 0.0
-
-    def add(self, outcome: Outcome) -> None:
-        self.worlds += 1
-        self.operations += len(outcome.done)
-        self.requests += outcome.requests
-        self.transfers += outcome.transfers
-        self.commits += outcome.commits
-        self.cpu_seconds = round(self.cpu_seconds + outcome.cpu_seconds, 1)
-        if self.worlds > 1:
-            click.echo("so far: " + " ".join(f"{name}={value}" for name, value in asdict(self).items()), err=True)
-
-
-def _write_down(outcome: Outcome, path: Path) -> None:
-    with path.open("a") as log:
-        log.write(json.dumps(_told(outcome)) + "\n")
-
-
-def _done_before(path: str) -> set[int]:
-    """Return the seeds of the worlds that a log tells of; a line that was cut off tells of none."""
-    seeds = set()
-    if path and Path(path).exists():
-        for line in Path(path).read_text().splitlines():
-            with suppress(ValueError):
-                seeds.add(int(json.loads(line)["seed"]))
-    return seeds
+def _shared(given: Mapping[str, Any]) -> bool:
+    """Run worlds in several processes, tell what all came to, and return whether every rule held."""
+    words = ["--operations", str(given["operations"]), "--seconds", str(given["seconds"])]
+    for name in ("only", "kinds", "postgres", "log"):
+        words += [f"--{name}", given[name]] if given[name] else []
+    words += [f"--{name}" for name in ("trace",) if given[name]]
+    words += ["--json"] if given["as_json"] else []
+    words += [] if given["shrink"] else ["--no-shrink"]
+    held = side_by_side(given["jobs"], given["seed"], given["worlds"], words)
+    if given["log"]:
+        click.echo(f"in all: {summed(Path(given['log']))}", err=True)
+    return held
 
 
 def _scenarios(given: Mapping[str, Any]) -> Iterator[Scenario]:
     only = tuple(int(one) for one in given["only"].split(",") if one) or None
     kinds = tuple(one for one in given["kinds"].split(",") if one) or STANDING
-    began, before = cpu(), _done_before(given["log"])
+    began, before = cpu(), done_before(Path(given["log"]), given["operations"]) if given["log"] else set()
     for number in itertools.count():
         if number >= given["worlds"] and cpu() - began >= given["seconds"]:
             return

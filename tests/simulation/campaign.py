@@ -1,0 +1,105 @@
+"""A campaign: worlds that several processes run side by side, written down line by line, and gone on with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(slots=True)
+class Sums:
+    """What worlds have come to, by what was written down of each.
+
+    Attributes:
+        violations: How many rules were broken, in all of them.
+    """
+
+    worlds: int = 0
+    operations: int = 0
+    requests: int = 0
+    transfers: int = 0
+    commits: int = 0
+    violations: int = 0
+    cpu_seconds: float = 0.0
+
+    def add(self, told: dict[str, Any]) -> None:
+        """Count one more world."""
+        self.worlds += 1
+        self.operations += told["operations"]
+        self.requests += told["requests"]
+        self.transfers += told["transfers"]
+        self.commits += told["commits"]
+        self.violations += len(told["violations"])
+        self.cpu_seconds = round(self.cpu_seconds + told["cpu_seconds"], 2)
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={value}" for name, value in asdict(self).items())
+
+
+@cache
+def revision() -> str:
+    """Return the commit that worlds are run on, with a plus behind it where files differ; empty outside a clone."""
+    said = subprocess.run(
+        ["git", "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return said.stdout.strip()
+
+
+def write_down(told: dict[str, Any], path: Path) -> None:
+    """Append a world to a log, which other processes write to as well."""
+    with path.open("a") as log:
+        log.write(json.dumps({**told, "revision": revision()}) + "\n")
+
+
+def written(path: Path) -> Iterator[dict[str, Any]]:
+    """Give what a log tells of each world; a line that was cut off tells of none."""
+    if path.exists():
+        for line in path.read_text().splitlines():
+            with suppress(ValueError):
+                told = json.loads(line)
+                if isinstance(told, dict):
+                    yield told
+
+
+def done_before(path: Path, operations: int) -> set[int]:
+    """Return the seeds of the worlds of so many operations that a log tells of."""
+    return {told["seed"] for told in written(path) if told["operations"] == operations}
+
+
+def summed(path: Path) -> Sums:
+    """Return what all worlds of a log have come to."""
+    sums = Sums()
+    for told in written(path):
+        sums.add(told)
+    return sums
+
+
+def side_by_side(jobs: int, seed: int, worlds: int, words: Sequence[str]) -> bool:
+    """Run worlds in so many processes, each with every so manyth seed, and return whether all of them held."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.simulation", *words, "--seed", str(seed + number), "--stride", str(jobs),
+             "--worlds", str(len(range(number, worlds, jobs)))],
+            cwd=ROOT,
+        )
+        for number in range(jobs)
+    ]  # fmt: skip
+    try:
+        statuses = [one.wait() for one in running]
+        return not any(statuses)
+    finally:
+        for one in running:
+            one.terminate()
