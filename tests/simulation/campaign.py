@@ -88,7 +88,7 @@ def summed(path: Path) -> Sums:
 
 
 def side_by_side(jobs: int, seed: int, worlds: int, words: Sequence[str]) -> bool:
-    """Run worlds in so many processes, each with every so manyth seed, and return whether all of them held."""
+    """Share the seeds among so many processes in turn, and return whether every rule held in all of them."""
     running = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.simulation", *words, "--seed", str(seed + number), "--stride", str(jobs),
