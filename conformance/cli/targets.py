@@ -15,7 +15,7 @@ from conformance.http.client import Names
 from conformance.lanes import networks
 from conformance.outcome import Inconclusive
 from conformance.processes.own_stack import own_stack
-from conformance.target import LANES, OPTIONS, SURFACES, Budgets, Claims, Profile, Surface, Target
+from conformance.target import LANES, OPTIONS, SURFACES, Budgets, Chain, Claims, Profile, Surface, Target
 
 SIMULATED_STACK = "our own stack"
 WORKING_PROFILE = Path("weldproof.toml")
@@ -91,7 +91,7 @@ def checked_nodes(profile: Profile | None, *, main_network: bool) -> None:
             raise UsageFault(reason)
 
 
-def _served(chain: networks.Chain, budgets: Budgets) -> networks.Served | None:
+def _served(chain: Chain, budgets: Budgets) -> networks.Served | None:
     from conformance.lanes.payers import served_by  # noqa: PLC0415 - commands that pay nothing do without the chains' SDKs
 
     try:

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Generic, Protocol, TypeVar
 
-from conformance.lanes.networks import Chain, Served, admit, payable
+from conformance.lanes.networks import Served, admit, payable
 from conformance.lanes.node_control import Controlled, NodeControl
 from conformance.lanes.spending import Wallet
+from conformance.target import Chain
 
 
 class HasAddress(Protocol):

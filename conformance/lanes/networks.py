@@ -1,34 +1,30 @@
 """Which node is a main network's, where payments cost somebody real money.
 
 What network a node serves is asked of the node, never guessed from its address: a forwarded port makes any node
-local. Algorand and Solana nodes tell the hash of their genesis, which no simulator shares. An EVM node tells a chain
-id, and simulators bear those of main networks, so the hash of its first block decides as well; but with a key of the
-operator's own the chain id alone does, because what is signed for it is good on the main network, too, whoever was
-asked to carry it there.
+local. Most nodes tell the hash of their genesis, which no simulator shares. Where one tells a chain id instead,
+simulators bear those of main networks, so the hash of its first block decides as well; but with a key of the operator's
+own the chain id alone does, because what is signed for it is good on the main network, too, whoever was asked to carry
+it there.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.outcome import Inconclusive
-from conformance.target import LANES, AlgorandChain, BaseChain, Profile, ProfileError, SolanaChain
+from conformance.target import LANES, Chain, Profile, ProfileError
+from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import Network, is_main, network_named
 
-Chain = AlgorandChain | BaseChain | SolanaChain
-
-# The hash of block 0 of EVM main networks whose id simulators bear.
-_FIRST_BLOCKS: Final[Mapping[str, str]] = {
-    "eip155:8453": "0xf712aa9241cc24369b143cf6dce85f0902a9731e70d66818a3a5845b296c73dd",
-}
-# Main networks of Algorand's kind whose money is real and whose USDC the suite does not know: Voi.
-_OTHER_MAIN: Final = frozenset({"algorand:r20fSQI8gWe_kFZziNonSPCXLwcQmH_n"})
-# Chain ids that development nodes bear and no public network does: Ganache and geth's, Hardhat's and Anvil's.
-_DEVELOPMENT: Final = frozenset({"eip155:1337", "eip155:31337"})
+_FIRST_BLOCKS: Final = {lane.main.caip2: lane.first_block for lane in FACTS.values() if lane.first_block is not None}
+_FURTHER_MAIN: Final = frozenset[str]().union(*(lane.further_main for lane in FACTS.values()))
+_DEVELOPMENT: Final = frozenset[str]().union(*(lane.development for lane in FACTS.values()))
+# Namespaces whose ids anybody may choose; elsewhere they are hashes.
+_CHOSEN: Final = frozenset(name.partition(":")[0] for name in _DEVELOPMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +33,7 @@ class Served:
 
     Attributes:
         caip2: CAIP-2 name, by its genesis hash or its chain id.
-        first_block: Hash of block 0 of an EVM node, in hexadecimal with 0x; None where it has none to tell.
+        first_block: Hash of block 0, in hexadecimal with 0x; None where the node has none to tell.
     """
 
     caip2: str
@@ -52,9 +48,9 @@ class Served:
     @property
     def is_private(self) -> bool:
         """Whether it is no public network, as far as is known."""
-        if self.caip2.startswith("eip155:"):
+        if self.caip2.partition(":")[0] in _CHOSEN:
             return self.caip2 in _DEVELOPMENT
-        return network_named(self.caip2) is None and self.caip2 not in _OTHER_MAIN
+        return network_named(self.caip2) is None and self.caip2 not in _FURTHER_MAIN
 
     def is_main(self, *, own_key: bool) -> bool:
         """Return whether payments may cost real money.
@@ -91,7 +87,7 @@ def guard(profile: Profile, *, main_network: bool) -> Profile:
             a limit.
     """
     for table, chain in tables(profile):
-        if is_main(chain.network) and not is_here(_node(chain)) and not main_network:
+        if is_main(chain.network) and not is_here(chain.node) and not main_network:
             raise ProfileError(
                 f"[{table}] claims {chain.network} for a node that is not on this machine: payments there cost "
                 "real money. Give --main-network if you mean it, or the network key of a test network"
@@ -175,7 +171,3 @@ def tables(profile: Profile) -> Iterator[tuple[str, Chain]]:
             chain: Chain | None = getattr(chains, lane)
             if chain is not None:
                 yield f"{prefix}.{lane}", chain
-
-
-def _node(chain: Chain) -> str:
-    return chain.algod if isinstance(chain, AlgorandChain) else chain.rpc

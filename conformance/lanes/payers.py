@@ -13,11 +13,11 @@ from conformance.http.client import Names
 from conformance.lanes.algorand.transaction_ids import spellings as algorand_spellings
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.funded_payer import AskedNode
-from conformance.lanes.networks import Chain, Served
+from conformance.lanes.networks import Served
 from conformance.lanes.solana.transaction_ids import spellings as solana_spellings
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
-from conformance.target import AlgorandChain, BaseChain, Budgets, Chains, Profile
+from conformance.target import AlgorandChain, BaseChain, Budgets, Chain, Chains, Profile
 
 
 class Payer(Protocol):

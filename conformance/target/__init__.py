@@ -7,7 +7,7 @@ discovered by probing, or the row that needs it is inconclusive (`unbound`).
 """
 
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
-from conformance.target.chains import AlgorandChain, BaseChain, Chains, SolanaChain
+from conformance.target.chains import AlgorandChain, BaseChain, Chain, Chains, SolanaChain
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
 from conformance.target.profile import (
@@ -46,6 +46,7 @@ __all__ = [
     "AlgorandChain",
     "BaseChain",
     "Budgets",
+    "Chain",
     "Chains",
     "Claims",
     "Clock",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 from pydantic import Field
 
@@ -26,6 +26,7 @@ class AlgorandChain(Table):
         spending_limit: Atomic units of USDC that a whole run may take of the funder's money, on all lanes.
     """
 
+    lane: ClassVar[str] = "algorand"
     network: str = "algorand_mainnet"
     algod: str
     indexer: str | None = None
@@ -33,6 +34,11 @@ class AlgorandChain(Table):
     control: str | None = None
     funder: Secret | None = None
     spending_limit: AtomicUnits | None = None
+
+    @property
+    def node(self) -> str:
+        """Address of the node."""
+        return self.algod
 
 
 class BaseChain(Table):
@@ -46,11 +52,17 @@ class BaseChain(Table):
         spending_limit: Atomic units of USDC that a whole run may take of the funder's money, on all lanes.
     """
 
+    lane: ClassVar[str] = "base"
     network: str = "base_mainnet"
     rpc: str
     control: str | None = None
     funder: Secret | None = None
     spending_limit: AtomicUnits | None = None
+
+    @property
+    def node(self) -> str:
+        """Address of the node."""
+        return self.rpc
 
 
 class SolanaChain(Table):
@@ -65,12 +77,21 @@ class SolanaChain(Table):
         spending_limit: Atomic units of USDC that a whole run may take of the funder's money, on all lanes.
     """
 
+    lane: ClassVar[str] = "solana"
     network: str = "solana_mainnet"
     rpc: str
     ws: str | None = None
     control: str | None = None
     funder: Secret | None = None
     spending_limit: AtomicUnits | None = None
+
+    @property
+    def node(self) -> str:
+        """Address of the node."""
+        return self.rpc
+
+
+Chain: TypeAlias = AlgorandChain | BaseChain | SolanaChain
 
 
 class Chains(Table):
@@ -87,8 +108,4 @@ class Chains(Table):
     solana: SolanaChain | None = None
 
 
-TABLES: Final[Mapping[str, type[AlgorandChain | BaseChain | SolanaChain]]] = {
-    "algorand": AlgorandChain,
-    "base": BaseChain,
-    "solana": SolanaChain,
-}
+TABLES: Final[Mapping[str, type[Chain]]] = {one.lane: one for one in (AlgorandChain, BaseChain, SolanaChain)}

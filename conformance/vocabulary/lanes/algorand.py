@@ -42,4 +42,5 @@ ALGORAND: Final = LaneFacts(
     draft=_DRAFT,
     payments=96,
     no_transaction="A" * 52,
+    further_main=frozenset({"algorand:r20fSQI8gWe_kFZziNonSPCXLwcQmH_n"}),  # Voi
 )

@@ -49,6 +49,9 @@ class LaneFacts:
         payments: How many calls' price a whole run pays: what the payees held after a run of all rows of the rail on
             the simulated chains, divided by the price of a call.
         no_transaction: An id of the right form that names no transaction; None where a proof names none.
+        first_block: Hash of block 0 of its main network, whose id simulators bear; None where no simulator does.
+        further_main: CAIP-2 names of further main networks of its kind, whose USDC the suite does not know.
+        development: CAIP-2 names that development nodes bear and no public network does, where anybody may choose one.
     """
 
     name: str
@@ -62,6 +65,9 @@ class LaneFacts:
     draft: str
     payments: int
     no_transaction: str | None
+    first_block: str | None = None
+    further_main: frozenset[str] = frozenset()
+    development: frozenset[str] = frozenset()
 
     def has(self, network: str) -> bool:
         """Return whether a network, as an `accepts` entry names it, is one of its two, or of its namespace."""

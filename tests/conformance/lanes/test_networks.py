@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.lanes.networks import Chain, Served, admit, guard, is_here, usdc_of
+from conformance.lanes.networks import Served, admit, guard, is_here, usdc_of
 from conformance.outcome import Inconclusive
-from conformance.target import AlgorandChain, BaseChain, Chains, Profile, ProfileError, Secret, SolanaChain, parse
+from conformance.target import (
+    AlgorandChain,
+    BaseChain,
+    Chain,
+    Chains,
+    Profile,
+    ProfileError,
+    Secret,
+    SolanaChain,
+    parse,
+)
 from conformance.vocabulary.networks import is_main
 
 ELSEWHERE = "https://node.example/rpc"
