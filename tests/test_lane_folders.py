@@ -31,7 +31,6 @@ ALLOWED: dict[str, str] = {
     "conformance/cli/*.py": "help and faults that name a network as an example",
     "conformance/*/profile_draft.py": "a draft with a network as an example",
     "conformance/extras.py": "the libraries that an extra brings, by its name; a lane's extra has the lane's",
-    "conformance/lanes/payers.py": "opens payers; waits for a descriptor",
     "conformance/oracles/*.py": "addresses, ids and tokens by family of chains, as specification 1.2 and 5.5 have them",
     "conformance/first_look/*.py": "x402 as others publish it, whose chains are not this suite's lanes",
     "conformance/selftest/seen/*.py": "what of a look of the reference can be seen",

@@ -14,7 +14,8 @@ from conformance.discovery.rehearsing import refusal
 from conformance.engine.waiting import Waiting
 from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.lanes.checkout_request import CheckoutPayer
-from conformance.lanes.payers import Payer, checkout_payer, payer_for
+from conformance.lanes.descriptor import Payer
+from conformance.lanes.payers import checkout_payer, payer_for
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.pages.reader import PageReader
@@ -260,7 +261,7 @@ class Session:
         """
         async with self._lock:
             if lane not in self._payers:
-                self._payers[lane] = await payer_for(lane, self.profile, self._names, self.seed, wallet=self.wallet)
+                self._payers[lane] = await payer_for(lane, self.profile, self._names, wallet=self.wallet)
             return self._payers[lane]
 
     async def gateway_payer(self, lane: str) -> Payer:
@@ -273,7 +274,7 @@ class Session:
         async with self._lock:
             if place not in self._payers:
                 nodes = self.profile.gateway_chains
-                self._payers[place] = await payer_for(lane, self.profile, self._names, self.seed, nodes, self.wallet)
+                self._payers[place] = await payer_for(lane, self.profile, self._names, nodes, self.wallet)
             return self._payers[place]
 
     async def checkout_payer(self, lane: str) -> CheckoutPayer:

@@ -59,8 +59,6 @@ class CheckoutPayer(Protocol):
     Every method raises `Inconclusive` when the node cannot be asked or refuses what it should take.
     """
 
-    lane: str
-
     async def settle(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill as it stands, with its memo in one of `MEMO_WAYS`, and return the transaction's id.
 

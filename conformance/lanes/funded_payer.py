@@ -38,13 +38,15 @@ class FundedPayer(Controlled, Generic[A]):
     """A payer with accounts of its own, fresh in every run; the first is the one that pays.
 
     Attributes:
+        lane: The lane.
         network_key: Key of the network that the profile says its node serves.
         caip2: CAIP-2 name of the network, as the node says itself.
     """
 
-    def __init__(self, network_key: str, control: NodeControl) -> None:
+    def __init__(self, chain: Chain, control: NodeControl) -> None:
         super().__init__(control)
-        self.network_key = network_key
+        self.lane = chain.lane
+        self.network_key = chain.network
         self.caip2 = ""
         self._accounts: list[A] = []
         self._giving = asyncio.Lock()
@@ -61,20 +63,18 @@ class FundedPayer(Controlled, Generic[A]):
 
 
 @asynccontextmanager
-async def admitted(
-    table: str, chain: Chain, node: AskedNode, wallet: Wallet | None
-) -> AsyncIterator[tuple[Served, Wallet]]:
+async def admitted(chain: Chain, node: AskedNode, wallet: Wallet | None) -> AsyncIterator[tuple[Served, Wallet]]:
     """Yield what network a node serves and what the run may take; the node is closed when the body fails.
 
     Args:
-        table: Name of the node's table in the profile.
-        chain: What it says.
+        chain: What the profile says of the node.
         node: The node.
         wallet: What the run may take of the operator's money; a payer's own, off main networks, when None.
 
     Raises:
         Inconclusive: The node cannot be asked or may not be paid on.
     """
+    table = f"chains.{chain.lane}"
     try:
         payable(table, chain)
         served, purse = await node.served(), wallet or Wallet()

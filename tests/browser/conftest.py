@@ -20,7 +20,8 @@ from playwright.async_api import Browser, BrowserContext, Page, async_playwright
 
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer
-from conformance.lanes.payers import Payer, checkout_payer, payer_for
+from conformance.lanes.descriptor import Payer
+from conformance.lanes.payers import checkout_payer, payer_for
 from conformance.target import Profile, load
 from programs import chromium
 from tests.stack import running_stack
@@ -93,7 +94,7 @@ class Shop:
     async def payer(self, lane: str) -> CheckoutPayer:
         """Return the funded payer of a lane."""
         if lane not in self.payers:
-            self.opened.append(await payer_for(lane, self.profile, Names(), 7, self.profile.gateway_chains))
+            self.opened.append(await payer_for(lane, self.profile, Names(), self.profile.gateway_chains))
             self.payers[lane] = checkout_payer(self.opened[-1])
         return self.payers[lane]
 

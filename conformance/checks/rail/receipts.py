@@ -14,7 +14,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.served import QUERY
-from conformance.lanes.payers import Payer, Settled
+from conformance.lanes.descriptor import Payer, Settled
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
 from conformance.outcome import Inconclusive

@@ -15,7 +15,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.http.refusals import refused_body
-from conformance.lanes.payers import spellings
+from conformance.lanes.registry import LANES
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.purchase import challenge, pay, present, purchase, redeem
 
@@ -41,7 +41,7 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
 
 
 async def _replay(case: Case, operation: Operation, seed: int) -> None:
-    engine = await Engine.capture(case, operation, spellings(case.lane))
+    engine = await Engine.capture(case, operation, LANES[case.lane].spellings)
     outcome = await engine.run(random.Random(seed))  # noqa: S311 - repeatable on purpose
     engine.judge(outcome, {"operation": operation.path}, _ROWS)
 

@@ -18,7 +18,6 @@ class AlgorandCheckout:
     """Pays bills from the paying account of an Algorand payer."""
 
     payer: AlgorandPayer
-    lane: str = "algorand"
 
     async def settle(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill; see `CheckoutPayer`."""

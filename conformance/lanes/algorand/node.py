@@ -60,7 +60,7 @@ class AlgorandNode:
     def __init__(self, chain: AlgorandChain, budgets: Budgets, names: Names) -> None:
         self._budgets = budgets
         self._names = names
-        token = "" if chain.token is None else read_secret(chain.token, names, "ALGOD_TOKEN", "chains.algorand")
+        token = "" if chain.token is None else read_secret(chain.token, names, "ALGOD_TOKEN", f"chains.{chain.lane}")
         self._algod = AlgodClient(token, chain.algod.rstrip("/"))
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="algorand")
         self.control = NodeControl(chain.control, "Algorand", budgets.request)

@@ -29,7 +29,6 @@ class BaseCheckout:
     """Pays bills from the paying account of a Base payer, which signs and submits by itself."""
 
     payer: BasePayer
-    lane: str = "base"
 
     async def settle(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill; see `CheckoutPayer`."""

@@ -37,10 +37,8 @@ class BasePayer(FundedPayer[Account]):
         caip2: CAIP-2 name of the network by its chain id.
     """
 
-    lane = "base"
-
-    def __init__(self, network_key: str, node: BaseNode, funds: Funds) -> None:
-        super().__init__(network_key, node.control)
+    def __init__(self, chain: BaseChain, node: BaseNode, funds: Funds) -> None:
+        super().__init__(chain, node.control)
         self.node = node
         self._funds = funds
         self._stock: dict[str, int] = {}
@@ -48,18 +46,15 @@ class BasePayer(FundedPayer[Account]):
         self._batcher: str | None = None
 
     @classmethod
-    async def open(
-        cls, chain: BaseChain, budgets: Budgets, names: Names, seed: int, wallet: Wallet | None = None
-    ) -> BasePayer:
+    async def open(cls, chain: BaseChain, budgets: Budgets, names: Names, wallet: Wallet | None = None) -> BasePayer:
         """Open a payer with a funded account.
 
         Raises:
             Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
         """
-        del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
         node = BaseNode(chain, budgets, names)
-        async with admitted("chains.base", chain, node, wallet) as (served, purse):
-            self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
+        async with admitted(chain, node, wallet) as (served, purse):
+            self = cls(chain, node, funds_of(chain, node, names, served, purse))
             self.caip2 = served.caip2
             await self.new_account(coin=True)
         return self
@@ -163,7 +158,7 @@ class BasePayer(FundedPayer[Account]):
         given = await self.authorize(entry)
         if self._funds.home is not None and given.domain.chain_id != self.chain_id:
             raise Inconclusive(
-                f"the entry is paid on eip155:{given.domain.chain_id}, and the node of [chains.base] serves "
+                f"the entry is paid on eip155:{given.domain.chain_id}, and the node of [chains.{self.lane}] serves "
                 f"{self.caip2}: nothing is signed"
             )
         await self.set_aside(given.domain.contract, given.value)

@@ -32,7 +32,6 @@ class SolanaCheckout:
     """Pays bills from the paying account of a Solana payer."""
 
     payer: SolanaPayer
-    lane: str = "solana"
 
     async def settle(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill; see `CheckoutPayer`."""

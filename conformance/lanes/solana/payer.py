@@ -49,10 +49,8 @@ class SolanaPayer(FundedPayer[Account]):
         caip2: CAIP-2 name of the network by its genesis hash.
     """
 
-    lane = "solana"
-
-    def __init__(self, network_key: str, node: SolanaNode, funds: Funds) -> None:
-        super().__init__(network_key, node.control)
+    def __init__(self, chain: SolanaChain, node: SolanaNode, funds: Funds) -> None:
+        super().__init__(chain, node.control)
         self.node = node
         self._funds = funds
         self._mints: set[Pubkey] = set()
@@ -64,17 +62,16 @@ class SolanaPayer(FundedPayer[Account]):
 
     @classmethod
     async def open(
-        cls, chain: SolanaChain, budgets: Budgets, names: Names, seed: int, wallet: Wallet | None = None
+        cls, chain: SolanaChain, budgets: Budgets, names: Names, wallet: Wallet | None = None
     ) -> SolanaPayer:
         """Open a payer with a funded account.
 
         Raises:
             Inconclusive: The node cannot be asked or may not be paid on, or there is no way to fund an account.
         """
-        del seed  # accounts are fresh in every run; only what is sent to the target follows the seed
         node = SolanaNode(chain, budgets, names)
-        async with admitted("chains.solana", chain, node, wallet) as (served, purse):
-            self = cls(chain.network, node, funds_of(chain, node, names, served, purse))
+        async with admitted(chain, node, wallet) as (served, purse):
+            self = cls(chain, node, funds_of(chain, node, names, served, purse))
             self.caip2 = served.caip2
             await self.new_account()
         return self

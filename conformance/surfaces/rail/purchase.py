@@ -13,7 +13,7 @@ from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer, retry_after
 from conformance.http.refusals import refused_body
-from conformance.lanes.payers import Payer
+from conformance.lanes.descriptor import Payer
 from conformance.outcome import Inconclusive
 from conformance.vocabulary.lanes.registry import FACTS
 

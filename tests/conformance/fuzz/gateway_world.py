@@ -20,7 +20,8 @@ import httpx
 from conformance import target
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import USDC, Bill
-from conformance.lanes.payers import Payer, checkout_payer, payer_for
+from conformance.lanes.descriptor import Payer
+from conformance.lanes.payers import checkout_payer, payer_for
 from conformance.outcome import Inconclusive
 from tests import prepared
 from tests.conformance.fuzz.gateway_machine import Reply
@@ -115,7 +116,7 @@ class GatewayWorld:
     async def _payer(self, lane: str) -> Payer:
         if lane not in self._payers:
             chains = self._profile.gateway_chains
-            self._payers[lane] = await payer_for(lane, self._profile, self._names, 1, chains)
+            self._payers[lane] = await payer_for(lane, self._profile, self._names, chains)
         return self._payers[lane]
 
     def close(self) -> None:

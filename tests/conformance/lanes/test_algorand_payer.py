@@ -62,7 +62,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 @asynccontextmanager
 async def opened(chain: AlgorandChain, names: Names | None = None) -> AsyncIterator[AlgorandPayer]:
-    payer = await AlgorandPayer.open(chain, BUDGETS, names or Names(), seed=1)
+    payer = await AlgorandPayer.open(chain, BUDGETS, names or Names())
     try:
         yield payer
     finally:
@@ -149,13 +149,13 @@ async def test_a_funder_who_cannot_give_is_a_reason_not_a_fault(node: Node) -> N
     secret = node.token_file.with_name("poor")
     secret.write_text(mnemonic.from_private_key(key))
     with pytest.raises(Inconclusive, match="cannot give 3000000 microAlgos"):
-        await AlgorandPayer.open(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), BUDGETS, Names(), seed=1)
+        await AlgorandPayer.open(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), BUDGETS, Names())
     secret.write_text("these are no words of a mnemonic")
     with pytest.raises(Inconclusive, match="no Algorand mnemonic") as caught:
-        await AlgorandPayer.open(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), BUDGETS, Names(), seed=1)
+        await AlgorandPayer.open(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), BUDGETS, Names())
     assert "these are" not in str(caught.value)
     with pytest.raises(Inconclusive, match="neither control nor funder"):
-        await AlgorandPayer.open(node.chain(), BUDGETS, Names(), seed=1)
+        await AlgorandPayer.open(node.chain(), BUDGETS, Names())
 
 
 async def test_node_trouble_is_inconclusive_with_a_sentence(node: Node, tmp_path: Path) -> None:
@@ -164,14 +164,14 @@ async def test_node_trouble_is_inconclusive_with_a_sentence(node: Node, tmp_path
     wrong.write_text("b" * 64)
     chain = AlgorandChain(algod=node.url, token=Secret(file=wrong), control=f"{node.url}/control")
     with pytest.raises(Inconclusive, match="answered 401"):
-        await AlgorandPayer.open(chain, BUDGETS, Names(), seed=1)
+        await AlgorandPayer.open(chain, BUDGETS, Names())
     with reserved_port() as port:
         closed = f"http://127.0.0.1:{port}"
         with pytest.raises(Inconclusive, match="could not be asked"):
-            await AlgorandPayer.open(AlgorandChain(algod=closed, control=closed), BUDGETS, Names(), seed=1)
+            await AlgorandPayer.open(AlgorandChain(algod=closed, control=closed), BUDGETS, Names())
     missing = AlgorandChain(algod=node.url, token=Secret(file=tmp_path / "none"))
     with pytest.raises(Inconclusive, match="cannot read"):
-        await AlgorandPayer.open(missing, BUDGETS, Names(), seed=1)
+        await AlgorandPayer.open(missing, BUDGETS, Names())
 
 
 @pytest.mark.parametrize(

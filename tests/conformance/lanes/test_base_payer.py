@@ -43,7 +43,7 @@ def node() -> Iterator[str]:
 @asynccontextmanager
 async def opened(url: str, names: Names | None = None, **members: Any) -> AsyncIterator[BasePayer]:
     chain = BaseChain(rpc=url, **(members or {"control": f"{url}/control"}))
-    payer = await BasePayer.open(chain, BUDGETS, names or Names(), seed=1, wallet=Wallet(main_network=True))
+    payer = await BasePayer.open(chain, BUDGETS, names or Names(), wallet=Wallet(main_network=True))
     try:
         yield payer
     finally:
@@ -198,7 +198,7 @@ async def test_many_transactions_at_once_take_nonces_in_turn(node: str) -> None:
         assert len(set(ids)) == 20
         assert await balance(payer, payee) == 20
         assert "withhold" in await payer.fault_names()
-        await payer.control("fault", name="withhold", seed=1, count=1)
+        await payer.control("fault", name="withhold", count=1)
         held = await payer.transfer(USDC, payee, 1, wait=False)
         await payer.control("fund", address=payee, amount="1")
         assert await payer.node.receipt(held) is None
@@ -251,9 +251,9 @@ async def test_a_profile_without_money_or_node_is_inconclusive() -> None:
     with reserved_port() as port:
         url = f"http://127.0.0.1:{port}"
         with pytest.raises(Inconclusive, match="neither control nor funder"):
-            await payer_for("base", Profile(chains=Chains(base=BaseChain(rpc=url))), Names(), 1)
+            await payer_for("base", Profile(chains=Chains(base=BaseChain(rpc=url))), Names())
         with pytest.raises(Inconclusive, match="could not be asked"):
-            await payer_for("base", Profile(chains=Chains(base=BaseChain(rpc=url, control=url))), Names(), 1)
+            await payer_for("base", Profile(chains=Chains(base=BaseChain(rpc=url, control=url))), Names())
 
 
 @pytest.mark.parametrize(

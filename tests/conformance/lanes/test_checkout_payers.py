@@ -56,7 +56,7 @@ async def opened(chains: tuple[str, Chains]) -> AsyncIterator[tuple[CheckoutPaye
     """A payer, the lane's payer below it, and a bill of an account that is ready to be paid."""
     lane, nodes = chains
     profile = Profile(budgets=Budgets(confirmation=120.0, request=120.0))
-    below: Any = await payer_for(lane, profile, Names(), 1, nodes)
+    below: Any = await payer_for(lane, profile, Names(), nodes)
     try:
         bill = Bill(USDC[NETWORKS[lane]], payee(lane), AMOUNT, MEMO)
         if lane == "algorand":

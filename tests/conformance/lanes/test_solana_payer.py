@@ -49,7 +49,7 @@ def node() -> Iterator[str]:
 @asynccontextmanager
 async def opened(url: str, names: Names | None = None, **members: Any) -> AsyncIterator[SolanaPayer]:
     chain = SolanaChain(rpc=url, **(members or {"control": f"{url}/control"}))
-    payer = await SolanaPayer.open(chain, BUDGETS, names or Names(), seed=1, wallet=Wallet(main_network=True))
+    payer = await SolanaPayer.open(chain, BUDGETS, names or Names(), wallet=Wallet(main_network=True))
     try:
         yield payer
     finally:
@@ -231,22 +231,22 @@ async def test_a_funder_that_is_no_key_pair(node: str, tmp_path: Path, text: str
     key_file.write_text(text)
     chain = SolanaChain(rpc=node, funder=Secret(file=key_file), spending_limit=LIMIT)
     with pytest.raises(Inconclusive, match="funder is no key pair"):
-        await SolanaPayer.open(chain, BUDGETS, Names(), seed=1)
+        await SolanaPayer.open(chain, BUDGETS, Names())
 
 
 async def test_without_funds_nothing_can_be_paid(node: str) -> None:
     """A profile with neither control nor funder, or without the lane's table, is inconclusive."""
     with pytest.raises(Inconclusive, match="neither control nor funder"):
-        await SolanaPayer.open(SolanaChain(rpc=node), BUDGETS, Names(), seed=1)
+        await SolanaPayer.open(SolanaChain(rpc=node), BUDGETS, Names())
     with pytest.raises(Inconclusive, match=r"no \[chains\.solana\] table"):
-        await payer_for("solana", Profile(), Names(), seed=1)
+        await payer_for("solana", Profile(), Names())
 
 
 async def test_a_payer_is_opened_by_its_lane(node: str) -> None:
     """`payer_for` gives the lane's payer; its keys and transaction ids show in no log."""
     names = Names()
     chains = Chains(solana=SolanaChain(rpc=node, control=f"{node}/control"))
-    payer = await payer_for("solana", Profile(chains=chains, budgets=BUDGETS), names, seed=1)
+    payer = await payer_for("solana", Profile(chains=chains, budgets=BUDGETS), names)
     try:
         assert isinstance(payer, SolanaPayer)
         proof = await payer.pay(entry())
@@ -302,7 +302,7 @@ async def test_a_node_that_is_away() -> None:
     with reserved_port() as port:
         url = f"http://127.0.0.1:{port}"
         with pytest.raises(Inconclusive):
-            await SolanaPayer.open(SolanaChain(rpc=url, control=f"{url}/control"), BUDGETS, Names(), seed=1)
+            await SolanaPayer.open(SolanaChain(rpc=url, control=f"{url}/control"), BUDGETS, Names())
 
 
 async def test_an_error_without_data_breaks_the_parser_and_nothing_else() -> None:
@@ -320,7 +320,7 @@ async def test_an_error_without_data_breaks_the_parser_and_nothing_else() -> Non
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with server:
         with pytest.raises(Inconclusive, match="broke its parser"):
-            await SolanaPayer.open(SolanaChain(rpc=url, control=f"{url}/control"), BUDGETS, Names(), seed=1)
+            await SolanaPayer.open(SolanaChain(rpc=url, control=f"{url}/control"), BUDGETS, Names())
 
 
 def test_ids_and_their_spellings() -> None:

@@ -1,0 +1,17 @@
+"""The Algorand lane in the registry."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from conformance.lanes.algorand.transaction_ids import spellings
+from conformance.lanes.descriptor import Descriptor, Means
+
+
+def _means() -> Means:
+    from conformance.lanes.algorand import checkout, node, payer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+
+    return Means(node.AlgorandNode, payer.AlgorandPayer.open, checkout.AlgorandCheckout)
+
+
+ALGORAND: Final = Descriptor("algorand", _means, spellings)

@@ -1,0 +1,16 @@
+"""The Base lane in the registry."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from conformance.lanes.descriptor import Descriptor, Means
+
+
+def _means() -> Means:
+    from conformance.lanes.base import checkout, node, payer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+
+    return Means(node.BaseNode, payer.BasePayer.open, checkout.BaseCheckout)
+
+
+BASE: Final = Descriptor("base", _means)

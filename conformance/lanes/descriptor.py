@@ -1,0 +1,100 @@
+"""What a lane is to whoever pays on it: a node to ask, a payer, and what pays checkout links from his account."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from conformance.http.client import Names
+from conformance.lanes.checkout_request import CheckoutPayer
+from conformance.lanes.funded_payer import AskedNode
+from conformance.lanes.spending import Wallet
+from conformance.target import Budgets
+
+
+class Payer(Protocol):
+    """What every lane's payer can do; a lane's own attacks use its further methods."""
+
+    lane: str
+
+    @property
+    def address(self) -> str:
+        """The paying account's address."""
+
+    @property
+    def has_control(self) -> bool:
+        """Whether the profile gives the address of control verbs."""
+
+    @property
+    def caip2(self) -> str:
+        """CAIP-2 name of the network."""
+
+    async def close(self) -> None:
+        """Close connections."""
+
+    async def block_time(self) -> int:
+        """Return the time of the node's newest block, in unix seconds.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+
+    async def lacks(self, verb: str) -> bool:
+        """Return whether the node cannot carry out a control verb.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+
+    async def pay(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Pay one `accepts` entry, welded as its lane demands, wait until the payment is final on the chain.
+
+        Returns:
+            The proof: the JSON object that goes into `X-PAYMENT`.
+
+        Raises:
+            Inconclusive: The node could not be reached or refused the transaction.
+        """
+
+
+@runtime_checkable
+class Settled(Protocol):
+    """A payer whose proofs name no transaction, since the rail settles."""
+
+    async def settlement(self, entry: Mapping[str, Any], proof: Mapping[str, Any]) -> str | None:
+        """Return the transaction that settled a proof, None where the chain shows none.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a lane is paid by; getting it imports the chain's libraries.
+
+    Attributes:
+        node: Opens the node that the lane's table in a profile gives.
+        payer: Opens a payer there with a funded account; raises `Inconclusive` as `payer_for` does.
+        checkout: Returns what pays checkout links from the account of such a payer.
+    """
+
+    node: Callable[[Any, Budgets, Names], AskedNode]
+    payer: Callable[[Any, Budgets, Names, Wallet | None], Awaitable[Payer]]
+    checkout: Callable[[Any], CheckoutPayer]
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """One lane; it is known without the libraries of its chain.
+
+    Attributes:
+        name: The lane, as profiles, commands and extras name it.
+        means: Returns what it is paid by.
+        spellings: Spells an id of a transaction in other ways; None where the payer names no transaction.
+    """
+
+    name: str
+    means: Callable[[], Means]
+    spellings: Callable[[str], list[str]] | None = None

@@ -1,0 +1,17 @@
+"""The Solana lane in the registry."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from conformance.lanes.descriptor import Descriptor, Means
+from conformance.lanes.solana.transaction_ids import spellings
+
+
+def _means() -> Means:
+    from conformance.lanes.solana import checkout, node, payer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+
+    return Means(node.SolanaNode, payer.SolanaPayer.open, checkout.SolanaCheckout)
+
+
+SOLANA: Final = Descriptor("solana", _means, spellings)
