@@ -46,7 +46,7 @@ class SpendingLimit:
         if most is None:
             raise Inconclusive(f"[{table}] has a funder and no spending_limit, so nothing is taken from its account")
         self.usdc = usdc
-        self._table = table
+        self.table = table
         self._wallet = wallet
         self._most = int(most)
 
@@ -74,20 +74,20 @@ class SpendingLimit:
         if not self.usdc.is_asset(asset):
             raise Inconclusive(
                 f"the asset {asset[:80]} is not USDC of {self.usdc.key} ({self.usdc.asset_id}): nothing else is paid "
-                f"from the account of [{self._table}] funder"
+                f"from the account of [{self.table}] funder"
             )
         told = await decimals()
         if told != self.usdc.decimals:
             raise Inconclusive(
                 f"USDC of {self.usdc.key} has {self.usdc.decimals} decimals, and the node's asset {asset[:80]} has "
-                f"{told}: nothing is paid from the account of [{self._table}] funder"
+                f"{told}: nothing is paid from the account of [{self.table}] funder"
             )
         if amount > self._left:
             raise Inconclusive(self._beyond(amount))
         self._wallet.given += amount
 
     def _beyond(self, amount: int) -> str:
-        bound = f"[{self._table}] spending_limit is {self._most} atomic units"
+        bound = f"[{self.table}] spending_limit is {self._most} atomic units"
         if self._wallet.most is not None and self._wallet.most < self._most:
             bound = f"this command may pay {self._wallet.most} atomic units of USDC"
         return f"{bound}: {self._wallet.given} were given on all lanes, and this payment needs {amount} more"

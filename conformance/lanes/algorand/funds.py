@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from algosdk import error, mnemonic, transaction
 
@@ -19,31 +19,6 @@ from conformance.lanes.node_control import read_secret
 from conformance.lanes.spending import SpendingLimit, Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import AlgorandChain
-
-
-class Funds(Protocol):
-    """A source of Algos and of an asset."""
-
-    @property
-    def purse(self) -> int:
-        """How much is given at a time, in atomic units."""
-
-    async def algos(self, account: Account, *, main: bool) -> None:
-        """Give an account Algos for fees and minimum balances.
-
-        Raises:
-            Inconclusive: There are none to give.
-        """
-
-    async def asset(self, account: Account, asset: int, amount: int) -> None:
-        """Opt an account in to an asset and give it `amount` atomic units.
-
-        Raises:
-            Inconclusive: There are none to give.
-        """
-
-    async def take_back(self, accounts: Iterable[Account]) -> None:
-        """Return what is left on the accounts, as far as that can be done."""
 
 
 class ControlFunds:
@@ -109,7 +84,7 @@ class OperatorFunds:
         try:
             await self._node.submit(unsigned, self._funder)
         except Refused as reason:
-            raise Inconclusive(f"the account of [chains.algorand] funder cannot give {what}: {reason}") from reason
+            raise Inconclusive(f"the account of [{self._limit.table}] funder cannot give {what}: {reason}") from reason
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
         """Close each account's assets and Algos out to the operator; one that an attack gave away is left."""
@@ -141,6 +116,9 @@ class OperatorFunds:
         await self._node.submit([left], account)
 
 
+Funds: TypeAlias = ControlFunds | OperatorFunds
+
+
 async def opt_in(node: AlgorandNode, account: Account, asset: int) -> None:
     """Make an account ready to hold an asset.
 
@@ -159,10 +137,11 @@ def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names, served: Ser
     """
     if node.control.exists or chain.funder is None:
         return ControlFunds(node)
-    words = read_secret(chain.funder, names, "FUNDER_MNEMONIC", "chains.algorand")
-    usdc = usdc_of("chains.algorand", chain, served)
-    limit = SpendingLimit("chains.algorand", chain.spending_limit, usdc, wallet)
+    table = f"chains.{chain.lane}"
+    words = read_secret(chain.funder, names, "FUNDER_MNEMONIC", table)
+    usdc = usdc_of(table, chain, served)
+    limit = SpendingLimit(table, chain.spending_limit, usdc, wallet)
     try:
         return OperatorFunds(node, node.account(mnemonic.to_private_key(words)), limit)
     except (error.WrongMnemonicLengthError, error.WrongChecksumError, ValueError, KeyError):
-        raise Inconclusive("[chains.algorand] funder is no Algorand mnemonic of 25 words") from None
+        raise Inconclusive(f"[{table}] funder is no Algorand mnemonic of 25 words") from None

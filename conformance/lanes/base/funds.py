@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from conformance.http.client import Names
 from conformance.lanes.base.evm_sdk import Signer
@@ -33,37 +33,6 @@ class Home(NamedTuple):
 
     address: str
     asset: str
-
-
-class Funds(Protocol):
-    """A source of native coin and of a token.
-
-    Attributes:
-        home: Where what is left goes back; None when nobody misses it.
-    """
-
-    home: Home | None
-
-    @property
-    def purse(self) -> int:
-        """How much is given at a time, in atomic units."""
-
-    async def coin(self, account: Account, *, main: bool) -> None:
-        """Give an account native coin for gas.
-
-        Raises:
-            Inconclusive: There is none to give.
-        """
-
-    async def token(self, address: str, asset: str, amount: int) -> None:
-        """Give an address `amount` atomic units of a token.
-
-        Raises:
-            Inconclusive: There are none to give.
-        """
-
-    async def take_back(self, accounts: Iterable[Account]) -> None:
-        """Return what native coin is left on the accounts, as far as that can be done."""
 
 
 class ControlFunds:
@@ -121,7 +90,7 @@ class OperatorFunds:
         try:
             await self._node.succeeded(await self._node.send(self._funder, to, data, value=value))
         except Refused as reason:
-            raise Inconclusive(f"the account of [chains.base] funder cannot give {what}: {reason}") from reason
+            raise Inconclusive(f"the account of [{self._limit.table}] funder cannot give {what}: {reason}") from reason
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
         """Send each account's native coin to the operator."""
@@ -136,6 +105,9 @@ class OperatorFunds:
             await self._node.send(account, self._funder.address, value=left, gas=_TRANSFER_GAS)
 
 
+Funds: TypeAlias = ControlFunds | OperatorFunds
+
+
 def funds_of(chain: BaseChain, node: BaseNode, names: Names, served: Served, wallet: Wallet) -> Funds:
     """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
 
@@ -144,10 +116,11 @@ def funds_of(chain: BaseChain, node: BaseNode, names: Names, served: Served, wal
     """
     if node.control.exists or chain.funder is None:
         return ControlFunds(node)
-    text = read_secret(chain.funder, names, "FUNDER_KEY", "chains.base")
-    usdc = usdc_of("chains.base", chain, served)
-    limit = SpendingLimit("chains.base", chain.spending_limit, usdc, wallet)
+    table = f"chains.{chain.lane}"
+    text = read_secret(chain.funder, names, "FUNDER_KEY", table)
+    usdc = usdc_of(table, chain, served)
+    limit = SpendingLimit(table, chain.spending_limit, usdc, wallet)
     try:
         return OperatorFunds(node, node.account(bytes(Signer.from_key(text).key)), limit)
     except ValueError:
-        raise Inconclusive("[chains.base] funder is no private key of 32 bytes in hexadecimal") from None
+        raise Inconclusive(f"[{table}] funder is no private key of 32 bytes in hexadecimal") from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import TypeAlias
 
 from solders.instruction import Instruction
 from solders.keypair import Keypair
@@ -27,31 +27,6 @@ from conformance.outcome import Inconclusive
 from conformance.target import SolanaChain
 
 _FEE = 5000
-
-
-class Funds(Protocol):
-    """A source of native coin and of a token."""
-
-    @property
-    def purse(self) -> int:
-        """How much is given at a time, in atomic units."""
-
-    async def coin(self, account: Account, *, main: bool) -> None:
-        """Give an account native coin for fees and rent.
-
-        Raises:
-            Inconclusive: There is none to give.
-        """
-
-    async def token(self, owner: Pubkey, mint: Pubkey, amount: int) -> None:
-        """Give an owner's associated token account, made where it is missing, `amount` atomic units.
-
-        Raises:
-            Inconclusive: There are none to give.
-        """
-
-    async def take_back(self, accounts: Iterable[Account], mints: Iterable[Pubkey]) -> None:
-        """Return what is left on the accounts, as far as that can be done."""
 
 
 class ControlFunds:
@@ -117,7 +92,7 @@ class OperatorFunds:
         try:
             await self._sent(instructions, self._funder)
         except Refused as reason:
-            raise Inconclusive(f"the account of [chains.solana] funder cannot give {what}: {reason}") from reason
+            raise Inconclusive(f"the account of [{self._limit.table}] funder cannot give {what}: {reason}") from reason
 
     async def _sent(self, instructions: Sequence[Instruction], payer: Account) -> None:
         made = await self._node.signed(instructions, payer)
@@ -148,6 +123,9 @@ class OperatorFunds:
             await self._sent([transfer(params)], account)
 
 
+Funds: TypeAlias = ControlFunds | OperatorFunds
+
+
 def funds_of(chain: SolanaChain, node: SolanaNode, names: Names, served: Served, wallet: Wallet) -> Funds:
     """Return the source of money that the profile gives; control verbs come first, since they cost nobody anything.
 
@@ -156,11 +134,12 @@ def funds_of(chain: SolanaChain, node: SolanaNode, names: Names, served: Served,
     """
     if node.control.exists or chain.funder is None:
         return ControlFunds(node)
-    text = read_secret(chain.funder, names, "FUNDER_KEY", "chains.solana")
-    usdc = usdc_of("chains.solana", chain, served)
-    limit = SpendingLimit("chains.solana", chain.spending_limit, usdc, wallet)
+    table = f"chains.{chain.lane}"
+    text = read_secret(chain.funder, names, "FUNDER_KEY", table)
+    usdc = usdc_of(table, chain, served)
+    limit = SpendingLimit(table, chain.spending_limit, usdc, wallet)
     try:
         pair = Keypair.from_bytes(json.loads(text)) if text.startswith("[") else Keypair.from_base58_string(text)
     except (ValueError, TypeError, OverflowError):
-        raise Inconclusive("[chains.solana] funder is no key pair: a JSON array of 64 bytes, or base58") from None
+        raise Inconclusive(f"[{table}] funder is no key pair: a JSON array of 64 bytes, or base58") from None
     return OperatorFunds(node, node.account(pair), limit)
