@@ -1,0 +1,25 @@
+"""The lines of a lane agree: its facts, its descriptor, and its table in a profile."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from conformance import extras
+from conformance.lanes.registry import LANES
+from conformance.target import Chains
+from conformance.target.chains import TABLES
+from conformance.vocabulary.lanes.registry import FACTS
+
+
+def test_every_lane_has_its_lines() -> None:
+    """Whatever is known of a lane is known by its name, in one order."""
+    names = list(FACTS)
+    assert [list(LANES), list(TABLES), list(Chains.model_fields)] == [names] * 3
+
+
+def test_a_lane_is_known_without_the_libraries_of_its_chain() -> None:
+    """The registry imports nothing that comes with an extra."""
+    program = "import sys, conformance.lanes.registry\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert not {module for name in LANES for module in extras.MODULES[name]} & set(done.stdout.split())
