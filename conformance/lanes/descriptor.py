@@ -1,4 +1,4 @@
-"""What a lane is to whoever pays on it: a node to ask, a payer, and what pays checkout links from his account."""
+"""What a lane is to whoever pays on it: a node to ask, a payer, and what pays checkout links from their account."""
 
 from __future__ import annotations
 
