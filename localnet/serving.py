@@ -211,6 +211,7 @@ def _beside_your_server(facts: Mapping[str, str]) -> Iterator[str]:
     words.append(f"--clock {facts['clock_file']}")
     yield "\nRun your server on these nodes, then:  weldproof init URL \\\n  " + " \\\n  ".join(words)
     yield from _beside_your_gateway(facts)
+    yield from (lane.advice for lane in LANES.values() if lane.advice and lane.name in facts["lanes"].split(","))
     yield (
         f"The chains follow the seconds in {facts['clock_file']}: have your server add them to its clock too, so that "
         "rows about lifetimes need not wait; if it cannot, leave --clock out."

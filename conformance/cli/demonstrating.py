@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 from pathlib import Path
 from typing import Final
 
 import click
 
+from conformance import extras
 from conformance.cli.usage import UsageFault
 from conformance.engine.registration import brought_in
 from conformance.engine.runner import Plan, Run, select_checks
@@ -32,8 +32,6 @@ MUTANT: Final = "note-any-token"
 BROKEN: Final = "RAIL-WELD-02"
 ROWS: Final = ("RAIL-402-01", "RAIL-PAY-09", BROKEN)
 LANE: Final = LANES[0]
-# The programs of the stack; a light installation has none of them.
-_PARTS: Final = ("reference", "sim", "localnet")
 _SEED: Final = 1
 # Characters of an answer that are shown.
 _SHOWN: Final = 300
@@ -41,12 +39,7 @@ _SHOWN: Final = 300
 
 def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
     """Do what `weldproof demo` says of itself; its options are declared beside its help."""
-    missing = [name for name in _PARTS if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageFault(
-            "the demo brings up the reference, which is not installed here: pip install 'weldproof[reference]'. "
-            "`weldproof check URL` needs nothing but a server of yours"
-        )
+    extras.need("reference")
     rule = next(one.rule for one in load_kill_lists() if one.mutant == MUTANT)
     click.secho("A pay rail with one rule broken", bold=True)
     click.echo(f"  the rule     {rule}")

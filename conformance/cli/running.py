@@ -32,7 +32,7 @@ from conformance.engine.check import Check
 from conformance.engine.expected_failures import contradictory
 from conformance.engine.quick import FUZZ_SECONDS
 from conformance.engine.quick_look import quick_look
-from conformance.engine.registration import brought_in, without_lane
+from conformance.engine.registration import brought_in, without_extra
 from conformance.engine.runner import Afterwards, Plan, Run, absent, select_checks
 from conformance.http.client import Names
 from conformance.lanes.spending import Wallet
@@ -155,7 +155,7 @@ def _planned(asked: Asked, opened_profile: Profile, log: EventLog, names: Names,
     seconds = options["fuzz_seconds"] or (FUZZ_SECONDS if options["quick"] else None)
     profile = with_fuzz(opened_profile, seconds)
     checks = wanted(select_checks(asked.rows, profile, options["lanes"]), options["ids"])
-    lacking = without_lane(checks)
+    lacking = without_extra(checks)
     _say_lacking(lacking, asked.rows)
     look = quick_look([check for check in checks if check not in lacking], asked.seed) if options["quick"] else None
     plan = Plan(

@@ -58,6 +58,7 @@ class Check:
         quick: What `run --quick` makes of it.
         needs_more: Why no single request shows what it finds, where that does not follow from the others.
         pays_rail: Whether it pays the rail as well, where its surface is another.
+        extra: The extra of the distribution that it needs beside its lane's.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Check:
     quick: Quick = WHOLE
     needs_more: str | None = None
     pays_rail: bool = False
+    extra: str | None = None
 
     @property
     def not_alone(self) -> str | None:
@@ -100,6 +102,7 @@ def check(
     quick: Quick | None = None,
     needs_more: str | None = None,
     pays_rail: bool = False,
+    extra: str | None = None,
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., Awaitable[None]]]:
     """Register an async function as the check of `rows`.
 
@@ -116,6 +119,7 @@ def check(
         needs_more: Why no single request shows what it finds, where its company does not say it: it sends several at
             once, or what it compares stands in several answers.
         pays_rail: It pays the rail as well, though its surface is another; so its nodes are left alone meanwhile.
+        extra: The extra of the distribution that it needs beside its lane's.
 
     Raises:
         ValueError: An unknown row, no docstring, or a name taken twice: a fault of the suite.
@@ -128,7 +132,7 @@ def check(
             raise ValueError(f"check {name}: unknown rows {unknown}, no rows, no docstring, or registered twice")
         chosen = quick or BY_COMPANY[exclusive]
         REGISTRY[name] = Check(
-            name, rows, surface, lane, exclusive, fix, function, self_contained, chosen, needs_more, pays_rail
+            name, rows, surface, lane, exclusive, fix, function, self_contained, chosen, needs_more, pays_rail, extra
         )
         return function
 

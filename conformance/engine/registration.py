@@ -85,7 +85,7 @@ def _standing_in(described: Described, module: str, reason: str) -> Check:
     return Check(one.id, one.rows, one.surface, one.lane, one.exclusive, one.fix, not_installed, quick=one.quick)
 
 
-def without_lane(checks: Iterable[Check]) -> dict[Check, str]:
-    """Return those of the checks whose lane is not installed, each with what to install for it."""
-    lacking = ((one, one.lane) for one in checks if one.lane is not None and not extras.installed(one.lane))
-    return {one: extras.sentence(lane) for one, lane in lacking}
+def without_extra(checks: Iterable[Check]) -> dict[Check, str]:
+    """Return those of the checks whose lane, or whose own extra, is not installed, each with what to install for it."""
+    wanted = ((one, extra) for one in checks for extra in (one.lane, one.extra) if extra is not None)
+    return {one: extras.sentence(extra) for one, extra in wanted if not extras.installed(extra)}

@@ -19,7 +19,7 @@ from conformance import extras
 from conformance.engine.check import Case, Check, shortened
 from conformance.engine.expected_failures import FAULTS, expectation
 from conformance.engine.quick_look import QuickLook
-from conformance.engine.registration import registered, without_lane
+from conformance.engine.registration import registered, without_extra
 from conformance.engine.schedule import Schedule, company
 from conformance.engine.session import Session, variables
 from conformance.http.client import Client, Counter, JsonFault, Names, Permit, Unreachable
@@ -150,14 +150,14 @@ class Run:
         self._started = time.perf_counter()
         self._interrupted = False
         self._stop = asyncio.Event()
-        self._without_lane = without_lane(plan.checks)
-        self._tried = tuple(one for one in plan.checks if one not in self._without_lane)
+        self._without_extra = without_extra(plan.checks)
+        self._tried = tuple(one for one in plan.checks if one not in self._without_extra)
 
     async def execute(self, *, options: Mapping[str, Any] | None = None) -> Exit:
         """Run every check, judge every row, and return the exit code."""
         self._open(options or {})
         self._shorten()
-        for one, reason in self._without_lane.items():
+        for one, reason in self._without_extra.items():
             for row_id in one.rows:
                 self._judge(one, row_id, Verdict.INCONCLUSIVE, reason)
         with claimed(self.profile.addresses) as taken:

@@ -107,6 +107,7 @@ class Lane(ABC):
         opts_in: Whether an account must be prepared before it can be paid.
         options: Options of `weldproof init` that name its nodes, with the fact of a stack that each takes.
         settings: Settings of services that are this lane's own.
+        advice: A sentence for whoever runs a server of their own on its nodes.
     """
 
     name: str
@@ -121,6 +122,7 @@ class Lane(ABC):
     opts_in: bool = True
     options: Mapping[str, str]
     settings: Sequence[str] = ()
+    advice: str = ""
 
     @abstractmethod
     def account(self, path: Path) -> str:

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from conformance import extras
 from conformance.cli import main
 from conformance.engine.catalogue import catalogue
-from conformance.engine.registration import without_lane
+from conformance.engine.registration import without_extra
 from conformance.engine.runner import select_checks
 from conformance.ledger import load
 from conformance.target import Claims, Profile, Surface
@@ -151,11 +151,22 @@ def test_a_run_says_which_rows_a_missing_lane_leaves_unjudged(tmp_path: Path) ->
     assert (row["rawStatus"], row["message"]) == ("inconclusive", extras.sentence("base"))
 
 
+def test_a_run_says_before_it_begins_which_rows_generated_calls_leave_unjudged(tmp_path: Path) -> None:
+    """Whoever installed a lane alone reads at once, and not after a run, what a verdict still needs."""
+    (tmp_path / "weldproof.toml").write_text(_PROFILE)
+    done = weldproof_without(["fuzz"], "run", "X-OAS-01", "RAIL-KEY-01", cwd=tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    line = next(one for one in done.stderr.splitlines() if "will not be judged" in one)
+    assert "X-OAS-01" in line
+    assert "RAIL-KEY-01" not in line
+    assert line.endswith(extras.sentence("fuzz"))
+
+
 def test_a_row_of_each_lane_is_no_pass_where_one_lane_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a check that runs on each lane those of the missing lanes are known, and the others are not touched."""
     monkeypatch.setattr(extras, "installed", lambda extra: extra != "solana")
     profile = Profile(surfaces={"rail": Surface(url=NOBODY)}, claims=Claims(surfaces=("rail",), lanes=LANES))
-    lacking = without_lane(select_checks(load().select(["RAIL-RCPT"]), profile))
+    lacking = without_extra(select_checks(load().select(["RAIL-RCPT"]), profile))
     assert {one.lane for one in lacking} == {"solana"}
     assert {*lacking.values()} == {extras.sentence("solana")}
 

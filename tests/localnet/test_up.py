@@ -151,6 +151,7 @@ def test_chains_alone_come_up_beside_a_server_of_somebodys_own(tmp_path: Path) -
             assert listens(ready[name])
         assert Path(ready["clock_file"]).read_text("ascii").strip() == "0"
         assert not (tmp_path / "weldproof.toml").exists()
+        assert int(Path(ready["settler_key_file"]).read_text("ascii"), 16)
         asked = urllib.request.Request(f"{ready['algod']}/v2/accounts/{ready['payout_second_algorand']}")
         asked.add_header("X-Algo-API-Token", Path(ready["algod_token_file"]).read_text("ascii").strip())
         with urllib.request.urlopen(asked, timeout=600) as answer:

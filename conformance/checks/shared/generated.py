@@ -41,7 +41,7 @@ _PATIENCE = 12
 _QUICK = one_of_several("the surfaces' generated calls")
 
 
-@check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK)
+@check(*_ROWS, surface="gateway", fix=_FIX, quick=_QUICK, extra="fuzz")
 async def generated_calls_of_the_gateway(case: Case) -> None:
     """Every operation of the gateway's OpenAPI document answers as documented under generated requests.
 
@@ -51,7 +51,7 @@ async def generated_calls_of_the_gateway(case: Case) -> None:
     await _Calls(case, "gateway").make()
 
 
-@check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK)
+@check(*_ROWS, surface="rail", fix=_FIX, quick=_QUICK, extra="fuzz")
 async def generated_calls_of_the_rail(case: Case) -> None:
     """Every operation of the rail's OpenAPI document answers as documented under generated requests, never paid.
 
@@ -61,7 +61,7 @@ async def generated_calls_of_the_rail(case: Case) -> None:
     await _Calls(case, "rail").make()
 
 
-@check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK)
+@check(*_ROWS, surface="agent", fix=_FIX, quick=_QUICK, extra="fuzz")
 async def generated_calls_of_the_agent(case: Case) -> None:
     """Every operation of the agent's OpenAPI document answers as documented under generated requests.
 
@@ -71,7 +71,7 @@ async def generated_calls_of_the_agent(case: Case) -> None:
     await _Calls(case, "agent").make()
 
 
-@check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK)
+@check(*_ROWS, surface="control_plane", fix=_FIX, quick=_QUICK, extra="fuzz")
 async def generated_calls_of_the_control_plane(case: Case) -> None:
     """Every operation of the control plane's OpenAPI document answers as documented under generated requests.
 

@@ -38,6 +38,9 @@ class Base(Lane):
     has_secret = False
     opts_in = False
     options: Mapping[str, str] = {"--base-rpc": "base", "--base-control": "control_base"}
+    advice = (
+        "A rail on Base pays the gas of its settlements: settler_key_file has the hex key of an account with 100 ETH."
+    )
     settings = ("WP_EVM_CONFIRMATIONS", "WP_EVM_SUFFIX_BIND", "WP_RAIL_SETTLER_KEY_FILE")
 
     def account(self, path: Path) -> str:
@@ -59,6 +62,13 @@ class Base(Lane):
             Simulator("Base", "sim.base", {"--fd": "base"}, words),
             Simulator("Base Sepolia", "sim.base", {"--fd": "base_sepolia"}, [*words, "--chain-id", "84532"]),
         ]
+
+    def files(self, data_dir: Path, node: object) -> Mapping[str, Path]:
+        """Return the settler's key, made where it is not there."""
+        del node
+        path = data_dir / _SETTLER_KEY
+        self.account(path)
+        return {"settler_key_file": path}
 
     async def prepare(self, ask: Ask, payee: str, data_dir: Path, node: object) -> None:
         """Give the rail's settler its gas."""
