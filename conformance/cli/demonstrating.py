@@ -60,7 +60,7 @@ def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
         _row(summary, row, report_dir)
     for path in written:
         click.secho(f"  {path}", dim=True)
-    ctx.exit(_told(summary, report_dir))
+    ctx.exit(_conclude(summary, report_dir))
 
 
 def _run(log: EventLog) -> Exit | None:
@@ -108,7 +108,7 @@ def _row(summary: Summary, row: RowResult, report_dir: Path) -> None:
         click.echo(f"        and {len(row.against) - 1} more findings, in the report")
 
 
-def _told(summary: Summary, report_dir: Path) -> Exit:
+def _conclude(summary: Summary, report_dir: Path) -> Exit:
     """Say what was seen and what is next, and return the exit code."""
     verdicts = {row.id: row.verdict for row in summary.rows}
     if verdicts != dict.fromkeys(ROWS, Verdict.PASS) | {BROKEN: Verdict.FAIL}:

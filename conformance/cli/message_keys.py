@@ -45,7 +45,7 @@ def verifying_key(given: Keys) -> VerifyingKey | None:
     secret = _secret(given.secret_file, wanted=not found)
     if secret is not None:
         found.append(("the shared secret", secret.public))
-    if len({_told(key) for _, key in found}) > 1:
+    if len({_comparable(key) for _, key in found}) > 1:
         raise UsageFault(f"different keys are given: {' and '.join(name for name, _ in found)}; give the expected one")
     return found[0][1] if found else None
 
@@ -103,6 +103,6 @@ def _bytes(path: Path, option: str) -> bytes:
         raise UsageFault(f"{option} {path}: {fault.strerror}") from fault
 
 
-def _told(key: VerifyingKey) -> object:
+def _comparable(key: VerifyingKey) -> object:
     material = key.material
     return (key.algorithms, material if isinstance(material, bytes) else material.public_numbers())

@@ -8,7 +8,7 @@ import click
 
 from conformance.oracles.receipt_bindings import Outcome
 from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection, Line
-from conformance.receipts.offline.verifying import Verification, told
+from conformance.receipts.offline.verifying import Verification, describe_binding
 from conformance.receipts.offline.wording import value_text
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
@@ -73,7 +73,7 @@ def _verification(inspection: Inspection, verification: Verification) -> None:
     issuer = verification.issuer
     _check("issuer", issuer.result, _COLOURS.get(issuer.result), issuer.why)
     for binding in verification.bindings:
-        _check(binding.claim, binding.outcome.value, _OUTCOMES[binding.outcome], told(binding))
+        _check(binding.claim, binding.outcome.value, _OUTCOMES[binding.outcome], describe_binding(binding))
     if not verification.verified:
         code = click.style(str(verification.error_code), bold=True)
         click.echo(f"\n{code}: {one_line(str(verification.error_message), _LONGEST)}")

@@ -63,7 +63,7 @@ class _Queue:
 
     def __post_init__(self) -> None:
         self.left = len(self.waiting)
-        self._told()
+        self._finish_if_empty()
 
     def has_one_of(self, seconds: float) -> bool:
         """Return whether the next check takes so many seconds."""
@@ -72,9 +72,9 @@ class _Queue:
     def ended(self) -> None:
         """Count one as over."""
         self.left -= 1
-        self._told()
+        self._finish_if_empty()
 
-    def _told(self) -> None:
+    def _finish_if_empty(self) -> None:
         if not self.left:
             self.done.set()
 

@@ -138,7 +138,7 @@ def _encoding(answer: Challenged) -> Faults:
 @rule(4, "x402Version is the number 2", SPEC, "Send the number 2: a text is another type, and 1 another protocol.")
 def _version(answer: Challenged) -> Faults:
     version = answer.member("x402Version")
-    return [] if type(version) is int and version == 2 else [f"x402Version is {_told(version)}"]
+    return [] if type(version) is int and version == 2 else [f"x402Version is {_describe(version)}"]
 
 
 @rule(
@@ -150,19 +150,19 @@ def _version(answer: Challenged) -> Faults:
 def _resource(answer: Challenged) -> Faults:
     resource = answer.member("resource")
     if not isinstance(resource, dict):
-        return [f"resource is {_told(resource)}"]
+        return [f"resource is {_describe(resource)}"]
     url = resource.get("url")
-    return [] if isinstance(url, str) and url else [f"resource.url is {_told(url)}"]
+    return [] if isinstance(url, str) and url else [f"resource.url is {_describe(url)}"]
 
 
 @rule(6, "accepts is an array of at least one offer, each an object", SPEC, "List at least one way to pay.")
 def _accepts(answer: Challenged) -> Faults:
     accepts = answer.member("accepts")
     if not isinstance(accepts, list):
-        return [f"accepts is {_told(accepts)}"]
+        return [f"accepts is {_describe(accepts)}"]
     if not accepts:
         return ["accepts is empty"]
-    return [f"accepts[{place}] is {_told(one)}" for place, one in enumerate(accepts) if not isinstance(one, dict)]
+    return [f"accepts[{place}] is {_describe(one)}" for place, one in enumerate(accepts) if not isinstance(one, dict)]
 
 
 @rule(7, "Each offer names its scheme", SPEC, 'Send scheme as a text such as "exact".')
@@ -233,7 +233,7 @@ def _domain(answer: Challenged) -> Faults:
     if not offers:
         return None
     return [
-        f"accepts[{place}].extra.{name} is {_told(_extras(one).get(name))}"
+        f"accepts[{place}].extra.{name} is {_describe(_extras(one).get(name))}"
         for place, one in offers
         for name in ("name", "version")
         if not (isinstance(_extras(one).get(name), str) and _extras(one)[name])
@@ -253,7 +253,7 @@ def _known_domain(answer: Challenged) -> Faults:
     if not told:
         return None
     return [
-        f"accepts[{place}] tells {_told(_extras(one).get('name'))} {_told(_extras(one).get('version'))}, "
+        f"accepts[{place}] tells {_describe(_extras(one).get('name'))} {_describe(_extras(one).get('version'))}, "
         f"the contract has {name!r} {version!r}"
         for place, one, (name, version) in told
         if (_extras(one).get("name"), _extras(one).get("version")) != (name, version)
@@ -272,15 +272,15 @@ def _fee_payer(answer: Challenged) -> Faults:
         return None
     payers = [(place, _extras(one).get("feePayer")) for place, one in offers]
     wrong = [(place, one) for place, one in payers if not (isinstance(one, str) and is_address("solana", one))]
-    return [f"accepts[{place}].extra.feePayer is {_told(one)}" for place, one in wrong]
+    return [f"accepts[{place}].extra.feePayer is {_describe(one)}" for place, one in wrong]
 
 
 @rule(17, "error and extensions, where they are there, are a text and an object", SPEC, "Send the types of the table.")
 def _optional(answer: Challenged) -> Faults:
     error, extensions = answer.member("error"), answer.member("extensions")
-    wrong = [] if error is None or isinstance(error, str) else [f"error is {_told(error)}"]
+    wrong = [] if error is None or isinstance(error, str) else [f"error is {_describe(error)}"]
     right = extensions is None or isinstance(extensions, dict)
-    return wrong if right else [*wrong, f"extensions is {_told(extensions)}"]
+    return wrong if right else [*wrong, f"extensions is {_describe(extensions)}"]
 
 
 @rule(
@@ -427,7 +427,7 @@ def _called(answer: Challenged) -> Faults:
         same = (_host(told), told.path or "/") == (_host(called), called.path or "/")
     except ValueError:  # a port or a bracket that is none
         same = False
-    return [] if same else [f"resource.url is {_told(url)}, and {_told(answer.url)[9:]} was called"]
+    return [] if same else [f"resource.url is {_describe(url)}, and {_describe(answer.url)[9:]} was called"]
 
 
 _WITHOUT_DOCUMENT: Final = frozenset({"X402-01", "X402-02", "X402-03", "X402-19", "X402-20", "X402-21", "X402-22"})
@@ -437,7 +437,7 @@ def _each(answer: Challenged, name: str, holds: Callable[[Any, Mapping[str, Any]
     if not answer.offers:
         return None
     wrong = [(place, one) for place, one in _numbered(answer) if not holds(one.get(name), one)]
-    return [f"accepts[{place}].{name} is {_told(one.get(name))}" for place, one in wrong]
+    return [f"accepts[{place}].{name} is {_describe(one.get(name))}" for place, one in wrong]
 
 
 def _numbered(answer: Challenged) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -498,7 +498,7 @@ def _is_whole(value: Any) -> bool:
     return number and math.isfinite(value) and value == int(value)
 
 
-def _told(value: Any) -> str:
+def _describe(value: Any) -> str:
     kinds = {bool: "true or false", int: "the number", float: "the number", str: "the text", list: "an array"}
     if value is None:
         return "missing"

@@ -10,7 +10,7 @@ from conformance.surfaces.control_plane import documents
 _GONE = frozenset({"revoked", "inactive", "disabled", "retired", "removed", "suspended"})
 
 
-def told_keys(document: Any, keys: Iterable[str]) -> set[str]:
+def trusted_keys(document: Any, keys: Iterable[str]) -> set[str]:
     """Return those of some keys that a document tells of as trusted, wherever they stand in it."""
     live = without_gone(document)
     return {key for key in keys if documents.tells_of(live, key)}

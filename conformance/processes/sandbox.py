@@ -54,7 +54,7 @@ class Called:
         return self.address.startswith("127.") or self.address == "::1"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The place in words."""
         return f"DNS for {self.name}" if self.name else f"{self.protocol} {self.address} port {self.port}"
 

@@ -23,12 +23,12 @@ def leaves(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") -> 
             yield place, value
 
 
-def _told(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _features(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield what can tell one report from another: its members, and of each list whether anything is in it."""
     yield from leaves(report, depth, prefix)
     for name, value in report.items():
         if isinstance(value, Mapping) and depth:
-            yield from ((place, one) for place, one in _told(value, depth - 1, f"{prefix}{name}.") if one in _LISTS)
+            yield from ((place, one) for place, one in _features(value, depth - 1, f"{prefix}{name}.") if one in _LISTS)
         elif isinstance(value, list):
             yield f"{prefix}{name}", _LISTS[bool(value)]
 
@@ -42,7 +42,7 @@ def telling(passes: Sequence[Mapping[str, Any]], fails: Sequence[Mapping[str, An
     A member that is absent counts as null. Members that differ from answer to answer, such as ids, tell nothing, nor do
     those that hold a sentence on both sides, which people read.
     """
-    good, bad = [dict(_told(one)) for one in passes], [dict(_told(one)) for one in fails]
+    good, bad = [dict(_features(one)) for one in passes], [dict(_features(one)) for one in fails]
     names = sorted({name for one in (*good, *bad) for name in one})
     for name in sorted(names, key=lambda one: (not isinstance(good[0].get(one) if good else None, bool), one)):
         right, wrong = {_key(one.get(name)) for one in good}, {_key(one.get(name)) for one in bad}

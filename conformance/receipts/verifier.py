@@ -212,6 +212,6 @@ def needs_platform(found: Verifier) -> str:
     return found.material.platform
 
 
-def told(answer: Answer) -> str:
+def describe(answer: Answer) -> str:
     """Return an answer in a few words."""
     return f"{answer.status}: {short(answer)}"

@@ -19,7 +19,7 @@ _TEXTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def told(answer: Answer) -> str:
+def describe(answer: Answer) -> str:
     """Return a status, the media type and the beginning of a body."""
     text = answer.body[:120].decode("utf-8", "replace")
     return f"{answer.status} {answer.headers.get('Content-Type', 'without a type')}: {text}"
@@ -37,7 +37,7 @@ def _is_object(answer: Answer) -> bool:
 def card_fault(answer: Answer, *, whole: bool) -> str | None:
     """Return what is wrong with an agent card; `whole` asks for all that A2A 0.3.0 demands."""
     if not is_json_object(answer):
-        return told(answer)
+        return describe(answer)
     card = answer.object()
     if not isinstance(card.get("name"), str) or not card["name"].strip():
         return "the card has no name"

@@ -117,7 +117,7 @@ def _one_fault_has_one_code(package: Package) -> Iterator[str]:
             yield f"{one.id}: {len(one.expected.codes)} codes for one fault"
 
 
-def _told_values_are_there(package: Package) -> Iterator[str]:
+def _required_values_are_there(package: Package) -> Iterator[str]:
     for one in package.vectors:
         missing = [name for name in _family(package, one).told if name not in one.expected.values]
         if one.expected.valid and missing:
@@ -147,7 +147,7 @@ _RULES: Final[tuple[Callable[[Package], Iterator[str]], ...]] = (
     _stages_are_of_the_family,
     _every_stage_is_reached,
     _one_fault_has_one_code,
-    _told_values_are_there,
+    _required_values_are_there,
     _doors_end_offline,
     _pins_say_what_is_pinned,
 )

@@ -264,7 +264,7 @@ class Inbox:
                 arrival.headers,
                 arrival.body,
             ),
-            reply.told if reply.ending != "answer" else (reply.status, reply.headers, reply.body),
+            reply.description if reply.ending != "answer" else (reply.status, reply.headers, reply.body),
         )
         offset, moved = self._clock()
         self._received.append(Received(n, place, arrival, arrival.at + offset, arrival.at - moved))

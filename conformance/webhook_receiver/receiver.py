@@ -56,7 +56,7 @@ class Reply:
     ending: Ending = "answer"
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """What is done, for a reader."""
         late = f" after {self.delay:g} s" if self.delay else ""
         return {"answer": f"{self.status}{late}", "silence": "no answer", "hang_up": f"connection closed{late}"}[

@@ -197,7 +197,7 @@ def _well(document: object) -> set[tuple[str, ...]]:
     """Return what tells apart the healthy records of a posture: the texts in them and around them, and their names."""
     found = dict(leaves(document))
     healthy = (place for place, one in found.items() if _is_record(one) and documents.healthy(one, None, None))
-    return {_told_by(place, found) for place in healthy}
+    return {_texts_around(place, found) for place in healthy}
 
 
 def _is_record(value: object) -> bool:
@@ -209,7 +209,7 @@ def _is_record(value: object) -> bool:
     )
 
 
-def _told_by(place: str, found: Mapping[str, object]) -> tuple[str, ...]:
+def _texts_around(place: str, found: Mapping[str, object]) -> tuple[str, ...]:
     names = place.split(".")
     around = [found.get(".".join(names[:count])) for count in range(1, len(names) + 1)]
     texts = [text for one in around if isinstance(one, dict) for text in one.values() if isinstance(text, str)]
@@ -264,7 +264,7 @@ async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
             issuer = Hub(case, hub.url, case.profile.hub_bindings).new_issuer("later")
             hub.trusted[issuer.did] = issuer.key
         if place is not None:
-            answer = await until(lambda again: met.health(again=again), _told(place, wanted), _budget(case))
+            answer = await until(lambda again: met.health(again=again), _has_count(place, wanted), _budget(case))
             number = documents.count(documented(answer), "issuers", place)
             judge(number == wanted, f"{wanted} issuers", f"{number} issuers", answer)
     if place is None:
@@ -280,5 +280,5 @@ async def _follows(met: _Met, rows: tuple[str, ...]) -> None:
         judge(True, "the trust set pulled again", "it was pulled again")
 
 
-def _told(place: str, wanted: int) -> Callable[[Answer], bool]:
+def _has_count(place: str, wanted: int) -> Callable[[Answer], bool]:
     return lambda answer: documents.count(documented(answer), "issuers", place) == wanted

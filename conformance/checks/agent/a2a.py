@@ -10,7 +10,7 @@ from conformance.oracles.strict_json import is_json_type
 from conformance.surfaces import json_rpc
 from conformance.surfaces.agent import A2A, agent_of, answers
 from conformance.surfaces.agent import subject as signed
-from conformance.surfaces.agent_cards import told
+from conformance.surfaces.agent_cards import describe
 
 _IDS: tuple[object, ...] = (1, 0, -7, 2**40, "one", "", 'äöü " \\ /', "1")
 
@@ -29,7 +29,7 @@ async def get_points_to_post(case: Case) -> None:
     answer = await case.client.call("GET", base + A2A)
     hints = [text for _, text in answers.texts(answer.object()) if "POST" in text.upper()]
     holds = answer.status == 200 and is_json_type(answer.headers.get("Content-Type")) and bool(hints)
-    case.expect("AGENT-A2A-01", holds, "200 with a JSON hint to POST", told(answer), exchange=answer)
+    case.expect("AGENT-A2A-01", holds, "200 with a JSON hint to POST", describe(answer), exchange=answer)
 
 
 @check(
@@ -67,7 +67,7 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
 def _judge(case: Case, method: str, call_id: object, answer: Answer) -> None:
     where = {"method": method, "id": repr(call_id)}
     holds = answer.status == 200 and is_json_type(answer.headers.get("Content-Type"))
-    case.expect("AGENT-A2A-02", holds, "200 with JSON", told(answer), exchange=answer, where=where)
+    case.expect("AGENT-A2A-02", holds, "200 with JSON", describe(answer), exchange=answer, where=where)
     fault = json_rpc.envelope_fault(answer, call_id)
     case.expect("AGENT-A2A-03", fault is None, "an envelope", fault, exchange=answer, where=where)
 
@@ -83,4 +83,4 @@ async def _skills(case: Case, base: str) -> None:
         answer = await json_rpc.call(case, base + A2A, "message/send", json_rpc.message(parts, "m-3"))
         found = [value for _, value in answers.leaves(answer.object(), depth=10) if value == plain.object()]
         expected = "a task with the result that verify gives"
-        case.expect("AGENT-A2A-02", bool(found), expected, told(answer), exchange=answer)
+        case.expect("AGENT-A2A-02", bool(found), expected, describe(answer), exchange=answer)

@@ -19,7 +19,7 @@ from conformance.surfaces.agent import (
     agent_of,
 )
 from conformance.surfaces.agent import subject as signed
-from conformance.surfaces.agent_cards import card_fault, is_json_object, told
+from conformance.surfaces.agent_cards import card_fault, describe, is_json_object
 
 _REFUSED = frozenset({401, 402, 403, 407})
 _CREDENTIALS: tuple[dict[str, str], ...] = (
@@ -45,7 +45,7 @@ async def health_and_landing_are_json(case: Case) -> None:
     for row, path in (("AGENT-HTTP-01", HEALTH), ("AGENT-HTTP-02", LANDING)) * 2:
         answer = await case.client.call("GET", base + path)
         holds = is_json_object(answer) and (path == HEALTH or bool(answer.object()))
-        case.expect(row, holds, "200 with a JSON object", told(answer), exchange=answer)
+        case.expect(row, holds, "200 with a JSON object", describe(answer), exchange=answer)
 
 
 @check(

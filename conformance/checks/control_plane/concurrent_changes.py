@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.judging.audit_log import judge_links, may_be_missed
-from conformance.judging.trust_set import told_keys
+from conformance.judging.trust_set import trusted_keys
 from conformance.oracles.audit_chain import Entry
 from conformance.oracles.strict_json import values_of
 from conformance.outcome import Inconclusive
@@ -59,8 +59,8 @@ async def changes_at_once_make_one_chain(case: Case) -> None:
         raise Inconclusive(refusal or "no two issuers could be registered side by side")
     gone = [one for one, answer in zip(issuers, answers, strict=True) if success(answer) and one in made]
     revoked = await log_of(hub)
-    await _judge_told(case, hub, "CP-AUDIT-02", made, start, registered)
-    await _judge_told(case, hub, "CP-AUDIT-03", gone, registered, revoked)
+    await _judge_logged(case, hub, "CP-AUDIT-02", made, start, registered)
+    await _judge_logged(case, hub, "CP-AUDIT-03", gone, registered, revoked)
     try:
         await judge_links(case, hub, revoked)
     except Inconclusive as reason:
@@ -68,7 +68,7 @@ async def changes_at_once_make_one_chain(case: Case) -> None:
         case.inconclusive("CP-AUDIT-04", str(reason))
 
 
-async def _judge_told(
+async def _judge_logged(
     case: Case, hub: Hub, row: str, issuers: Sequence[Issuer], before: Sequence[Entry], after: Sequence[Entry]
 ) -> None:
     expected = "an entry more about each issuer"
@@ -115,13 +115,13 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
         expected = "the DID once, with the key of a registration that succeeded"
         case.expect("CP-ISSUER-09", not twice and own in keys, expected, told, exchange=read)
         answer = await hub.call("GET", ATB_KEYS)
-        shown = told_keys(documented(answer), (one.key for one in rivals))
+        shown = trusted_keys(documented(answer), (one.key for one in rivals))
         alike = shown == {own} or own not in keys  # which of them it should be, the trust set does not say then
         found = f"{len(shown)} keys of it" if len(shown) != 1 else "that key" if alike else "another key"
         case.expect("CP-TRUST-06", len(shown) == 1 and alike, "that key alone", found, exchange=answer)
     there = first.did in await hub.trust_set()
     case.expect("CP-ISSUER-03", not there, "gone with one revocation", "still there" if there else "gone")
     answer = await hub.call("GET", ATB_KEYS)
-    left = told_keys(documented(answer), (one.key for one in rivals))
+    left = trusted_keys(documented(answer), (one.key for one in rivals))
     found = f"{len(left)} keys of it" if left else "none"
     case.expect("CP-TRUST-06", not left, "no key of a revoked issuer", found, exchange=answer)

@@ -116,9 +116,9 @@ async def only_health_addresses_are_called(case: Case) -> None:
         await asyncio.sleep(_SETTLES_SECONDS)
         if not called:
             raise Inconclusive("the control plane did not call a registered health address, which CP-SVC-03 judges")
-        wrong = [one.told for one in inside.calls if _is_outbound(one, case)]
+        wrong = [one.description for one in inside.calls if _is_outbound(one, case)]
         case.expect("CP-CONF-06", not wrong, "registered health addresses only", wrong or "nobody else was called")
-        left = [one.told for one in inside.calls if one.port == _DNS and one.told not in wrong]
+        left = [one.description for one in inside.calls if one.port == _DNS and one.description not in wrong]
         if left:
             case.note(f"names that nobody planted were asked for: {', '.join(sorted(set(left)))}")
 

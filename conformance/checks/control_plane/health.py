@@ -95,12 +95,12 @@ async def _number(hub: Hub, what: str, wanted: int | None) -> tuple[int | None, 
     """Return a count, waited for where it is known what it should be: a count may be kept for a moment."""
     place = (hub.bindings.health_counts or {}).get(what)
 
-    def told(answer: Answer) -> int | None:
+    def shown(answer: Answer) -> int | None:
         return documents.count(documented(answer), what, place)
 
     answer = await until(
         lambda again: hub.call("GET", HEALTH, retry=again),
-        lambda answer: wanted is None or told(answer) in {wanted, None},
+        lambda answer: wanted is None or shown(answer) in {wanted, None},
         min(5.0, hub.bindings.propagation_budget),
     )
-    return told(answer), answer
+    return shown(answer), answer

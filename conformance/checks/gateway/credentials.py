@@ -65,7 +65,7 @@ async def rejected(
     answer = await call("POST", path, json_body=body, headers={"Idempotency-Key": key, **headers})
     handed = sorted(_GRANTED.intersection(answer.object()))
     holds = is_rejected(answer) and not handed
-    case.expect(row, holds, "rejected, nothing handed out", _told(answer, handed), exchange=answer, where=where)
+    case.expect(row, holds, "rejected, nothing handed out", _describe(answer, handed), exchange=answer, where=where)
     if envelope and not is_created(case, answer):
         fault = envelope_fault(answer)
         case.expect(envelope, fault is None, "the envelope", fault, exchange=answer, where=where)
@@ -73,7 +73,7 @@ async def rejected(
         await nothing_created(case, row, Creation(path, body, owner, key), where)
 
 
-def _told(answer: Answer, handed: list[str]) -> str:
+def _describe(answer: Answer, handed: list[str]) -> str:
     return f"{answer.status}" + (f" with {', '.join(handed)}" if handed else f" {short(answer)}")
 
 

@@ -126,7 +126,7 @@ async def json_may_name_its_charset(case: Case) -> None:
         headers = {"content-type": media_type, **tenant.headers}
         answer = await target_of(case)("POST", LINKS, body=text, headers=headers)
         where = {"Content-Type": media_type}
-        case.expect("GW-HTTP-05", is_created(case, answer), "a link", told(answer), exchange=answer, where=where)
+        case.expect("GW-HTTP-05", is_created(case, answer), "a link", describe(answer), exchange=answer, where=where)
 
 
 @check("GW-HTTP-06", surface="gateway", fix="Let the answer 415 go through the same place as every other error.")
@@ -231,6 +231,6 @@ async def errors_have_a_request_id(case: Case) -> None:
     _differ(case, [answer for _, answer in answers])
 
 
-def told(answer: Answer) -> str:
+def describe(answer: Answer) -> str:
     """Return what an answer was, in a few words."""
     return f"{answer.status} {short(answer)}"

@@ -136,7 +136,7 @@ async def other_keys_are_other_things(case: Case) -> None:
         creations = [Creation(path, _body(case, path, tenant), tenant, key) for key in keys]
         answers = await run_concurrently(created(case, one) for one in creations)
         seen = [repr(identity(path, answer, one.body)) for one, answer in zip(creations, answers, strict=True)]
-        if len({*seen}) < len(keys) and not await _told_apart(case, path, tenant):
+        if len({*seen}) < len(keys) and not await _are_distinguishable(case, path, tenant):
             case.inconclusive("GW-IDEM-05", _ALL_ALIKE)
             continue
         for few, beyond in ((seen[:_EXACT_KEYS], None), (seen, "whether letter case matters in a key is open")):
@@ -144,7 +144,7 @@ async def other_keys_are_other_things(case: Case) -> None:
             case.expect("GW-IDEM-05", len({*few}) == len(few), "one for each key", found, where=where, beyond=beyond)
 
 
-async def _told_apart(case: Case, path: str, tenant: Credentials) -> bool:
+async def _are_distinguishable(case: Case, path: str, tenant: Credentials) -> bool:
     """Return whether answers tell what they created: a link's have a token, a resource's perhaps nothing of its own."""
     if path == LINKS:
         return True
@@ -234,7 +234,7 @@ async def a_key_belongs_to_its_tenant(case: Case) -> None:
             mine, found = identity(path, original, body), identity(path, answer, body)
             shared = sorted(name for name in mine if mine[name] is not None and mine[name] == found.get(name))
             apart = not set(shared) & {"token", "checkout_url"} if path == LINKS else not (mine and mine == found)
-            if not apart and not await _told_apart(case, path, owner):
+            if not apart and not await _are_distinguishable(case, path, owner):
                 case.inconclusive("GW-IDEM-08", _ALL_ALIKE, exchange=answer)
                 continue
             told = f"{answer.status}, sharing {', '.join(shared) or 'nothing'}"

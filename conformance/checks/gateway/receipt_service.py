@@ -14,7 +14,7 @@ from conformance.oracles.keys import keys_of_jwks, private_members
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Material, Vector, vectors
 from conformance.receipts.reports import code_member, leaves
-from conformance.receipts.verifier import Verifier, needs_platform, told, verifier
+from conformance.receipts.verifier import Verifier, describe, needs_platform, verifier
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, envelope_fault, is_refused, target_of
 
 _NOT_WITHOUT_CREDENTIALS = frozenset({401, 403})
@@ -45,7 +45,7 @@ async def platform_receipt(case: Case) -> None:
     answer = await hosted.present(case, Vector("the platform's", "GW-RCPT-01", token, valid=True))
     for row in case.check.rows:
         held = answer.status == 200 and bool(answer.object())
-        case.expect(row, held, "200 with a report", told(answer), exchange=answer)
+        case.expect(row, held, "200 with a report", describe(answer), exchange=answer)
 
 
 @check(
@@ -70,7 +70,7 @@ async def published_keys(case: Case) -> None:
     token = needs_platform(hosted)
     answer = await hosted.present(case, Vector("its own key set", "GW-RCPT-14", token, document, valid=True))
     expected = "200 with the published document as jwks"
-    case.expect("GW-RCPT-14", answer.status == 200, expected, told(answer), exchange=answer)
+    case.expect("GW-RCPT-14", answer.status == 200, expected, describe(answer), exchange=answer)
 
 
 @check(
@@ -166,4 +166,4 @@ def _refused(case: Case, answer: Answer, what: str) -> None:
     structured = envelope_fault(answer) is None or (answer.status == 422 and bool(report))
     held = is_refused(answer) and structured
     expected = "a client error with the envelope or a report"
-    case.expect("GW-RCPT-28", held, expected, told(answer), exchange=answer, where={"body": what})
+    case.expect("GW-RCPT-28", held, expected, describe(answer), exchange=answer, where={"body": what})

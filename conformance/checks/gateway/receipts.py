@@ -12,7 +12,7 @@ from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector, cross_validation, vectors
 from conformance.receipts.reports import code, code_member, telling
-from conformance.receipts.verifier import Verifier, told, verifier
+from conformance.receipts.verifier import Verifier, describe, verifier
 
 Outcome = tuple[Vector, Answer]
 _PASSED, _FAILED = 200, 422
@@ -120,12 +120,14 @@ def _judge(case: Case, vector: Vector, answer: Answer, unbound: str | None) -> N
     if vector.valid:
         hint = unbound or hint
         held = answer.status == _PASSED and bool(answer.object())
-        case.expect(vector.row, held, "200 with a report", told(answer), exchange=answer, where=where, hint=hint)
+        case.expect(vector.row, held, "200 with a report", describe(answer), exchange=answer, where=where, hint=hint)
         return
     refused = {_FAILED} if vector.row in _STRICTLY_422 else {400, _FAILED}
     report = bool(answer.object()) or vector.row in _NO_REPORT_DUE
     held, expected = answer.status in refused and report, "422 with a fail report"
-    case.expect(vector.row, held, expected, told(answer), exchange=answer, where=where, hint=hint, beyond=vector.beyond)
+    case.expect(
+        vector.row, held, expected, describe(answer), exchange=answer, where=where, hint=hint, beyond=vector.beyond
+    )
 
 
 def _standalone(case: Case, hosted: Verifier, vector: Vector, answer: Answer) -> None:
@@ -141,7 +143,7 @@ def _standalone(case: Case, hosted: Verifier, vector: Vector, answer: Answer) ->
         "X-DIFF-02",
         verified == (answer.status == _PASSED),
         f"the standalone verifier's verdict: {'pass' if verified else 'fail'}",
-        told(answer),
+        describe(answer),
         exchange=answer,
         where={"receipt": vector.name},
     )
@@ -185,7 +187,7 @@ def _codes(case: Case, fails: Sequence[Outcome]) -> None:
     if member is None and known is not None and fails:
         vector, answer = fails[0]
         where, expected = {"receipt": vector.name}, "one of the bound codes"
-        case.expect("GW-RCPT-20", False, expected, told(answer), exchange=answer, where=where)
+        case.expect("GW-RCPT-20", False, expected, describe(answer), exchange=answer, where=where)
         case.expect("GW-RCPT-21", True, "nine codes at most", "none", exchange=answer)
         return
     if member is None:
@@ -199,7 +201,7 @@ def _codes(case: Case, fails: Sequence[Outcome]) -> None:
         allowed = value is not None and (known is None or value in known)
         where = {"receipt": vector.name}
         expected = f"one typed code in {member}"
-        case.expect("GW-RCPT-20", allowed, expected, value or told(answer), exchange=answer, where=where)
+        case.expect("GW-RCPT-20", allowed, expected, value or describe(answer), exchange=answer, where=where)
     distinct = sorted(filter(None, found))
     few = len(distinct) <= _NINE
     case.expect("GW-RCPT-21", few, "nine codes at most", distinct, exchange=next(iter(found.values()), None))

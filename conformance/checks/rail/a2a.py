@@ -23,7 +23,7 @@ _FIX = (
 )
 
 
-def _told(answer: Answer) -> str:
+def _describe(answer: Answer) -> str:
     code = json_rpc.error_code(answer)
     return f"{answer.status}" + ("" if code is None else f", error {code}")
 
@@ -42,7 +42,7 @@ async def orders_ask_for_payment(case: Case) -> None:
         accepted = task.answer.status == 200 and json_rpc.error_code(task.answer) != _NOT_FOUND
         holds = accepted and (bool(task.members) or json_rpc.error_code(task.answer) is not None)
         told = "200 with an answer to message/send"
-        case.expect("RAIL-A2A-01", holds, told, _told(task.answer), exchange=task.answer, where=where)
+        case.expect("RAIL-A2A-01", holds, told, _describe(task.answer), exchange=task.answer, where=where)
         if not task.asks_for_payment and case.profile.rail_bindings.a2a_request is None and _is_unclear(task):
             reason = "unbound: no message is known that orders a paid service; give [rail] a2a_request"
             for row in ("RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05"):
@@ -50,9 +50,9 @@ async def orders_ask_for_payment(case: Case) -> None:
             continue
         told = "a task in the payment-required state"
         holds = task.asks_for_payment and task.id is not None
-        case.expect("RAIL-A2A-03", holds, told, task.told(), exchange=task.answer, where=where)
+        case.expect("RAIL-A2A-03", holds, told, task.describe(), exchange=task.answer, where=where)
         if task.id is None:
-            case.expect("RAIL-A2A-05", False, "a task with an id", task.told(), exchange=task.answer, where=where)
+            case.expect("RAIL-A2A-05", False, "a task with an id", task.describe(), exchange=task.answer, where=where)
             case.inconclusive(
                 "RAIL-A2A-04", "there is no task to ask for, which RAIL-A2A-03 judges", exchange=task.answer
             )
@@ -78,7 +78,7 @@ async def _judge_kept(case: Case, task: Task, where: Mapping[str, str]) -> None:
         again = a2a.task_of(await a2a.get(case, task.id or ""))
         same = (again.id, again.state, again.payment_status) == (task.id, task.state, task.payment_status)
         holds = same and again.asks_for_payment == task.asks_for_payment
-        case.expect("RAIL-A2A-04", holds, task.told(), again.told(), exchange=again.answer, where=where)
+        case.expect("RAIL-A2A-04", holds, task.describe(), again.describe(), exchange=again.answer, where=where)
 
 
 def _judge_terms(case: Case, task: Task, where: Mapping[str, str]) -> None:
@@ -135,7 +135,7 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
         code = json_rpc.error_code(answer)
         holds = answer.status == 200 and code is not None
         where = {"task": task_id[:20]}
-        case.expect("RAIL-A2A-08", holds, "a JSON-RPC error", _told(answer), exchange=answer, where=where)
+        case.expect("RAIL-A2A-08", holds, "a JSON-RPC error", _describe(answer), exchange=answer, where=where)
 
 
 async def _known_task(case: Case, task: Task) -> None:
@@ -146,7 +146,7 @@ async def _known_task(case: Case, task: Task) -> None:
     told_task = code is None and a2a.task_of(answer).id == task.id
     holds = answer.status == 200 and (told_task if known else code not in {None, _NOT_FOUND})
     told = "the task" if known else "an error about the task, none about the method"
-    case.expect("RAIL-A2A-02", holds, told, _told(answer), exchange=answer)
+    case.expect("RAIL-A2A-02", holds, told, _describe(answer), exchange=answer)
     _judge_envelope(case, "tasks/get", 1, answer)
 
 
@@ -155,7 +155,7 @@ async def _unknown_method(case: Case, call_id: object) -> None:
         answer = await json_rpc.call(case, case.session.rail + a2a.A2A, method, {}, call_id=call_id)
         holds = answer.status == 200 and json_rpc.error_code(answer) is not None
         where = {"method": method or "empty"}
-        case.expect("RAIL-A2A-07", holds, "a JSON-RPC error", _told(answer), exchange=answer, where=where)
+        case.expect("RAIL-A2A-07", holds, "a JSON-RPC error", _describe(answer), exchange=answer, where=where)
         _judge_envelope(case, method or "empty", call_id, answer)
 
 

@@ -82,7 +82,7 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     messages = [_brought(*pair) for pair in zip(tasks, came[::2], strict=True) if pair[1].state == "completed"]
     if not rest + messages:
         last = await a2a.settled(case, (await _ordered(case, operation)).id or "", proof)
-        raise Inconclusive(f"none of {2 * _EACH} calls with an honest proof was served; later: {last.told()}")
+        raise Inconclusive(f"none of {2 * _EACH} calls with an honest proof was served; later: {last.describe()}")
     _judge_race(case, operation, rest, messages)
 
 
@@ -124,7 +124,7 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
     honest = await welded(payer, quote)
     became = await _submitted(case, task, honest)
     if became.state != "completed":
-        raise Inconclusive(f"the control, an honest payment over A2A, became {became.told()}: its form is open")
+        raise Inconclusive(f"the control, an honest payment over A2A, became {became.describe()}: its form is open")
     task, quote = await _quoted(case, operation)
     stray = await welded(payer, quote, note=b"")
     _judge(case, _STRAY, task, await _submitted(case, task, stray), "a transfer without a note")
@@ -158,7 +158,7 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     task, quote = await _quoted(case, ordered)
     became = await _submitted(case, task, await pay(case, quote, case.lane))
     if became.state != "completed":
-        raise Inconclusive(f"an honest payment over A2A became {became.told()}: its form is open")
+        raise Inconclusive(f"an honest payment over A2A became {became.describe()}: its form is open")
     told = [claims_of(token) for token in _brought(task, became) if looks_payable(token)]
     usual, own = (hashes_of(one, quote, bindings.request_hash) for one in (chosen, ordered))
     bound = next((claims for claims in told if find_claim(claims, usual) and not find_claim(claims, own)), None)
@@ -193,4 +193,4 @@ def _judge(case: Case, row: str, asked: Task, became: Task, what: str) -> None:
     brought = _brought(asked, became)
     holds = became.state != "completed" and not brought
     where = {"door": "A2A", "payment": what}
-    case.expect(row, holds, "no completed task", became.told(), exchange=became.answer, where=where)
+    case.expect(row, holds, "no completed task", became.describe(), exchange=became.answer, where=where)

@@ -50,7 +50,7 @@ def _judge(case: Case, row: str, operation: Operation, bought: Purchase, became:
     holds = stored or (became.state != "completed" and not fresh)
     told = "a refusal, or the stored answer" if row == _SAME else "a refusal"
     where = {"operation": operation.path, "door": "REST, then A2A"}
-    case.expect(row, holds, told, became.told(), exchange=became.answer, where=where)
+    case.expect(row, holds, told, became.describe(), exchange=became.answer, where=where)
 
 
 @check(_OTHER, _SAME, surface="rail", lane="each", fix=_FIX)

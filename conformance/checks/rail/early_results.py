@@ -20,7 +20,7 @@ from conformance.surfaces.rail.purchase import purchase
 _ROW: Final = "RAIL-402-17"
 _EXPECTED = "nothing of the service's result"
 # Objects of one answer, by their places.
-_Told = Mapping[str, Mapping[str, Any]]
+_Additions = Mapping[str, Mapping[str, Any]]
 
 
 @check(
@@ -46,7 +46,9 @@ async def _early(case: Case, operation: Operation) -> None:
     first, again, *rest = [await case.client.call("POST", operation.url, json_body=body) for body in bodies]
     held: list[str] = []
     for body, other in zip(others, rest, strict=True):
-        followed = _followed(_told(first), _told(again), _told(other), json.dumps([operation.body, body]))
+        followed = _followed(
+            _additions(first), _additions(again), _additions(other), json.dumps([operation.body, body])
+        )
         if not followed or (guessed and await refusal(case.client, replace(operation, body=body)) is not None):
             continue
         try:
@@ -59,20 +61,20 @@ async def _early(case: Case, operation: Operation) -> None:
         held = [
             place
             for place, names in followed.items()
-            if _holds(_told(first)[place], mine, names) and _holds(_told(other)[place], theirs, names)
+            if _holds(_additions(first)[place], mine, names) and _holds(_additions(other)[place], theirs, names)
         ]
         break
     found = held or "nothing"
     case.expect(_ROW, not held, _EXPECTED, found, exchange=first, where={"operation": operation.path})
 
 
-def _told(answer: Answer) -> _Told:
+def _additions(answer: Answer) -> _Additions:
     """Return the objects of a 402 beside its terms."""
     body = {name: member for name, member in answer.object().items() if name not in TERMS}
     return dict(objects(body, "body")) if answer.status == 402 else {}
 
 
-def _followed(first: _Told, again: _Told, other: _Told, requests: str) -> dict[str, set[str]]:
+def _followed(first: _Additions, again: _Additions, other: _Additions, requests: str) -> dict[str, set[str]]:
     """Return by place the members that are one request's own, and are not just told again from it."""
     found: dict[str, set[str]] = {}
     for place in first.keys() & again.keys() & other.keys():

@@ -17,7 +17,7 @@ _DAY = 86_400
 _DIGITS = re.compile(r"[0-9]+")
 
 
-async def told(case: Case) -> Iterator[tuple[Sale, Received]]:
+async def confirming_deliveries(case: Case) -> Iterator[tuple[Sale, Received]]:
     """Return each delivery of the lane's sales that says it is confirmed, with its sale."""
     return iter([(sale, one) for sale in await sales(case) for one in deliveries(case, sale)])
 
@@ -43,12 +43,12 @@ async def an_event_says_what_it_is(case: Case) -> None:
     to be an integer of seconds within a day of the target's time, and `api_version` to be a text that is not empty.
     """
     for sale in await sales(case):
-        for one in sale.told(case.session.inbox):
+        for one in sale.deliveries(case.session.inbox):
             type_ = one.event.get("type")
             # Further types are the target's own matter; an event that bears no other type must bear this one.
             if one.fault is None and (not isinstance(type_, str) or not sale.confirmed(case.session.inbox)):
                 case.expect("WH-BODY-02", type_ == CONFIRMED, CONFIRMED, shown(type_), exchange=one)
-    for _, one in await told(case):
+    for _, one in await confirming_deliveries(case):
         event = one.event
         case.expect("WH-BODY-01", _is_event_id(one.id), "evt_ and a UUID", shown(one.id), exchange=one)
         case.expect("WH-BODY-02", True, CONFIRMED, CONFIRMED, exchange=one)
@@ -89,7 +89,7 @@ async def an_event_says_what_was_paid(case: Case) -> None:
     decimal digits, and `amount_pretty` to be a text that denotes the amount that the link asked for; of a third link,
     which is paid a little more than it asks, the amount as well, where an event tells of it.
     """
-    for sale, one in await told(case):
+    for sale, one in await confirming_deliveries(case):
         data = one.data
         label, chain = data.get("tenant_label"), data.get("chain")
         case.expect("WH-BODY-05", sale.is_label(label), shown(sale.label), shown(label), exchange=one)
@@ -140,7 +140,7 @@ async def an_event_says_who_paid(case: Case) -> None:
     the chain writes it (hexadecimal in either case), and the address that the amount came from or that sent the
     transaction in.
     """
-    for sale, one in await told(case):
+    for sale, one in await confirming_deliveries(case):
         tx_id, payer = one.data.get("tx_id"), one.data.get("payer_address")
         case.expect("WH-BODY-12", _same(tx_id, sale.tx_id), sale.tx_id, shown(tx_id), exchange=one)
         right = any(_same(payer, sender) for sender in sale.senders)

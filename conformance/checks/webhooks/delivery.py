@@ -54,7 +54,7 @@ def _need_two(case: Case, sale: Sale) -> None:
 
 def _emitted(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
     inbox = case.session.inbox
-    told, confirmed = sale.told(inbox), sale.confirmed(inbox)
+    told, confirmed = sale.deliveries(inbox), sale.confirmed(inbox)
     unreadable = [one for one in told if one.fault is not None]
     if not confirmed and not unreadable and not sale.shown:
         raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
@@ -68,7 +68,7 @@ def _emitted(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
 
 def _arrived(case: Case, sale: Sale) -> None:
     inbox, tenant = case.session.inbox, sale.link.order.tenant.name
-    for one in sale.told(inbox):
+    for one in sale.deliveries(inbox):
         arrival = one.arrival
         here = one.place is not None and one.place.destination.tenant == tenant and one.at_its_url
         case.expect(
@@ -80,9 +80,9 @@ def _arrived(case: Case, sale: Sale) -> None:
         )
         case.expect("WH-DELIV-04", one.fault is None, "a body that is a JSON object", one.fault, exchange=one)
     for place in sale.places:
-        came = sale.told(inbox, place)
+        came = sale.deliveries(inbox, place)
         where = {"destination": place.name}
-        if any(sale.told(inbox, other) for other in sale.places):
+        if any(sale.deliveries(inbox, other) for other in sale.places):
             case.expect(
                 "WH-DELIV-08",
                 bool(came),
@@ -120,7 +120,7 @@ async def a_failing_destination_holds_nobody_up(case: Case) -> None:
 async def _not_held_up(case: Case, sale: Sale, places: tuple[Place, Place], seconds: float) -> None:
     """Judge that an event came to the second of two places in time, counted from its coming to the first, if it did."""
     inbox, (failing, place) = case.session.inbox, places
-    began = sale.told(inbox, failing)
+    began = sale.deliveries(inbox, failing)
     # Each destination had the budget already: this waits on for who has not given up the first attempt until now.
     left = began[0].arrival.at + seconds - time.time() if began else 0.0
     came = await inbox.wait(lambda one: one.place == place and one.tells_of(sale.words), seconds=max(left, 0.0))

@@ -78,7 +78,7 @@ async def some_destinations_get_nothing(case: Case) -> None:
         ids = [await _destination(admin, tenant, url) for url in urls]
         scene = _Scene(admin, tenant, kept, ids[0], gone, ids[1], untrusted)
         await paid_rightly(paying, await payer(paying), await opened(paying, network=network, tenant=tenant))
-        await _told(case, scene)
+        await _await_events(case, scene)
         await _unvouched(case, scene)
         await _deleted(case, scene)
 
@@ -91,7 +91,7 @@ async def _destination(admin: Administrator, tenant: Credentials, url: str) -> s
     return named
 
 
-async def _told(case: Case, scene: _Scene) -> None:
+async def _await_events(case: Case, scene: _Scene) -> None:
     """Wait for the event where it must come.
 
     Raises:

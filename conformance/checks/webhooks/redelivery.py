@@ -112,7 +112,9 @@ class _Tried:
 
     def came(self, case: Case) -> Sequence[Received]:
         """Return the deliveries to that destination; what cannot be read may be one of them."""
-        return [one for one in self.sale.told(case.session.inbox, self.place) if one.confirms or one.fault is not None]
+        return [
+            one for one in self.sale.deliveries(case.session.inbox, self.place) if one.confirms or one.fault is not None
+        ]
 
 
 async def _all_tried(case: Case) -> Sequence[_Tried]:

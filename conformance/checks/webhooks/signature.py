@@ -25,7 +25,7 @@ _FLIPS = 24
 _LAST_SECOND = 10**11
 
 
-async def told(case: Case) -> list[Received]:
+async def confirming_deliveries(case: Case) -> list[Received]:
     """Return each delivery of the lane's sales that says it is confirmed."""
     return [one for sale in await sales(case) for one in deliveries(case, sale)]
 
@@ -44,7 +44,7 @@ async def a_delivery_bears_a_signature(case: Case) -> None:
     Looks at every delivery of two payments. Expects the header once, a value that begins with t and v1 in this form
     (further members after them are the target's own matter), and 64 hexadecimal digits.
     """
-    for one in await told(case):
+    for one in await confirming_deliveries(case):
         name = header_name(case, one)
         values = [] if name is None else list(one.arrival.values(name))
         expected = f"one header {name or 'X-<Service>-Signature'}"
@@ -76,7 +76,7 @@ async def a_signature_verifies(case: Case) -> None:
     the string that the profile declares, and of no other bytes: with one byte of the body changed it must not verify,
     and a signature over the event written anew in other bytes is none over those delivered.
     """
-    for one in await told(case):
+    for one in await confirming_deliveries(case):
         done = verification(case, one)
         where = {"destination": place_of(one).name}
         expected = f"v1 over {done.string!r} with the destination's secret"
@@ -162,5 +162,5 @@ async def a_signature_is_of_its_time(case: Case) -> None:
     Compares t of every delivery of two payments with the time at which it came. Expects no more than the tolerance
     between them (`[webhook] tolerance`, in seconds).
     """
-    for one in await told(case):
+    for one in await confirming_deliveries(case):
         judge_time(case, one)

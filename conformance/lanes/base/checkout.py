@@ -157,7 +157,7 @@ class BaseCheckout:
             given = await self._authorized(bill.changed(asset=fake), sender=_STRANGER)
             return await self.payer.use(given)
 
-        async def told_of(bill: Bill) -> str:
+        async def used_beside_fake_log(bill: Bill) -> str:
             """Use the memo's nonce for one unit and tell of the amount by the look-alike's log right after it."""
             token = Token(self.payer.node, bill.asset)
             to_itself = await self._authorized(bill, to=self.payer.address, value=1)
@@ -167,7 +167,7 @@ class BaseCheckout:
         return [
             Way("native coin", coin),
             Way("a look-alike token", copycat),
-            Way("the memo's authorization with a look-alike's transfer", told_of),
+            Way("the memo's authorization with a look-alike's transfer", used_beside_fake_log),
         ]
 
     def failing(self) -> Sequence[Way]:

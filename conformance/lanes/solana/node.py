@@ -127,7 +127,7 @@ class SolanaNode:
             try:
                 return await asked
             except RPCException as fault:
-                raise Inconclusive(f"the Solana node answered with an error: {_told(fault)}") from fault
+                raise Inconclusive(f"the Solana node answered with an error: {_error_text(fault)}") from fault
 
     @asynccontextmanager
     async def _within_reason(self) -> AsyncIterator[None]:
@@ -221,7 +221,7 @@ class SolanaNode:
             try:
                 await self.client.send_transaction(sent, opts=options)
             except RPCException as fault:
-                told = _told(fault)
+                told = _error_text(fault)
                 if fault.args and isinstance(fault.args[0], _REFUSALS):
                     raise Refused(f"the Solana node refused the transaction: {told}", tx_id) from fault
                 raise Inconclusive(f"the Solana node answered a submission with an error: {told}") from fault
@@ -308,7 +308,7 @@ def _rank(status: TransactionStatus) -> int:
     return _RANK.get(str(status.confirmation_status), -1)
 
 
-def _told(fault: RPCException) -> str:
+def _error_text(fault: RPCException) -> str:
     """Return what an error of the node says, short."""
     said = fault.args[0] if fault.args else fault
     data = getattr(said, "data", None)

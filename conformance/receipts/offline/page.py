@@ -14,7 +14,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection
-from conformance.receipts.offline.verifying import Verification, told
+from conformance.receipts.offline.verifying import Verification, describe_binding
 from conformance.receipts.offline.wording import value_text
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line, shown
@@ -86,7 +86,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"line": one_line, "visible": _visible, "held": _held, "told": told, "text": _token}
+    made.filters |= {"line": one_line, "visible": _visible, "held": _held, "sentence": describe_binding, "text": _token}
     return made
 
 

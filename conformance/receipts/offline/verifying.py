@@ -154,10 +154,10 @@ class Verification:
             return str(self.examination.fault)
         if self.issuer.result == "fail":
             return self.issuer.why
-        return told(self.faults[0]) if self.faults else None
+        return describe_binding(self.faults[0]) if self.faults else None
 
 
-def told(binding: Binding) -> str:
+def describe_binding(binding: Binding) -> str:
     """Return what comparing gave, in a sentence; both values where they differ."""
     name, claimed, computed = binding.claim, binding.claimed, binding.computed
     made = computed if computed is not None else "nothing, since what was given has no such hash"

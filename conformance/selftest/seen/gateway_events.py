@@ -24,7 +24,7 @@ def _each(tell: Callable[[Delivery], str | None]) -> Observer:
     return observe
 
 
-def _told(key: str, row: str) -> Observer:
+def _declared_where_passed(key: str, row: str) -> Observer:
     """Return an observer of something that nothing on the wire shows: what was told, where a row passes by it."""
 
     def observe(wire: Wire) -> Iterator[str]:
@@ -151,8 +151,8 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.event-asset": _each(_asset),
     "gateway.event-evm-case": _each(_evm_case),
     "gateway.event-header": _each(_header),
-    "gateway.event-key": _told("webhook.key", "WH-SIG-04"),
-    "gateway.event-signed": _told("webhook.signed_string", "WH-SIG-04"),
+    "gateway.event-key": _declared_where_passed("webhook.key", "WH-SIG-04"),
+    "gateway.event-signed": _declared_where_passed("webhook.signed_string", "WH-SIG-04"),
     "gateway.event-hex": _hex,
     "gateway.event-signature-members": _each(_signature_members),
     "gateway.event-media": _each(_header_of("content-type")),
@@ -160,5 +160,5 @@ OBSERVERS: Mapping[str, Observer] = {
     "gateway.event-framing": _each(_framing),
     "gateway.event-twice": _twice,
     "gateway.event-types": _types,
-    "gateway.event-schedule": _told("webhook.schedule", "WH-DELIV-05"),
+    "gateway.event-schedule": _declared_where_passed("webhook.schedule", "WH-DELIV-05"),
 }

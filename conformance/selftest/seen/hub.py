@@ -256,7 +256,7 @@ def _genesis(wire: Wire) -> Iterator[str]:
             yield _GENESIS.get(before, before)
 
 
-def _told_of_the_chain(place: int) -> Observer:
+def _chain_note(place: int) -> Observer:
     """Return an observer of how the check of the chain found the log to be made: its recipe, then its key."""
 
     def observe(wire: Wire) -> Iterator[str]:
@@ -354,8 +354,8 @@ OBSERVERS: Mapping[str, Observer] = {
     "hub.audit-entry": _of_entries(names),
     "hub.audit-actions": _of_entries(_action),
     "hub.audit-times": _of_entries(_time),
-    "hub.audit-recipe": _told_of_the_chain(1),
-    "hub.audit-key": _told_of_the_chain(2),
+    "hub.audit-recipe": _chain_note(1),
+    "hub.audit-key": _chain_note(2),
     "hub.audit-genesis": _genesis,
     "hub.audit-mac": _of_entries(_mac),
     "hub.audit-starts": _starts,

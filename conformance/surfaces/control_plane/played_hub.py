@@ -47,13 +47,13 @@ class PlayedHub:
         """Answer a call as the interface has it."""
         asked = (arrival.method.replace("HEAD", "GET"), arrival.path)
         if asked == ("GET", PKS):
-            return _told(self.trusted)
+            return _json_reply(self.trusted)
         if asked == ("GET", ATB_KEYS):
-            return _told(_key_document(self.trusted if self.resolved is None else self.resolved))
+            return _json_reply(_key_document(self.trusted if self.resolved is None else self.resolved))
         if asked == ("GET", HEALTH):
-            return _told({"status": "ok", "issuers": len(self.trusted), "services": len(self.registrations)})
+            return _json_reply({"status": "ok", "issuers": len(self.trusted), "services": len(self.registrations)})
         if asked == ("GET", POSTURE):
-            return _told({"services": [body for _, body in self.registrations]})
+            return _json_reply({"services": [body for _, body in self.registrations]})
         if asked == ("POST", SERVICES):
             return self._registered(arrival)
         return Reply(404, _JSON, b'{"detail":"Not Found"}')
@@ -64,7 +64,7 @@ class PlayedHub:
             return _UNAUTHORIZED
         if not isinstance(body, dict):
             return Reply(422, _JSON, b'{"detail":[]}')
-        return _told({**body, "registered_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, 201)
+        return _json_reply({**body, "registered_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}, 201)
 
     def authorised(self, arrival: Arrival) -> bool:
         """Return whether a call bears the admin token, the scheme's name in any case."""
@@ -135,7 +135,7 @@ class Shown:
     n: int
 
 
-def _told(value: Any, status: int = 200) -> Reply:
+def _json_reply(value: Any, status: int = 200) -> Reply:
     return Reply(status, _JSON, json.dumps(value).encode())
 
 

@@ -186,10 +186,10 @@ async def opened(
             view, answer = await look(case, made)
     else:
         view, answer = await look(case, made)
-    return told(case, made, view, answer)
+    return opened_from_page(case, made, view, answer)
 
 
-def told(case: Case, made: Order, view: View, answer: Answer) -> Opened:
+def opened_from_page(case: Case, made: Order, view: View, answer: Answer) -> Opened:
     """Return a link with what its page tells a payer.
 
     Raises:

@@ -88,7 +88,7 @@ class Task:
             if isinstance(metadata, Mapping) and name in metadata:
                 yield metadata[name]
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """Return state and payment status for a reader, or the error."""
         code = json_rpc.error_code(self.answer)
         if not self.members:

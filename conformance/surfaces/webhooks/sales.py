@@ -61,7 +61,7 @@ class Sale:
         """Words by which an event that tells of it is known: each is of this sale alone."""
         return self.link.order.mark, self.tx_id, self.link.order.token
 
-    def told(self, inbox: Inbox, place: Place | None = None) -> tuple[Received, ...]:
+    def deliveries(self, inbox: Inbox, place: Place | None = None) -> tuple[Received, ...]:
         """Return what came and tells of it, at one place or anywhere."""
         return tuple(
             one for one in inbox.received if (place is None or one.place == place) and one.tells_of(self.words)
@@ -69,7 +69,7 @@ class Sale:
 
     def confirmed(self, inbox: Inbox, place: Place | None = None) -> tuple[Received, ...]:
         """Return the events among it that say that it is confirmed."""
-        return tuple(one for one in self.told(inbox, place) if one.confirms)
+        return tuple(one for one in self.deliveries(inbox, place) if one.confirms)
 
 
 async def sales(case: Case) -> tuple[Sale, Sale]:

@@ -58,7 +58,7 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
         case.inconclusive(ROW, "the event of the control, an honest payment, did not come, which WH-DELIV-02 judges")
         return
     for one in unpaid:
-        told = await _told_of(case, inbox, one)
+        told = await _false_confirmations(case, inbox, one)
         case.expect(
             ROW,
             not told,
@@ -70,7 +70,7 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
         )
 
 
-async def _told_of(case: Case, inbox: Inbox, unpaid: Unpaid) -> list[Received]:
+async def _false_confirmations(case: Case, inbox: Inbox, unpaid: Unpaid) -> list[Received]:
     """Return the events that call a link paid, without those by another check's wrong payment, which judges them."""
     told: list[Received] = []
     for _ in range(_LOOKS):

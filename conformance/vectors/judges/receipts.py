@@ -40,7 +40,7 @@ def judge(input: Mapping[str, Any]) -> Verdict:  # noqa: A002 - the word of the 
     if found.fault is not None:
         return _refused(found.passed, found.fault)
     wrong = dict.fromkeys(one.code for one in faults(found.claims, input))
-    return Verdict.refused("bindings", *wrong, **_told(found)) if wrong else Verdict.holds(**_told(found))
+    return Verdict.refused("bindings", *wrong, **_values(found)) if wrong else Verdict.holds(**_values(found))
 
 
 def _refused(passed: int, fault: ReceiptFault) -> Verdict:
@@ -51,6 +51,6 @@ def _refused(passed: int, fault: ReceiptFault) -> Verdict:
     return Verdict.refused("values" if fault.code == "INVALID_PAYLOAD" else stage, fault.code, **told)
 
 
-def _told(found: Examination) -> dict[str, Any]:
+def _values(found: Examination) -> dict[str, Any]:
     payload = found.envelope.payload if found.envelope is not None else b""
     return {"receipt_kind": found.kind, "content_hash": sha256_hex(payload)}

@@ -72,7 +72,7 @@ class Comparison:
     families: tuple[Family, ...]
 
     @property
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """The comparison as a JSON value."""
         return {
             "format": "weldproof-vectors-comparison/1",

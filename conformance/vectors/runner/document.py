@@ -105,11 +105,11 @@ def _value(conclusion: Conclusion, plan: Plan, vectors_version: str) -> dict[str
             {"about": one.explanation.subject, "result": one.explanation.outcome.value, "detail": one.detail}
             for one in conclusion.rotten
         ],
-        "results": [_told(one, conclusion.reasons, counts=one.vector.id in failing) for one in run.results],
+        "results": [_result_as_json(one, conclusion.reasons, counts=one.vector.id in failing) for one in run.results],
     }
 
 
-def _told(result: Result, reasons: Mapping[str, str], *, counts: bool) -> dict[str, Any]:
+def _result_as_json(result: Result, reasons: Mapping[str, str], *, counts: bool) -> dict[str, Any]:
     vector, answer = result.vector, result.answer
     return {
         "id": vector.id,

@@ -54,7 +54,7 @@ async def called(inside: Enclosed) -> set[str]:
     async with asyncio.timeout(240):
         while not (inside.app / "done").exists() or not any(one.address == "192.0.2.9" for one in inside.calls):  # noqa: ASYNC110 - another process's doing
             await asyncio.sleep(0.05)
-    return {one.told for one in inside.calls}
+    return {one.description for one in inside.calls}
 
 
 async def test_every_call_is_seen() -> None:

@@ -166,7 +166,7 @@ async def test_a_listener_hears_of_each_arrival_with_what_is_done_about_it() -> 
     """A listener is told before the answer is given."""
     heard: list[str] = []
     async with receiving(lambda arrival: Reply(200 + arrival.number)) as (receiver, url):
-        receiver.listen(lambda one: heard.append("" if one.reply is None else one.reply.told))
+        receiver.listen(lambda one: heard.append("" if one.reply is None else one.reply.description))
         await post(url)
         await post(url)
     assert heard == ["201", "202"]
