@@ -13,7 +13,7 @@ from reference.agent.settings import AgentSettings
 from reference.web.a2a import A2aServer
 from reference.web.a2a_tasks import MemoryTasks
 from reference.web.clock import WpClock
-from reference.web.detail_faults import told
+from reference.web.detail_faults import render_refusal
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.rate import AddressLimit
 from reference.web.request_guard import RequestGuard
@@ -42,4 +42,6 @@ async def running(settings: AgentSettings) -> AsyncIterator[AsgiApp]:
     app = build_app(published, a2a.rpc, clock, skew=settings.skew_seconds)
     limit = AddressLimit.bucket(settings.agent_rate, clock, on=settings.rate_limits)
     gate = RequestGuard(methods_of(published).get, limit, settings.proxies())
-    yield Envelope(cast("AsgiApp", app), settings.agent_body_limit, CORS, PREFLIGHT, gate=gate, told=told)
+    yield Envelope(
+        cast("AsgiApp", app), settings.agent_body_limit, CORS, PREFLIGHT, gate=gate, render_refusal=render_refusal
+    )

@@ -27,7 +27,7 @@ from reference.store.opening import open_database
 from reference.store.services import Services
 from reference.web.bearer_token import BearerToken
 from reference.web.clock import WpClock
-from reference.web.detail_faults import told
+from reference.web.detail_faults import render_refusal
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.first_start import open_secret
 from reference.web.keyring import refuse_lost
@@ -70,7 +70,7 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
         registering = Registering(token, settings.admin_registers)
         gate = ControlPlaneGuard(routes, token, limit, settings.proxies(), registering)
         app = cast("AsgiApp", build_app(routes, token, registering))
-        yield Envelope(app, settings.body_limit, gate=gate, told=told)
+        yield Envelope(app, settings.body_limit, gate=gate, render_refusal=render_refusal)
 
 
 async def _secrets(settings: ControlPlaneSettings, known: KnownKeys, clock: WpClock) -> tuple[BearerToken, bytes]:

@@ -37,7 +37,7 @@ class NewService(BaseModel):
     )
 
     @property
-    def told(self) -> dict[str, str]:
+    def members(self) -> dict[str, str]:
         """What the log tells of it."""
         return {"type": self.type, "base_url": self.base_url, "health_path": self.health_path}
 
@@ -55,18 +55,18 @@ class ServiceRegister:
 
         async def decide(now: int) -> tuple[tuple[int, int], Planned | None]:
             known = await self._services.get(request.name)
-            if known is not None and _told(known) == request.told:
+            if known is not None and _members(known) == request.members:
                 return (200, known.registered_at), None
 
             def change(seq: int) -> Change:
-                service = Service(request.name, seq, registered_at=now, **request.told)
+                service = Service(request.name, seq, registered_at=now, **request.members)
                 return self._services.insertion(service) if known is None else self._services.replacement(service)
 
             action = Action.SERVICE_REGISTERED if known is None else Action.SERVICE_UPDATED
-            return (201 if known is None else 200, now), Planned(action, request.name, request.told, change)
+            return (201 if known is None else 200, now), Planned(action, request.name, request.members, change)
 
         status, registered_at = await self._log.change(decide)
-        told: dict[str, Any] = {"name": request.name, **request.told, "registered_at": utc_text(registered_at)}
+        told: dict[str, Any] = {"name": request.name, **request.members, "registered_at": utc_text(registered_at)}
         return json_reply(told, status)
 
     async def remove(self, call: Call) -> Reply:
@@ -78,7 +78,7 @@ class ServiceRegister:
                 known = await self._services.get(name)
                 if known is not None:
                     gone = unnumbered(self._services.removal(name))
-                    return True, Planned(Action.SERVICE_REMOVED, name, _told(known), gone)
+                    return True, Planned(Action.SERVICE_REMOVED, name, _members(known), gone)
             return False, None
 
         if not await self._log.change(decide):
@@ -86,5 +86,5 @@ class ServiceRegister:
         return Reply(204, b"", {})
 
 
-def _told(service: Service) -> dict[str, str]:
+def _members(service: Service) -> dict[str, str]:
     return {"type": service.type, "base_url": service.base_url, "health_path": service.health_path}

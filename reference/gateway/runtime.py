@@ -120,17 +120,19 @@ async def opened(
         checkout = Checkout(settings, ground.clock, ground.database, lanes, parts.limits, attesting, parts.storefronts)
         checkout.add_routes(app)
         background: list[Coroutine[Any, Any, None]] = []
-        is_edge, told = settings.gateway_role == "edge", None  # an edge host has no dashboard (P-GW-04)
+        is_edge, render_refusal = settings.gateway_role == "edge", None  # an edge host has no dashboard (P-GW-04)
         if not is_edge:
             dashboard = _dashboard(ground, parts, attesting)
             dashboard.add_routes(app)
-            told = dashboard.told
+            render_refusal = dashboard.refusal_page
             background += (_tend(parts.idempotency.forget, dashboard.forget), checkout.watch())
             background += (work(settings, ground.database, ground.clock, ground.seal) for work in beside)
         for work in (*background, _tend(ground.chain_time.tend, every=_CLOCK_SECONDS)):
             exits.push_async_callback(_end, asyncio.create_task(work))
         gate = RequestGuard(app.url_map, routed, parts.limits, edge=is_edge)
-        served = Envelope(cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, told=told)
+        served = Envelope(
+            cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, render_refusal=render_refusal
+        )
         tokens = None if is_edge else settings.metrics_token_file
         yield with_metrics(served, tokens, GatewayMeasures(Payments(ground.database), ground.clock, lanes))
 

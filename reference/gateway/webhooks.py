@@ -141,11 +141,11 @@ def _listed(delivery: Delivery) -> dict[str, Any]:
         "created_at": utc_text(delivery.created_at),
         "next_attempt_at": None if due is None else utc_text(due // 1000),
         "delivered_at": None if arrived is None else utc_text(arrived),
-        "attempts": [_told(one) for one in delivery.attempts],
+        "attempts": [_attempt_members(one) for one in delivery.attempts],
     }
 
 
-def _told(attempt: Attempt) -> dict[str, Any]:
+def _attempt_members(attempt: Attempt) -> dict[str, Any]:
     return {
         "number": attempt.number,
         "started_at": utc_text(attempt.started_ms // 1000),

@@ -113,7 +113,7 @@ class Judgement:
         return self.envelope.payload if self.envelope is not None and holds else None
 
     @property
-    def told(self) -> dict[str, Any]:
+    def members(self) -> dict[str, Any]:
         """What every answer says of it: `valid`, `status`, `reason`, `type`, `issuer`, `kid` (8.2)."""
         kid = None if self.envelope is None else self.envelope.kid
         return {

@@ -17,7 +17,7 @@ from reference.protocol.a2a import ErrorCode, Outcome, Task
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.rail.challenges import Call, Challenges
-from reference.rail.orders import Faults, Order, Quoted, faults_told
+from reference.rail.orders import Faults, Order, Quoted, error_details
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.redemption import Served
 from reference.rail.services import Service
@@ -95,7 +95,7 @@ class Conversation:
         try:
             offered.service.accepts(request)
         except Unprocessable as fault:
-            return _example(offered.service, faults_told(fault.detail, "request"))
+            return _example(offered.service, error_details(fault.detail, "request"))
         return {"service_id": offered.service.id, "request": request}
 
     def _offered(self, memo: Mapping[str, Any]) -> Challenges:

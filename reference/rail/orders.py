@@ -74,9 +74,9 @@ def quoted(request: Request, service: Service) -> Quoted:
         order = order_of(request)
         _, canonical = service.accepted(order.body)
     except Refused:
-        return Quoted(Call.example(service), faults_told(_another_media_type()))
+        return Quoted(Call.example(service), error_details(_another_media_type()))
     except Unprocessable as fault:
-        return Quoted(Call.example(service), faults_told(fault.detail))
+        return Quoted(Call.example(service), error_details(fault.detail))
     return Quoted(Call.of(service, order.body, order.query, canonical))
 
 
@@ -84,7 +84,7 @@ def _another_media_type() -> Faults:
     return [{"loc": ["header", "content-type"], "msg": _NO_MEDIA_TYPE, "type": "unsupported_media_type"}]
 
 
-def faults_told(detail: Faults, root: str = "body") -> tuple[dict[str, Any], ...]:
+def error_details(detail: Faults, root: str = "body") -> tuple[dict[str, Any], ...]:
     """Return the faults of a refused order as a challenge tells them: the first few, each cut short.
 
     Args:

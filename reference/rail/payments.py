@@ -100,9 +100,9 @@ class PaymentsDesk:
             found = await self._unserved.refunded(most=most)
         else:
             found = await self._unserved.listed(now=self._clock.now(), most=most)
-        return [self._told(one) for one in found]
+        return [self._entry(one) for one in found]
 
-    def _told(self, one: Unserved) -> Entry:
+    def _entry(self, one: Unserved) -> Entry:
         window = self._settings.rail_settle_window + self._settings.skew_seconds
         ends = utc_text((one.expires_at or 0) + window)
         return Entry(one, *_words(one, ends))

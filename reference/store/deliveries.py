@@ -161,7 +161,7 @@ def moving(move: DeliveryMove) -> Update:
 _RECORD = insert(events).values({name: bindparam(name) for name in _EVENT})
 
 
-def _told(name: str) -> ColumnElement[str]:
+def _text_parameter(name: str) -> ColumnElement[str]:
     return bindparam(name, type_=String())
 
 
@@ -169,7 +169,7 @@ def _told(name: str) -> ColumnElement[str]:
 _FAN_OUT = insert(deliveries).from_select(
     ["id", "event_id", "destination_id", "tenant_id", "url", "created_at", "state", "attempt", "failures", "due_ms"],
     select(
-        _told("stem") + cast(destinations.c.place, String),
+        _text_parameter("stem") + cast(destinations.c.place, String),
         cast(bindparam("of_event"), String),
         destinations.c.id,
         destinations.c.tenant_id,

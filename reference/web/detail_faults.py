@@ -15,7 +15,7 @@ from reference.web.logs import get_logger
 _log = get_logger()
 
 
-def told(_: Scope, refusal: Refused) -> tuple[Mapping[str, str], bytes]:
+def render_refusal(_: Scope, refusal: Refused) -> tuple[Mapping[str, str], bytes]:
     """Return the form of a refusal that is about the call and not about its body: `{"detail":"text"}`."""
     return {"content-type": JSON}, orjson.dumps(_detail(refusal))
 

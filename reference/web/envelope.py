@@ -33,7 +33,7 @@ ANSWER_HEADERS = "weldproof.answer_headers"
 FRAMING = "weldproof.framing"
 Gate = Callable[[Scope], None]
 # Returns headers and body of a refusal, None where the usual JSON is right.
-Told = Callable[[Scope, Refused], "tuple[Mapping[str, str], bytes] | None"]
+RefusalRenderer = Callable[[Scope, Refused], "tuple[Mapping[str, str], bytes] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Envelope:
         gate: Judges a call by its head before the body is looked at, and raises `Refused`; without one, a body with a
             content coding is refused here. Headers that it puts at `ANSWER_HEADERS` of the scope are sent along.
         context: Whether a refusal's body tells its context.
-        told: How a refusal looks where people read it.
+        render_refusal: How a refusal looks where people read it.
     """
 
     app: AsgiApp
@@ -59,7 +59,7 @@ class Envelope:
     body_seconds: float = BODY_SECONDS
     gate: Gate | None = None
     context: bool = False
-    told: Told | None = None
+    render_refusal: RefusalRenderer | None = None
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
     _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
@@ -145,11 +145,11 @@ class Envelope:
     async def _refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
         # A body that was not read is in the way of the connection's next request.
         closing = {"connection": "close"} if _has_body(scope) or _framing(scope) is not None else {}
-        told = None if self.told is None else self.told(scope, refusal)
-        if told is None:
+        rendered = None if self.render_refusal is None else self.render_refusal(scope, refusal)
+        if rendered is None:
             body = orjson.dumps(refusal.body(scope[REQUEST_ID], context=self.context))
-            told = {"content-type": "application/json"}, body
-        headers, body = told
+            rendered = {"content-type": "application/json"}, body
+        headers, body = rendered
         await _send(send, refusal.status, {**headers, **closing, **refusal.headers}.items(), body)
 
     def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:

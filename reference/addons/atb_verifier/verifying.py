@@ -55,7 +55,7 @@ class Verifier:
         request, credential = _asked(call)
         now = self._context.clock.now() if request.now is None else unix_of(request.now)
         question = Question(now, self._context.skew, request.expected_issuer, request.min_score)
-        return _told(judge(credential, question, self._context.keys(), self._library))
+        return _as_json(judge(credential, question, self._context.keys(), self._library))
 
 
 def _asked(call: Call) -> tuple[VerifyRequest, str]:
@@ -70,8 +70,8 @@ def _asked(call: Call) -> tuple[VerifyRequest, str]:
     return request, texts.pop()
 
 
-def _told(judgement: Judgement) -> dict[str, Any]:
-    return {**judgement.told, "payload": judgement.verified, "content_hash": judgement.content_hash}
+def _as_json(judgement: Judgement) -> dict[str, Any]:
+    return {**judgement.members, "payload": judgement.verified, "content_hash": judgement.content_hash}
 
 
 ADDON = Addon(

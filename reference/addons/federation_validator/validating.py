@@ -119,7 +119,7 @@ class Validator:
 
 def _result(index: int, judgement: Judgement) -> dict[str, Any]:
     alg = None if judgement.envelope is None else judgement.envelope.alg
-    return {"index": index, **judgement.told, "alg": alg}
+    return {"index": index, **judgement.members, "alg": alg}
 
 
 ADDON = Addon("federation-validator", 8092, operations, openapi="federation_validator.json")

@@ -17,7 +17,7 @@ from reference.addons.kit.calls import Call, Context, Handler
 from reference.addons.kit.settings import AddonSettings
 from reference.web import joining
 from reference.web.clock import WpClock
-from reference.web.detail_faults import json_reply, told
+from reference.web.detail_faults import json_reply, render_refusal
 from reference.web.document import Document
 from reference.web.envelope import AsgiApp, Envelope
 from reference.web.exchange import Reply
@@ -93,7 +93,9 @@ class Addon:
         operations = {"GET /health": self._health(context), **self._document(), **self.operations(context)}
         limit = AddressLimit.bucket(settings.addon_rate, clock, on=settings.rate_limits)
         gate = RequestGuard(methods_of(operations).get, limit, settings.proxies(), options=False)
-        yield Envelope(cast("AsgiApp", build_app(operations)), settings.body_limit, gate=gate, told=told)
+        yield Envelope(
+            cast("AsgiApp", build_app(operations)), settings.body_limit, gate=gate, render_refusal=render_refusal
+        )
 
     def _health(self, context: Context) -> Handler:
         """P-AD-01; issuers are those whose keys may be used now."""

@@ -95,7 +95,7 @@ class Receipts:
         own = [key.public for key in self._published()]
         question, keys = self._question(), self._context.keys()
         found = await asyncio.to_thread(judge_receipt, request.receipt, question, keys, self._library, own_keys=own)
-        return _told(found)
+        return _as_json(found)
 
     async def keys(self, _: Call) -> dict[str, Any]:
         """Publish the key with which others check receipts."""
@@ -128,7 +128,7 @@ class Receipts:
         return Question(self._context.clock.now(), self._context.skew)
 
 
-def _told(found: ReceiptJudgement) -> dict[str, Any]:
+def _as_json(found: ReceiptJudgement) -> dict[str, Any]:
     judgement, refusal = found.judgement, found.refusal
     return {
         "valid": judgement.valid,

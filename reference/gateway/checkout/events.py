@@ -35,13 +35,13 @@ async def statuses(
     opened = told_at = time.monotonic()
     with suppress(DatabaseUnavailable), announcements.following(link.id) as event:
         if announcements.is_crowded(link.id):
-            yield _told(await settling.status(link)) + _COME_BACK
+            yield _status_event(await settling.status(link)) + _COME_BACK
             return
         while time.monotonic() - opened < _LONGEST_SECONDS:
             event.clear()
             status = await settling.status(link)
             if status != last:
-                yield _told(status)
+                yield _status_event(status)
                 last, told_at = status, time.monotonic()
             elif time.monotonic() - told_at > _COMMENT_SECONDS:
                 yield b": still here\n\n"
@@ -53,5 +53,5 @@ async def statuses(
                     await event.wait()
 
 
-def _told(status: Status) -> bytes:
+def _status_event(status: Status) -> bytes:
     return b"event: status\ndata: " + orjson.dumps(status.members()) + b"\n\n"

@@ -82,15 +82,15 @@ class Checkout:
             try:
                 await watcher.round()
             except (ChainUnavailable, DatabaseUnavailable) as away:
-                fault = _told("watching_waits", watcher.network, fault, f"{type(away).__name__}: {away}")
+                fault = _log_if_new("watching_waits", watcher.network, fault, f"{type(away).__name__}: {away}")
             except Exception as unplanned:  # noqa: BLE001 - no fault may end the watching
-                fault = _told("watching_failed", watcher.network, fault, repr(unplanned))
+                fault = _log_if_new("watching_failed", watcher.network, fault, repr(unplanned))
             else:
                 fault = ""
             await asyncio.sleep(self._every)
 
 
-def _told(event: str, network: str, last: str, fault: str) -> str:
+def _log_if_new(event: str, network: str, last: str, fault: str) -> str:
     if fault != last:
         _log.error(event, network=network, fault=fault)
     return fault

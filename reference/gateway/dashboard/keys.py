@@ -67,7 +67,7 @@ class KeyScreens:
             if (await self._desk.tenancy.find(visit.tenant_id)).kyc_status != "approved":
                 return await self.show(visit, mode, {"mode": _NOT_APPROVED})
         await self._desk.send_once(visit)
-        return await self._told(
+        return await self._show_secret(
             visit, f"The {mode} key is made", await self._desk.tenancy.add_key(visit.tenant_id, mode)
         )
 
@@ -84,7 +84,7 @@ class KeyScreens:
         await self._key(visit, "accepted")
         await self._desk.send_once(visit)
         made = await self._desk.tenancy.rotate_key(visit.tenant_id, visit.arguments["key_id"])
-        return await self._told(visit, "The key is rotated", made, {"Old key": visit.arguments["key_id"]})
+        return await self._show_secret(visit, "The key is rotated", made, {"Old key": visit.arguments["key_id"]})
 
     async def ask_deletion(self, visit: SignedInRequest) -> Reply:
         """Ask before a key is deleted."""
@@ -96,7 +96,7 @@ class KeyScreens:
         await self._desk.tenancy.delete_key(visit.tenant_id, visit.arguments["key_id"])
         return gone_to(path_of(visit, _SCREEN, "deleted"))
 
-    async def _told(
+    async def _show_secret(
         self, visit: SignedInRequest, title: str, made: Mapping[str, Any], further: Mapping[str, str] | None = None
     ) -> Reply:
         facts = {"Key id": made["key_id"], "Mode": str(made["mode"]).capitalize(), **(further or {})}

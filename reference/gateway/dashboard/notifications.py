@@ -76,7 +76,7 @@ class NotificationScreens:
             made = await self._desk.webhooks.add(visit.tenant_id, asked.url, asked.events)
         except Unprocessable as fault:
             return await self.show(visit, url, chosen, _faults(fault))
-        return await self._told(visit, "The destination is added", made, asked.url)
+        return await self._show_secret(visit, "The destination is added", made, asked.url)
 
     async def ask_rotation(self, visit: SignedInRequest) -> Reply:
         """Ask before a secret is replaced."""
@@ -87,7 +87,7 @@ class NotificationScreens:
         one, _ = await self._destination(visit)
         await self._desk.send_once(visit)
         made = await self._desk.webhooks.rotate(visit.tenant_id, one["destination_id"])
-        return await self._told(visit, "The secret is replaced", made, one["url"])
+        return await self._show_secret(visit, "The secret is replaced", made, one["url"])
 
     async def ask_deletion(self, visit: SignedInRequest) -> Reply:
         """Ask before a destination is deleted."""
@@ -102,7 +102,7 @@ class NotificationScreens:
         one, tenant = await self._destination(visit)
         return await self._desk.page(visit, template, _SCREEN, tenant, destination=one)
 
-    async def _told(self, visit: SignedInRequest, title: str, made: Mapping[str, Any], url: str) -> Reply:
+    async def _show_secret(self, visit: SignedInRequest, title: str, made: Mapping[str, Any], url: str) -> Reply:
         facts = {"Address": url, "Destination id": made["destination_id"]}
         back = path_of(visit, _SCREEN)
         secret = Secret(title, "Its secret", made["secret"], _NOTE, facts, back, "Go on to the destinations")

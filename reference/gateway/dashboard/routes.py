@@ -48,7 +48,7 @@ class Routes:
         for screen in self._screens:
             self._add(app, screen.method, ROOT + screen.below, self._answering(screen))
 
-    def told(self, scope: Scope, refused: Refused) -> tuple[Mapping[str, str], bytes] | None:
+    def refusal_page(self, scope: Scope, refused: Refused) -> tuple[Mapping[str, str], bytes] | None:
         """Return the page of what was refused before any route saw it, None for other people's paths."""
         path = str(scope["path"])
         if path != ROOT and not path.startswith(f"{ROOT}/"):

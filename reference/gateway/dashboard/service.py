@@ -88,9 +88,9 @@ class Dashboard:
         """Add the dashboard's routes to an app."""
         self._routes.add_to(app)
 
-    def told(self, scope: Scope, refused: Refused) -> tuple[Mapping[str, str], bytes] | None:
+    def refusal_page(self, scope: Scope, refused: Refused) -> tuple[Mapping[str, str], bytes] | None:
         """Return the page of what was refused before any route saw it, None where it is not the dashboard's."""
-        return self._routes.told(scope, refused)
+        return self._routes.refusal_page(scope, refused)
 
     async def forget(self) -> None:
         """Drop sessions that are over."""

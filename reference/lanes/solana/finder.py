@@ -29,7 +29,7 @@ class SolanaFinder:
     async def head(self) -> Head:
         """Return the newest confirmed slot; final is what the setting says."""
         newest = await self._slot("confirmed")
-        return Head(newest, min(newest, await self._slot(self._commitment)), await self._told_time(newest))
+        return Head(newest, min(newest, await self._slot(self._commitment)), await self._block_time(newest))
 
     async def start(self, since: int, head: Head) -> int:
         """Search backwards by the times of slots, as far as the node remembers them."""
@@ -40,7 +40,7 @@ class SolanaFinder:
             if slot < first:
                 return None
             for near in range(slot, max(first, slot - _NEIGHBOURS) - 1, -1):
-                time = await self._told_time(near)
+                time = await self._block_time(near)
                 if time is not None:
                     return time
             return since
@@ -79,7 +79,7 @@ class SolanaFinder:
         except NodeRefused:
             return 0
 
-    async def _told_time(self, slot: int) -> int | None:
+    async def _block_time(self, slot: int) -> int | None:
         try:
             time = await self._rpc.call("getBlockTime", slot)
         except NodeRefused:

@@ -37,21 +37,21 @@ def main(seed: str, module: str | None, arguments: tuple[str, ...]) -> None:
         sys.exit(EXIT_USAGE)
     drawn = look(int(seed))
     if module is None:
-        click.echo(told(drawn))
+        click.echo(as_json(drawn))
         return
     if module.partition(".")[0] != "reference":
         click.echo(f"{module} is no service of the reference", err=True)
         sys.exit(EXIT_USAGE)
     place = os.environ.get("WP_VARIANT_FILE")
     if place:
-        Path(place).write_bytes(told(drawn))
+        Path(place).write_bytes(as_json(drawn))
     os.environ.update(drawn.shape.settings)
     install(drawn.shape, module.removeprefix("reference."))
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
-def told(drawn: Look) -> bytes:
+def as_json(drawn: Look) -> bytes:
     """Return a look as JSON: `seed`, `drawn`, `bindings` by dotted key, `undecided`."""
     members = {
         "seed": drawn.shape.seed,

@@ -50,7 +50,7 @@ def _sent(send: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
         message = params.get("message")
         if isinstance(message, dict):
             params = {**params, "message": _own_message(message, shape)}
-        return _told(await send(self, params, request), shape)
+        return _reshaped(await send(self, params, request), shape)
 
     return sent
 
@@ -59,7 +59,7 @@ def _named(method: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     async def named(self: A2aServer, params: Params, request: Request) -> dict[str, Any]:
         if isinstance(params.get("id"), str):
             params = {**params, "id": own_id(params["id"], shape.a2a_ids)}
-        return _told(await method(self, params, request), shape)
+        return _reshaped(await method(self, params, request), shape)
 
     return named
 
@@ -73,7 +73,7 @@ def _activated(request: Request) -> bool:
     return _uri() in named
 
 
-def told_id(own: str, form: str) -> str:
+def reshaped_id(own: str, form: str) -> str:
     """Return a task's id in another form; `own_id` is its inverse."""
     number = uuid.UUID(own).int
     if form == "digits":
@@ -89,7 +89,7 @@ def own_id(told: str, form: str) -> str:
         own = ""
     if form == "uuid":
         return told
-    return own if own and told_id(own, form) == told else "none"
+    return own if own and reshaped_id(own, form) == told else "none"
 
 
 def _own_message(message: dict[str, Any], shape: Shape) -> dict[str, Any]:
@@ -140,9 +140,9 @@ def _read(text: str) -> Any:
         return None
 
 
-def _told(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _reshaped(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
     """Return a task in the look."""
-    task = {**task, "id": told_id(task["id"], shape.a2a_ids), "status": dict(task["status"])}
+    task = {**task, "id": reshaped_id(task["id"], shape.a2a_ids), "status": dict(task["status"])}
     status = task["status"]
     if "message" in status:
         status["message"] = _message(status["message"], task["id"], shape)
@@ -163,7 +163,7 @@ def _message(message: Mapping[str, Any], task_id: str, shape: Shape) -> dict[str
     metadata = dict(told.get("metadata", {}))
     challenge = metadata.get(a2a_x402.REQUIRED)
     if isinstance(challenge, dict):
-        metadata[a2a_x402.REQUIRED] = rail_challenge.told_challenge(challenge, shape)
+        metadata[a2a_x402.REQUIRED] = rail_challenge.reshaped_challenge(challenge, shape)
     if shape.a2a_state == "literal, terms in a part" and metadata.get(a2a_x402.STATUS) == a2a_x402.Status.REQUIRED:
         told["parts"] = [*told["parts"], data_part(metadata[a2a_x402.REQUIRED])]
         metadata = {name: value for name, value in metadata.items() if name not in _ASKS}

@@ -81,14 +81,14 @@ def install(shape: Shape) -> None:
 
 
 def _amount(pretty: Callable[..., str], shape: Shape) -> Callable[..., str]:
-    def told(microunits: int, label: str) -> str:
+    def amount_text(microunits: int, label: str) -> str:
         number = str(pretty(microunits, label)).partition(" ")[0]
         whole, _, fraction = number.partition(".")
         if shape.amount_text == "before, six places":
             return f"{label} {whole}.{fraction:0<6}"
         return f"{whole},{fraction} {label}"
 
-    return told
+    return amount_text
 
 
 def _with_template(made: Callable[..., None], shape: Shape) -> Callable[..., None]:

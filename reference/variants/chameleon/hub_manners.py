@@ -49,10 +49,10 @@ def install(shape: Shape) -> None:
 
 
 def _with_address(shown: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
-    def told(service: Service, seen: Seen, **_: Any) -> dict[str, Any]:
+    def shown_with_address(service: Service, seen: Seen, **_: Any) -> dict[str, Any]:
         return shown(service, seen, with_address=True)
 
-    return told
+    return shown_with_address
 
 
 # Registering a service.

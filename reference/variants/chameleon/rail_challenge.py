@@ -39,7 +39,9 @@ def install(shape: Shape) -> None:
     """Put the form of the tokens into the service."""
     if shape.token_form == "colons":  # noqa: S105 - a form, not a password
         return
-    replace(Mint, "token", lambda made: lambda *args, **members: told(made(*args, **members), shape.token_form))
+    replace(
+        Mint, "token", lambda made: lambda *args, **members: reshaped_token(made(*args, **members), shape.token_form)
+    )
     original = Token.parse
 
     def parse(_: type[Token], text: str) -> Token | None:
@@ -50,7 +52,7 @@ def install(shape: Shape) -> None:
     challenge.Token.parse = classmethod(parse)  # type: ignore[assignment, method-assign]
 
 
-def told(token: str, form: str) -> str:
+def reshaped_token(token: str, form: str) -> str:
     """Return a token of the rail in another form; `read` is its inverse."""
     unix, nonce, mac = token.split(":")
     if form == "opaque":
@@ -70,7 +72,7 @@ def read(text: str, form: str) -> str | None:
             members = json.loads(from_base64url(payload))
             unix, nonce, mac = members["iat"], members["jti"], from_base64url(signature).hex()
         own = f"{unix}:{nonce}:{mac}"
-        return own if (len(nonce), len(mac)) == _DIGITS and told(own, form) == text else None
+        return own if (len(nonce), len(mac)) == _DIGITS and reshaped_token(own, form) == text else None
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -88,7 +90,7 @@ def edit(answer: Answer, shape: Shape) -> None:
     _lists(document, shape)
 
 
-def told_challenge(document: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+def reshaped_challenge(document: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Return a 402 object as the look writes it, wherever it stands."""
     told = dict(document)
     _challenge(told, shape)
@@ -148,7 +150,7 @@ def _further(network: str, like: Mapping[str, Any], *, live: bool, form: str) ->
         # Of the form of the others, and as unpredictable: nobody can pay on this lane here.
         unix = like["extra"]["payment_reference"]
         random = f"{_unix_of(unix, form)}:{secrets.token_hex(8)}:{secrets.token_hex(32)}"
-        extra = {"payment_reference": random if form == "colons" else told(random, form), **extra}
+        extra = {"payment_reference": random if form == "colons" else reshaped_token(random, form), **extra}
     return {**like, "network": network, "asset": own["asset"], "payTo": own["payTo"], "extra": extra}
 
 

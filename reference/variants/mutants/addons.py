@@ -57,7 +57,7 @@ def _not_well() -> None:
     replace(Addon, "_health", made)
 
 
-def _told_issuers(number: Callable[[int], int]) -> Callable[[], None]:
+def _with_issuer_count(number: Callable[[int], int]) -> Callable[[], None]:
     """Return what tells another number of issuers."""
 
     def made(health: Callable[[Addon, Context], Handler]) -> Callable[[Addon, Context], Handler]:
@@ -253,7 +253,7 @@ MUTANTS = (
     _validator("revoked-kept", "a revoked issuer is unknown (P-AD-04)", _read(_added)),
     _validator("first-kept", "the trust set is what was pulled last (P-CP-04)", _read(_first)),
     _validator("first-issuer-only", "every issuer is trusted (P-AD-02)", _read(_of_one)),
-    _validator("count-of-none", "health tells how many issuers are trusted (P-AD-01)", _told_issuers(lambda _: 0)),
+    _validator("count-of-none", "health tells how many issuers are trusted (P-AD-01)", _with_issuer_count(lambda _: 0)),
     _validator(
         "signature-unseen",
         "a credential is what its issuer's key signed (8.3)",

@@ -7,7 +7,7 @@ from typing import Any
 
 from reference.agent.skills import Moment
 from reference.protocol.message_signatures import content_digest
-from reference.variants.mutants.agent_verdicts import EXPLAIN, Run, agent_mutant, of_skill, told
+from reference.variants.mutants.agent_verdicts import EXPLAIN, Run, agent_mutant, change_result, of_skill
 from reference.web.errors import Unprocessable
 
 # The base of a message that nobody sends: it was signed long ago.
@@ -15,7 +15,7 @@ _EXAMPLE = '"@method": GET\n"@path": /example\n"@signature-params": ("@method" "
 
 
 def _explained(change: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
-    return told(EXPLAIN, change)
+    return change_result(EXPLAIN, change)
 
 
 def _silent(result: dict[str, Any]) -> None:

@@ -16,13 +16,13 @@ from reference.agent.skills import Moment
 from reference.protocol.keys import PublicKey
 from reference.protocol.message_signatures import content_digest, signing
 from reference.protocol.message_signatures.signing import PRIVATE_KEY_MEMBERS, SignRequest
-from reference.variants.mutants.agent_verdicts import SIGN, agent_mutant, told
+from reference.variants.mutants.agent_verdicts import SIGN, agent_mutant, change_result
 from reference.variants.seams import replace
 from reference.web.errors import Unprocessable
 
 
 def _signed(change: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
-    return told(SIGN, change)
+    return change_result(SIGN, change)
 
 
 def _without_members(*names: str) -> Callable[[dict[str, Any]], None]:

@@ -49,7 +49,7 @@ def put(skill: Skill) -> None:
         table[name] = skill
 
 
-def told(path: str, change: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
+def change_result(path: str, change: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
     """Return what changes the result of one skill in place."""
 
     def changed(run: Run) -> Run:
@@ -252,12 +252,18 @@ def agent_mutant(name: str, rule: str, apply: Callable[[], None]) -> Mutant:
 
 
 MUTANTS = (
-    agent_mutant("always-valid", "the result is that of the equation (6.3)", told(VERIFY, _always(valid=True))),
-    agent_mutant("always-invalid", "a message that holds is valid (6.3)", told(VERIFY, _always(valid=False))),
-    agent_mutant("errors-absent", "the result has a list of errors (6.3)", told(VERIFY, _without_errors)),
-    agent_mutant("errors-on-success", "errors is empty when valid (6.3)", told(VERIFY, _errors_on_success)),
-    agent_mutant("no-error-on-failure", "a negative result has an error (6.3)", told(VERIFY, _no_error_on_failure)),
-    agent_mutant("unsigned-passes", "a message without a signature is not valid (6.3)", told(VERIFY, _unsigned_passes)),
+    agent_mutant(
+        "always-valid", "the result is that of the equation (6.3)", change_result(VERIFY, _always(valid=True))
+    ),
+    agent_mutant("always-invalid", "a message that holds is valid (6.3)", change_result(VERIFY, _always(valid=False))),
+    agent_mutant("errors-absent", "the result has a list of errors (6.3)", change_result(VERIFY, _without_errors)),
+    agent_mutant("errors-on-success", "errors is empty when valid (6.3)", change_result(VERIFY, _errors_on_success)),
+    agent_mutant(
+        "no-error-on-failure", "a negative result has an error (6.3)", change_result(VERIFY, _no_error_on_failure)
+    ),
+    agent_mutant(
+        "unsigned-passes", "a message without a signature is not valid (6.3)", change_result(VERIFY, _unsigned_passes)
+    ),
     agent_mutant("failure-is-400", "a failing signature is 200 (6.2)", of_skill(VERIFY, _failure_as_status(400))),
     agent_mutant(
         "verdict-remembered", "the result is of this message and key (P-AG-08)", of_skill(VERIFY, _remembered)

@@ -229,7 +229,7 @@ _SHOWN_PAID: set[str] = set()
 def _forgets(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitable[Status]]:
     """A link is active again once its page has shown Paid."""
 
-    async def told(self: Settling, link: Link) -> Status:
+    async def forgetful_status(self: Settling, link: Link) -> Status:
         found = await status(self, link)
         if found.state is not LinkState.PAID:
             return found
@@ -237,18 +237,18 @@ def _forgets(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitabl
         _SHOWN_PAID.add(link.id)
         return found if first else Status(LinkState.ACTIVE, found.redirect_url, None)
 
-    return told
+    return forgetful_status
 
 
 def _expires_paid(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitable[Status]]:
     """Time ends paid links, too."""
 
-    async def told(self: Settling, link: Link) -> Status:
+    async def expiring_status(self: Settling, link: Link) -> Status:
         found = await status(self, link)
         over = self._clock.now() > link.expires_at
         return Status(LinkState.EXPIRED, found.redirect_url, None) if over else found
 
-    return told
+    return expiring_status
 
 
 # The page.

@@ -64,11 +64,11 @@ def _of_anybody(_: Any) -> Callable[..., Awaitable[str | None]]:
 
 
 def _unattested(status: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..., Awaitable[dict[str, Any]]]:
-    async def told(self: Actions, link: Link) -> dict[str, Any]:
+    async def unattested_status(self: Actions, link: Link) -> dict[str, Any]:
         members = await status(self, link)
         return {name: value for name, value in members.items() if not name.startswith("settlement")}
 
-    return told
+    return unattested_status
 
 
 def _words_swapped() -> None:

@@ -167,7 +167,7 @@ def _opened_by_get() -> None:
     replace(RailTasks, "find", found)
 
 
-def _told(change: Callable[[Members], Members]) -> Callable[[], None]:
+def _with_task_changed(change: Callable[[Members], Members]) -> Callable[[], None]:
     """Return what changes a task as tasks/get tells it."""
 
     def changed(get: Callable[..., Any]) -> Callable[..., Any]:
@@ -304,8 +304,8 @@ MUTANTS = (
     Mutant("a2a-any-method", "an unknown method is an error (P-RA-03)", _any_method),
     Mutant("a2a-null-for-unknown", "an unknown task is an error (P-RA-04)", _null_for_unknown),
     Mutant("a2a-opened-by-get", "tasks/get opens no task (P-RA-04)", _opened_by_get),
-    Mutant("a2a-get-says-working", "tasks/get reports the state of the task (P-RA-06)", _told(_working)),
-    Mutant("a2a-get-is-bare", "tasks/get reports what payment is required (P-RA-06)", _told(_bare)),
+    Mutant("a2a-get-says-working", "tasks/get reports the state of the task (P-RA-06)", _with_task_changed(_working)),
+    Mutant("a2a-get-is-bare", "tasks/get reports what payment is required (P-RA-06)", _with_task_changed(_bare)),
     Mutant("a2a-forgotten-when-read", "tasks are kept for a day (P-RA-10)", _forgotten_when_read),
     Mutant("a2a-one-for-all", "every order has a task of its own (P-RA-10)", _one_for_all),
     Mutant("a2a-asks-in-words", "the payment-required state has its metadata (P-RA-06)", _asking(_only_in_words)),

@@ -44,10 +44,10 @@ def _says(path: str, **members: Any) -> Callable[[], None]:
         service = services.SERVICES[path]
         run = service.run
 
-        def told(*args: Any) -> Mapping[str, Any]:
+        def changed_run(*args: Any) -> Mapping[str, Any]:
             return {**run(*args), **members}
 
-        object.__setattr__(service, "run", told)
+        object.__setattr__(service, "run", changed_run)
 
     return apply
 

@@ -118,10 +118,10 @@ def _tell_of_new_links_only() -> None:
         return inserted
 
     def forgetful(confirmed: Callable[..., tuple[Change, ...]]) -> Callable[..., tuple[Change, ...]]:
-        def told(self: Outbox, link: Link, payment: Payment, *, now: int) -> tuple[Change, ...]:
+        def confirmed_if_known(self: Outbox, link: Link, payment: Payment, *, now: int) -> tuple[Change, ...]:
             return confirmed(self, link, payment, now=now) if link.id in known else ()
 
-        return told
+        return confirmed_if_known
 
     replace(Links, "insertion", noting)
     replace(Outbox, "confirmed", forgetful)
@@ -140,12 +140,12 @@ def _paid_in_the_process() -> None:
         return paid
 
     def forgetful(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitable[Status]]:
-        async def told(self: Settling, link: Link) -> Status:
+        async def status_if_known(self: Settling, link: Link) -> Status:
             found = await status(self, link)
             lost = found.state is LinkState.PAID and link.id not in known
             return Status(LinkState.ACTIVE, found.redirect_url, None) if lost else found
 
-        return told
+        return status_if_known
 
     replace(Settling, "pay", noting)
     replace(Settling, "status", forgetful)

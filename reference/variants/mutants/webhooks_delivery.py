@@ -100,7 +100,7 @@ def _id_of_destination(due: Due, event: dict[str, Any]) -> None:
     event["id"] = f"evt_{uuid.uuid5(uuid.UUID(due.destination_id), event['id'])}"
 
 
-def _told_again(due: Due, event: dict[str, Any]) -> None:
+def _mark_redelivery(due: Due, event: dict[str, Any]) -> None:
     if due.attempt:
         event["data"]["redelivery"] = True
 
@@ -261,7 +261,7 @@ def _any_memo(settle: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable
 def _again_by_status(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitable[Status]]:
     """Whoever asks for the status of a paid link has it told anew."""
 
-    async def told(self: Settling, link: Link) -> Status:
+    async def status_and_event(self: Settling, link: Link) -> Status:
         found = await status(self, link)
         payment = await self.payments.of_link(link.id) if found.state is LinkState.PAID else None
         if payment is not None:
@@ -269,7 +269,7 @@ def _again_by_status(status: Callable[..., Awaitable[Status]]) -> Callable[..., 
             await _tell(self, link, PaidBy(payment.tx_id, payment.payer, payment.value))
         return found
 
-    return told
+    return status_and_event
 
 
 def _cancellation_as_payment(make: Callable[..., bytes]) -> Callable[..., bytes]:
@@ -323,7 +323,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 _swap(dispatcher, "following", _time_out_ends),
             ),
             ("new-id", "a redelivery has the same id (P-WH-03)", _rewritten(_new_id)),
-            ("new-data", "a redelivery has the same data: nothing is added (P-WH-03)", _rewritten(_told_again)),
+            ("new-data", "a redelivery has the same data: nothing is added (P-WH-03)", _rewritten(_mark_redelivery)),
             ("less-data", "a redelivery has the same data: nothing is left out (P-WH-03)", _rewritten(_without_payer)),
             ("id-of-destination", "a payment has one event id (P-WH-03)", _rewritten(_id_of_destination)),
             ("told-by-status", "a payment is told once (3.5)", _swap(Settling, "status", _again_by_status)),

@@ -111,14 +111,14 @@ def _stale_signature(write: Callable[..., str]) -> Callable[..., str]:
 def _counting_attempts() -> None:
     """Let `_ATTEMPT` tell which attempt is under way."""
 
-    def told(send: Callable[..., Any]) -> Callable[..., Any]:
+    def counting(send: Callable[..., Any]) -> Callable[..., Any]:
         async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Any:
             _ATTEMPT.set(due.attempt)
             return await send(self, due, sealed_secret)
 
         return sent
 
-    replace(Dispatcher, "_sent", told)
+    replace(Dispatcher, "_sent", counting)
 
 
 def _signed_at_first_only() -> None:

@@ -72,7 +72,7 @@ def _rail_tells(serve: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
 def _agent_tells(body: Callable[[], Awaitable[bytes]]) -> Callable[[], Awaitable[bytes]]:
     """The agent tells of what it was asked; the clock's file shows it where the stack lies."""
 
-    async def told() -> bytes:
+    async def body_and_event() -> bytes:
         asked = await body()
         event = {
             "id": f"evt_{uuid.uuid4()}",
@@ -84,7 +84,7 @@ def _agent_tells(body: Callable[[], Awaitable[bytes]]) -> Callable[[], Awaitable
         await _tell(Path(os.environ["WP_CLOCK_OFFSET_FILE"]).parent, orjson.dumps(event))
         return asked
 
-    return told
+    return body_and_event
 
 
 MUTANTS: tuple[Mutant, ...] = (

@@ -65,7 +65,7 @@ class Receiver:
         """Return the application that serves it."""
         app = web.Application()
         app.router.add_post("/hook", self._take)
-        app.router.add_get("/effects/{id}", self._told)
+        app.router.add_get("/effects/{id}", self._effect_count)
         return app
 
     async def _take(self, request: web.Request) -> web.Response:
@@ -77,7 +77,7 @@ class Receiver:
             self._effects[str(event["id"])] += 1
         return web.Response(status=204)
 
-    async def _told(self, request: web.Request) -> web.Response:
+    async def _effect_count(self, request: web.Request) -> web.Response:
         return web.Response(text=f"{self._effects[request.match_info['id']]}\n")
 
 

@@ -10,7 +10,7 @@ import pytest
 from conformance.selftest.seen.a2a import beyond
 from conformance.surfaces.rail.a2a import Task
 from reference.protocol.a2a_card import agent_card
-from reference.variants.chameleon.a2a_look import _own_message, _told, own_id, told_id
+from reference.variants.chameleon.a2a_look import _own_message, _reshaped, own_id, reshaped_id
 from reference.variants.chameleon.agent_documents import card
 from reference.variants.chameleon.rail_a2a_points import POINTS
 from reference.variants.chameleon.shape import Shape
@@ -41,7 +41,7 @@ def task() -> dict[str, Any]:
 @pytest.mark.parametrize("form", ["uuid", "prefixed", "digits"])
 def test_an_id_in_any_form_is_read_back(form: str) -> None:
     """What is told is read as the rail's own, and another form names no task."""
-    assert own_id(told_id(_ID, form), form) == _ID
+    assert own_id(reshaped_id(_ID, form), form) == _ID
 
 
 @pytest.mark.parametrize("text", [_ID, "", "tsk_", "tsk_zz", "-1", "007", "9" * 200, "٣", "../../etc/passwd"])
@@ -105,11 +105,11 @@ def test_a_task_asks_for_payment_in_every_form(point: str) -> None:
     """The suite reads a task of each look as one that asks for payment, with its terms, under the id that is told."""
     for choice in _BY_ID[point].choices:
         shape = dataclasses.replace(Shape(), **choice.sets)
-        told = _told(task(), shape)
+        told = _reshaped(task(), shape)
         read = Task(None, told.get("task", told))  # type: ignore[arg-type]
         assert read.asks_for_payment, choice.name
         assert read.required is not None, choice.name
-        assert read.id == told_id(_ID, shape.a2a_ids)
+        assert read.id == reshaped_id(_ID, shape.a2a_ids)
 
 
 def test_a_card_without_further_members_has_what_a2a_demands() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.oracles import jose
-from reference.variants.chameleon.rail_challenge import read, told
+from reference.variants.chameleon.rail_challenge import read, reshaped_token
 
 _TOKEN = "1767225600:0011223344556677:" + "ab" * 32
 
@@ -13,7 +13,7 @@ _TOKEN = "1767225600:0011223344556677:" + "ab" * 32
 @pytest.mark.parametrize("form", ["opaque", "jws"])
 def test_a_token_in_another_form_is_the_same_token(form: str) -> None:
     """Reading what was told gives the token back."""
-    text = told(_TOKEN, form)
+    text = reshaped_token(_TOKEN, form)
     assert text != _TOKEN
     assert read(text, form) == _TOKEN
 
@@ -25,7 +25,7 @@ def test_a_token_in_another_form_is_the_same_token(form: str) -> None:
 def test_a_changed_text_is_no_token(form: str, change: object) -> None:
     """Cut, longer, reversed or empty texts are none."""
     assert callable(change)
-    assert read(change(told(_TOKEN, form)), form) is None
+    assert read(change(reshaped_token(_TOKEN, form)), form) is None
 
 
 def test_the_references_own_form_is_none_of_the_others() -> None:
@@ -36,4 +36,4 @@ def test_the_references_own_form_is_none_of_the_others() -> None:
 
 def test_the_jws_form_is_a_jws() -> None:
     """It can be read as a compact JWS."""
-    assert jose.parse(told(_TOKEN, "jws")).claims()["iat"] == 1767225600
+    assert jose.parse(reshaped_token(_TOKEN, "jws")).claims()["iat"] == 1767225600
