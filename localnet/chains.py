@@ -31,7 +31,7 @@ def parse(text: str) -> Mapping[str, str]:
     return {lane: kinds.get(lane) or str(rest) for lane in LANES}
 
 
-def told(kinds: Mapping[str, str], lanes: tuple[str, ...]) -> str | None:
+def describe_mixture(kinds: Mapping[str, str], lanes: tuple[str, ...]) -> str | None:
     """Return the sentence that says which lanes are simulated beside real nodes, None where there is no mixture."""
     simulated = [lane for lane in lanes if kinds[lane] == "sim"]
     if not simulated or len(simulated) == len(lanes):

@@ -9,7 +9,7 @@ from typing import Any
 
 import tomlkit
 
-from localnet.chains import told
+from localnet.chains import describe_mixture
 from localnet.destinations import Destination
 from localnet.hub import ADDONS, HubFacts
 from localnet.lanes.lane import Reach
@@ -131,7 +131,7 @@ class StackFacts:
 
 def _name(facts: StackFacts) -> str:
     """Return the target's name; where lanes differ it says which are simulated, so that every report does."""
-    mixture = told(facts.kinds, facts.lanes)
+    mixture = describe_mixture(facts.kinds, facts.lanes)
     real = any(facts.kinds[lane] == "localnet" for lane in facts.lanes)
     return f"our own stack ({mixture or 'on real nodes'})" if real else "our own stack"
 

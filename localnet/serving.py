@@ -151,7 +151,7 @@ def _announce(stack: Stack, *, as_json: bool) -> None:
         line = {"ready": True, "profile": profile, **facts, "pids": {one.name: one.pid for one in stack.children}}
         click.echo(orjson.dumps(line).decode())
     else:
-        mixture = chain_kinds.told(stack.plan.kinds, stack.plan.lanes)
+        mixture = chain_kinds.describe_mixture(stack.plan.kinds, stack.plan.lanes)
         if mixture is not None:
             click.secho(mixture, bold=True)
         what = "stack is" if stack.plan.surfaces else "chains are"

@@ -63,7 +63,7 @@ def _install(part: str, folder: Path, say: Say) -> None:
         words = (folder / "bin" / "python", "-m", "pip", "install", "--editable", f".{extra}")
         installing.run(f"installing {doing}", words, say=say, remedy=_REMEDY, cwd=ROOT)
         return
-    say(f"uv {tool.told}")
+    say(f"uv {tool.description}")
     words = (
         *(tool.path, "sync", "--frozen", "--compile-bytecode", "--no-python-downloads", "--python", sys.executable),
         *options,

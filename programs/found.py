@@ -32,7 +32,7 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Version and place in a line."""
         return f"{self.version or 'of an unknown version'}, {self.path}{'' if self.of_machine else ' (of our cache)'}"
 

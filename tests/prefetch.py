@@ -74,7 +74,7 @@ def _got(name: str) -> int:
         except Exception as fault:  # noqa: BLE001 - the others are still to be got; each that fails is told
             print(f"{name}: {fault}", file=sys.stderr, flush=True)  # noqa: T201 - a program
         else:
-            told = found.told if isinstance(found, Program) else "there"
+            told = found.description if isinstance(found, Program) else "there"
             print(f"{name}: {told}; {time.monotonic() - started:.0f} s", flush=True)  # noqa: T201 - a program
             return 0
     return 1

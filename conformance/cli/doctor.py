@@ -125,7 +125,7 @@ def _unfit(wanted: Requirement) -> str | None:
 def program(name: str, found: Program | None, *, disables: str, remedy: str) -> Finding:
     """Say which program was found, and its version."""
     if found is not None:
-        return Finding(name, "ok", found.told)
+        return Finding(name, "ok", found.description)
     return Finding(name, "absent", f"neither on this machine nor in {cache.folder()}", disables, remedy)
 
 

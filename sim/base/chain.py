@@ -81,7 +81,7 @@ class Chain:
             self._past = block.hash, made
         return self._past[1]
 
-    def told_number(self) -> int:
+    def reported_number(self) -> int:
         """Return the newest block's number as the node tells it: the truth, unless a fault makes it lie."""
         lies = self.faults.take_submission("early_finality")
         return self.head.number + (_EARLY_BLOCKS if lies else 0)

@@ -76,7 +76,7 @@ class Rpc:
             "web3_clientVersion": lambda _: "sim-base/1 (revm)",
             "eth_syncing": lambda _: False,
             "eth_accounts": lambda _: [],
-            "eth_blockNumber": lambda _: quantity(chain.told_number()),
+            "eth_blockNumber": lambda _: quantity(chain.reported_number()),
             "eth_gasPrice": lambda _: quantity(chain.base_fee + views.TIP),
             "eth_maxPriorityFeePerGas": lambda _: quantity(views.TIP),
             "eth_feeHistory": self._fees,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localnet.chains import parse, told
+from localnet.chains import describe_mixture, parse
 
 SIMULATED = {"algorand": "sim", "base": "sim", "solana": "sim"}
 LANES = ("algorand", "base", "solana")
@@ -37,6 +37,6 @@ def test_nothing_is_guessed(text: str) -> None:
 
 def test_a_mixture_is_told() -> None:
     """Simulated lanes are named whenever others run on real nodes, and only then."""
-    assert told(parse("localnet,algorand=sim"), LANES) == "SIMULATED: algorand; on real nodes: base, solana"
-    assert told(parse("localnet,algorand=sim"), ("base",)) is None
-    assert told(parse("sim"), LANES) is None
+    assert describe_mixture(parse("localnet,algorand=sim"), LANES) == "SIMULATED: algorand; on real nodes: base, solana"
+    assert describe_mixture(parse("localnet,algorand=sim"), ("base",)) is None
+    assert describe_mixture(parse("sim"), LANES) is None

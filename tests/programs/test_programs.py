@@ -46,7 +46,7 @@ def test_the_machines_node_is_taken_where_it_is_new_enough(machine: Path) -> Non
     npm = script(machine, "npm", "10.1.0")
     found = node.found()
     assert found is not None
-    assert (found.told, node.npm(found)) == (f"20.19.1, {own}", (npm,))
+    assert (found.description, node.npm(found)) == (f"20.19.1, {own}", (npm,))
 
 
 @pytest.mark.parametrize("says", ["v18.20.4", "v20.18.9", "nonsense"])
@@ -67,7 +67,7 @@ def test_the_newest_postgresql_is_taken(tmp_path: Path) -> None:
             script(folder, name, f"postgres (PostgreSQL) {version}.2")
     found = postgres.found()
     assert found is not None
-    assert found.told == f"15.2, {tmp_path}/postgresql/15/bin/postgres"
+    assert found.description == f"15.2, {tmp_path}/postgresql/15/bin/postgres"
 
 
 def test_the_shell_comes_before_the_whole_browser(machine: Path) -> None:
@@ -76,7 +76,7 @@ def test_the_shell_comes_before_the_whole_browser(machine: Path) -> None:
     shell = script(machine, "chromium-headless-shell", "Chromium 131.0.1")
     found = chromium.found()
     assert found is not None
-    assert found.told == f"131.0.1, {shell}"
+    assert found.description == f"131.0.1, {shell}"
 
 
 @pytest.mark.usefixtures("machine")
@@ -89,7 +89,7 @@ def test_nginx_off_the_path_is_taken(tmp_path: Path) -> None:
     path.chmod(0o755)
     found = nginx.found()
     assert found is not None
-    assert found.told == f"1.22.1, {path}"
+    assert found.description == f"1.22.1, {path}"
 
 
 def test_a_variable_forbids_the_machines(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def measure(names: Sequence[str], *, rounds: int, seconds: float) -> tuple[tuple
         BenchFault: It did not end well.
     """
     only = [word for name in names for word in ("--only", name)]
-    told = [_told(["--json", "--rounds", str(share), "--seconds", str(seconds), *only]) for share in shares(rounds)]
+    told = [_run(["--json", "--rounds", str(share), "--seconds", str(seconds), *only]) for share in shares(rounds)]
     try:
         parts = zip(*([Job.read(job) for job in one["jobs"]] for one in told), strict=True)
         return tuple(map(joined, parts)), dict(told[0]["versions"])
@@ -39,11 +39,11 @@ def profiles(names: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     Raises:
         BenchFault: The program that profiles did not end well.
     """
-    told: Mapping[str, Sequence[Mapping[str, Any]]] = _told(["profile", *names])
+    told: Mapping[str, Sequence[Mapping[str, Any]]] = _run(["profile", *names])
     return told
 
 
-def _told(words: Sequence[str]) -> Any:
+def _run(words: Sequence[str]) -> Any:
     command = [sys.executable, "-m", "tools.bench.reference", *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603 - fixed words
     if done.returncode != 0:

@@ -21,7 +21,7 @@ from tools.bench import document, goals, http_contest, in_process, peer_home, su
 from tools.bench.in_process import BenchFault
 from tools.bench.load import LoadFault
 from tools.bench.ratios import MARGIN, Job, joined, slowdowns
-from tools.bench.record import RECORD, Figures, Machine, standing_told, today
+from tools.bench.record import RECORD, Figures, Machine, standing_as_json, today
 from tools.bench.turns import TurnFault
 
 _DOCUMENT = Path("docs/performance.md")
@@ -54,7 +54,7 @@ def bench(
     spent = None if log is None else _spent(log)
     if spent is not None and not record:
         if as_json:
-            click.echo(orjson.dumps(spent.told(), option=orjson.OPT_INDENT_2))
+            click.echo(orjson.dumps(spent.as_json(), option=orjson.OPT_INDENT_2))
         else:
             table.show_suite(spent)
         return
@@ -72,17 +72,17 @@ def bench(
     except (asyncio.CancelledError, KeyboardInterrupt):
         ctx.exit(Exit.INTERRUPTED)
     if as_json:
-        click.echo(orjson.dumps(figures.told(), option=orjson.OPT_INDENT_2))
+        click.echo(orjson.dumps(figures.as_json(), option=orjson.OPT_INDENT_2))
     else:
         table.show(figures)
     if record:
-        told = None if spent is None else spent.told()
+        told = None if spent is None else spent.as_json()
         _write(replace(figures, suite=told, profiles=in_process.profiles(goals.IN_PROCESS)))
 
 
 def _write(figures: Figures) -> None:
     before = _DOCUMENT.read_text("utf-8") if _DOCUMENT.exists() else ""
-    RECORD.write_bytes(orjson.dumps(figures.told(), option=orjson.OPT_INDENT_2) + b"\n")
+    RECORD.write_bytes(orjson.dumps(figures.as_json(), option=orjson.OPT_INDENT_2) + b"\n")
     _DOCUMENT.write_text(document.document(figures, kept=document.kept_part(before)), "utf-8")
     _say(f"written: {_DOCUMENT}, {RECORD}")
 
@@ -137,7 +137,7 @@ def _quick(only: tuple[str, ...], rounds: int, against: Path, *, as_json: bool) 
     here = Machine.here()
     if as_json:
         found = [{"job": one.job, "beside": one.beside, "sentence": one.sentence} for one in slower]
-        standings = [standing_told(one) for one in goals.standings(jobs)]
+        standings = [standing_as_json(one) for one in goals.standings(jobs)]
         click.echo(orjson.dumps({"recorded": before.taken, "slower": found, "goals": standings}))
     else:
         for one in slower:

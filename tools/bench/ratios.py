@@ -72,7 +72,7 @@ class Job:
             raise ValueError(f"{job.name}: a contender was not measured")
         return job
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the JSON object that `read` takes."""
         contenders = [{"name": one.name, "role": one.role, "rounds": list(one.rounds)} for one in self.contenders]
         return {"job": self.name, "contenders": contenders}

@@ -54,7 +54,7 @@ class Figures:
     suite: Mapping[str, Any] | None = None
     profiles: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return it as a JSON object, goals included."""
         machine = self.machine
         return {
@@ -62,8 +62,8 @@ class Figures:
             "taken": self.taken,
             "machine": {"processor": machine.processor, "processors": machine.processors, "system": machine.system},
             "versions": dict(self.versions),
-            "jobs": [job.told() for job in self.jobs],
-            "goals": [standing_told(one) for one in goals.standings(self.jobs)],
+            "jobs": [job.as_json() for job in self.jobs],
+            "goals": [standing_as_json(one) for one in goals.standings(self.jobs)],
             "lanes": dict(self.lanes),
             "profiles": dict(self.profiles),
             "suite": self.suite,
@@ -92,7 +92,7 @@ def today() -> str:
     return dt.datetime.now(dt.UTC).date().isoformat()
 
 
-def standing_told(one: goals.Standing) -> dict[str, Any]:
+def standing_as_json(one: goals.Standing) -> dict[str, Any]:
     """Return a standing as a JSON object."""
     return {
         "goal": one.goal.id,

@@ -44,7 +44,7 @@ class Spent:
         """Sum over the checks."""
         return sum(share.seconds for share in self.shares)
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
         checks = [
             {

@@ -70,11 +70,11 @@ def sentences(pages: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
         for level, heading, body in _blocks(text):
             numbered = _SECTION.fullmatch(heading) if level <= 2 else None
             if _CLAUSE.fullmatch(heading) or numbered:
-                found.setdefault(numbered["id"] if numbered else heading, set()).update(_told(body))
+                found.setdefault(numbered["id"] if numbered else heading, set()).update(_clause_sentences(body))
     return {name: frozenset(told) for name, told in found.items()}
 
 
-def _told(body: str) -> Iterator[str]:
+def _clause_sentences(body: str) -> Iterator[str]:
     lead = ""
     for paragraph in _paragraphs(body):
         if paragraph.startswith(("|", "> ", "<", "*Basis", "{", "HTTP/")) or "```" in paragraph:

@@ -34,7 +34,7 @@ def deviations(request: Request, now: float) -> tuple[set[str], str]:
     schema = _schema(request.method, request.path)
     if schema is None:
         return found, "json"
-    wrong = {f"schema: {_told(fault)}" for fault in schema.iter_errors(value)}
+    wrong = {f"schema: {_fault_place(fault)}" for fault in schema.iter_errors(value)}
     if "schema: no object" in wrong:
         wrong = {"schema: no object"}
     if wrong:
@@ -56,7 +56,7 @@ def _on_sale(request: Request) -> bool:
     return request.path.startswith("/pay/")
 
 
-def _told(fault: Any) -> str:
+def _fault_place(fault: Any) -> str:
     """Return where a body breaks its schema: one place is one fault, whatever it breaks there."""
     place = "/".join("*" if isinstance(one, int) else str(one)[:40] for one in fault.absolute_path)
     return place or ("no object" if fault.validator == "type" else "members")

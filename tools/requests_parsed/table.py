@@ -26,7 +26,7 @@ def name_of(one: Parsed) -> str:
     return one.check.partition("[")[0]
 
 
-def told(one: Parsed) -> str:
+def describe_faults(one: Parsed) -> str:
     """Return a request's faults as the table writes them; a payment without one may have been refused."""
     refused = one.status is not None and one.status >= 400 and "payment" in one.told
     return _AND.join(sorted(one.faults)) or (REFUSED if refused else HONEST)
@@ -43,8 +43,8 @@ def findings(parsed: Iterable[Parsed], table: Mapping[str, Any]) -> dict[str, li
     found: dict[str, list[int]] = {}
     for one in parsed:
         entry = table["checks"].get(name_of(one), {})
-        if "drawn" not in entry and told(one) not in entry.get("sends", {}):
-            found.setdefault(f"{name_of(one)}: {told(one)}", []).append(one.n)
+        if "drawn" not in entry and describe_faults(one) not in entry.get("sends", {}):
+            found.setdefault(f"{name_of(one)}: {describe_faults(one)}", []).append(one.n)
     return found
 
 
@@ -64,6 +64,6 @@ def written(parsed: Iterable[Parsed], table: Mapping[str, Any]) -> str:
     for one in parsed:
         entry = checks.setdefault(name_of(one), {})
         if "drawn" not in entry:
-            entry["sends"] = dict(sorted({told(one): "", **entry.get("sends", {})}.items()))
+            entry["sends"] = dict(sorted({describe_faults(one): "", **entry.get("sends", {})}.items()))
     whole = {"reasons": table["reasons"], "checks": dict(sorted(checks.items()))}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"

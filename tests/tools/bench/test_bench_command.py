@@ -26,7 +26,7 @@ def run(*words: str) -> tuple[int, str]:
 
 def recorded(path: Path, *jobs: Job) -> str:
     """Write figures as if they were recorded."""
-    path.write_bytes(orjson.dumps(figures(*jobs).told()))
+    path.write_bytes(orjson.dumps(figures(*jobs).as_json()))
     return str(path)
 
 

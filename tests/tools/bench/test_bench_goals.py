@@ -101,7 +101,7 @@ def test_figures_are_read_as_they_are_written(tmp_path: Path) -> None:
 
     one = figures(FAST)
     path = tmp_path / "performance.json"
-    path.write_bytes(orjson.dumps(one.told()))
+    path.write_bytes(orjson.dumps(one.as_json()))
     assert one == Figures.read(path)
 
 

@@ -83,7 +83,7 @@ def test_what_only_one_run_knows_is_not_compared() -> None:
 def test_a_job_is_read_as_it_is_told() -> None:
     """JSON and back is the same job."""
     one = job("receipt", [1.0, 2.0], libsodium=[3.0, 4.0])
-    assert one == Job.read(one.told())
+    assert one == Job.read(one.as_json())
 
 
 @pytest.mark.parametrize(

@@ -156,10 +156,10 @@ async def measure(job: str, contenders: Sequence[Contender], *, rounds: int, sec
         for one in running:
             await one.measure()
     ours = running[0].rounds
-    return {"job": job, "contenders": [_told(one, ours) for one in running]}
+    return {"job": job, "contenders": [_report(one, ours) for one in running]}
 
 
-def _told(one: Measured, ours: Sequence[float]) -> Report:
+def _report(one: Measured, ours: Sequence[float]) -> Report:
     told = {
         "name": one.contender.name,
         "role": one.contender.role,

@@ -34,13 +34,13 @@ def complaints(draft: Draft) -> Iterator[str]:
     asked = (("orjson and rfc8785", by_rfc8785(data)), ("node", by_node(draft.name, data)))
     for who, found in asked:
         if found != meant:
-            yield f"{who}: {_told(found)}, not {_told(meant)}"
+            yield f"{who}: {_describe(found)}, not {_describe(meant)}"
     number = _number(data) if draft.valid else None
     if number is not None and by_search(number).encode() != meant:
-        yield f"digits searched for: {by_search(number)}, not {_told(meant)}"
+        yield f"digits searched for: {by_search(number)}, not {_describe(meant)}"
 
 
-def _told(form: bytes | None) -> str:
+def _describe(form: bytes | None) -> str:
     return "refused" if form is None else form[:80].decode("utf-8", "replace")
 
 

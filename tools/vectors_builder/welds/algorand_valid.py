@@ -30,11 +30,11 @@ def drafts() -> Iterator[Draft]:
 def _plain() -> Iterator[Draft]:
     made = wallet.transfer()
     why = "the ordinary payment: asset, payee, price, and the token for a note"
-    yield holds("plain", "exact", wallet.seen(wallet.signed(made)), why, *_ROWS, values=wallet.told(made))
+    yield holds("plain", "exact", wallet.seen(wallet.signed(made)), why, *_ROWS, values=wallet.values(made))
     more = wallet.transfer(amt=PRICE + 1)
     why = "money that has moved is not refused for being more"
     given = wallet.seen(wallet.signed(more))
-    yield holds("plain", "more", given, why, "RAIL-PAY-09", values=wallet.told(more), pins=("profile 5.5 P-LN-02",))
+    yield holds("plain", "more", given, why, "RAIL-PAY-09", values=wallet.values(more), pins=("profile 5.5 P-LN-02",))
     terms = {
         **wallet.TERMS,
         "caip2": "algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe",
@@ -44,7 +44,7 @@ def _plain() -> Iterator[Draft]:
     test = wallet.transfer(sp=wallet.params(wallet.TEST_GENESIS), index=wallet.TEST_ASSET, note=asked["token"].encode())
     given = wallet.seen(wallet.signed(test), challenge=asked)
     why = "the network is told by the genesis hash"
-    yield holds("plain", "test-network", given, why, *_ROWS, values=wallet.told(test))
+    yield holds("plain", "test-network", given, why, *_ROWS, values=wallet.values(test))
 
 
 def _grouped() -> Iterator[Draft]:
@@ -53,17 +53,17 @@ def _grouped() -> Iterator[Draft]:
     other = transaction.PaymentTxn(PAYER.address, wallet.params(), STRANGER.address, 5)
     group = wallet.grouped(first, other)
     given = wallet.seen(group[0], group_b64=group)
-    yield holds("group", "first-of-two", given, why, "RAIL-PAY-02", values=wallet.told(first), pins=_EXTRAS)
+    yield holds("group", "first-of-two", given, why, "RAIL-PAY-02", values=wallet.values(first), pins=_EXTRAS)
     last = wallet.transfer(sp=wallet.params(fee=0))
     sponsor = transaction.PaymentTxn(SPONSOR.address, wallet.params(fee=2000), SPONSOR.address, 0)
     group = wallet.grouped(sponsor, last, signers=(SPONSOR, PAYER))
     given = wallet.seen(group[1], group_b64=group)
-    yield holds("group", "fee-by-another", given, why, "RAIL-PAY-02", values=wallet.told(last), pins=_EXTRAS)
+    yield holds("group", "fee-by-another", given, why, "RAIL-PAY-02", values=wallet.values(last), pins=_EXTRAS)
     alone = wallet.transfer()
     group = wallet.grouped(alone)
     why = "a group of one has an id, too"
     given = wallet.seen(group[0], group_b64=group)
-    yield holds("group", "alone", given, why, "RAIL-PAY-02", values=wallet.told(alone), pins=_EXTRAS)
+    yield holds("group", "alone", given, why, "RAIL-PAY-02", values=wallet.values(alone), pins=_EXTRAS)
 
 
 def _with_more() -> Iterator[Draft]:
@@ -78,27 +78,27 @@ def _with_more() -> Iterator[Draft]:
         made = wallet.transfer(**change)
         given = wallet.seen(wallet.signed(made))
         pins = _EXTRAS if fault_name in {"rekey", "close-out"} else ()
-        yield holds(fault_name, variant, given, why, "RAIL-PAY-02", values=wallet.told(made), pins=pins)
+        yield holds(fault_name, variant, given, why, "RAIL-PAY-02", values=wallet.values(made), pins=pins)
 
 
 def _signers() -> Iterator[Draft]:
     made = wallet.transfer()
     why = "an account that was rekeyed pays by another's key; the payer is still the sender"
     given = wallet.seen(wallet.signed(made, STRANGER))
-    yield holds("rekey", "auth-address", given, why, "RAIL-PAY-02", values=wallet.told(made))
+    yield holds("rekey", "auth-address", given, why, "RAIL-PAY-02", values=wallet.values(made))
     for variant, threshold, signing in (("two-of-three", 2, 2), ("three-of-three", 3, 3)):
         shared, sent = shared_payment(threshold, signing)
         why = "several may hold an account together"
-        yield holds("multisig", variant, wallet.seen(sent), why, "RAIL-PAY-02", values=wallet.told(shared))
+        yield holds("multisig", variant, wallet.seen(sent), why, "RAIL-PAY-02", values=wallet.values(shared))
     program = transaction.LogicSigAccount(PROGRAM)
     escrow = wallet.transfer(sender=program.address())
     given = wallet.seen(str(encoding.msgpack_encode(transaction.LogicSigTransaction(escrow, program))))
     why = "a program may be an account itself; the chain has run it"
-    yield holds("logic", "contract-account", given, why, "RAIL-PAY-02", values=wallet.told(escrow))
+    yield holds("logic", "contract-account", given, why, "RAIL-PAY-02", values=wallet.values(escrow))
     PAYER.delegate(program)
     given = wallet.seen(str(encoding.msgpack_encode(transaction.LogicSigTransaction(made, program))))
     why = "an account may let a program sign for it"
-    yield holds("logic", "delegated", given, why, "RAIL-PAY-02", values=wallet.told(made))
+    yield holds("logic", "delegated", given, why, "RAIL-PAY-02", values=wallet.values(made))
 
 
 # The smallest program that approves: version 6, pushint 1.
@@ -123,4 +123,4 @@ def _times() -> Iterator[Draft]:
     }
     for variant, (time, why) in times.items():
         given = wallet.seen(wallet.signed(made), time=time)
-        yield holds("time", variant, given, why, "RAIL-WELD-06", values=wallet.told(made), pins=pins)
+        yield holds("time", variant, given, why, "RAIL-WELD-06", values=wallet.values(made), pins=pins)

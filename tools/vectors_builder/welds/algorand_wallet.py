@@ -104,7 +104,7 @@ def paid(**changes: Any) -> dict[str, Any]:
     return seen(signed(transfer(**changes)))
 
 
-def told(made: Transaction) -> dict[str, Any]:
+def values(made: Transaction) -> dict[str, Any]:
     """Return what a verifier may tell of a payment, by the SDK."""
     return {"payer": made.sender, "tx_id": made.get_txid()}
 
@@ -124,4 +124,4 @@ def repacked(members: Mapping[str, Any]) -> str:
     return base64.b64encode(msgpack.packb(members, use_bin_type=True)).decode("ascii")
 
 
-__all__ = ["UNIX", "Account", "grouped", "paid", "params", "parts", "repacked", "seen", "signed", "told", "transfer"]
+__all__ = ["UNIX", "Account", "grouped", "paid", "params", "parts", "repacked", "seen", "signed", "transfer", "values"]

@@ -132,7 +132,7 @@ def _messages() -> Iterator[Draft]:
         given = wallet.offer().signed(PAYER.key, kind=kind)
         yield _bad("message", variant, given, f"a {kind} is signed", why)
     given = wallet.signed()
-    digest = bytes.fromhex(str(wallet.told(given)["digest"])[2:])
+    digest = bytes.fromhex(str(wallet.values(given)["digest"])[2:])
     again = bytes(Signer.unsafe_sign_hash(keccak(digest), PAYER.key).signature)
     yield _bad("message", "hashed-twice", given.changed(signature=again), "the digest is hashed once more", why)
     personal = keccak(b"\x19Ethereum Signed Message:\n32" + digest)

@@ -24,18 +24,18 @@ def drafts() -> Iterator[Draft]:
 def _plain() -> Iterator[Draft]:
     given = wallet.signed()
     why = "the ordinary payment: payee, price, and the token's hash for a nonce"
-    yield holds("plain", "exact", wallet.seen(given), why, *_ROWS, values=wallet.told(given))
+    yield holds("plain", "exact", wallet.seen(given), why, *_ROWS, values=wallet.values(given))
     numbers = {"value": given.value, "validAfter": given.valid_after, "validBefore": given.valid_before}
     shown = wallet.seen(given)
     shown["authorization"] = {**shown["authorization"], **numbers}
     why = "numbers may be JSON numbers"
-    yield holds("plain", "integers", shown, why, *_ROWS, values=wallet.told(given), pins=("profile 5.5",))
+    yield holds("plain", "integers", shown, why, *_ROWS, values=wallet.values(given), pins=("profile 5.5",))
     terms = {**wallet.TERMS, "caip2": "eip155:84532", "asset": wallet.TEST_USDC}
     asked = challenge(terms, "test network", name="USDC", version="2")
     domain = Domain("USDC", "2", 84532, wallet.TEST_USDC)
     test = wallet.signed(domain=domain, nonce=nonce_of(asked["token"]), token=asked["token"])
     why = "the test network's contract has another name in its domain"
-    yield holds("plain", "sepolia", wallet.seen(test, challenge=asked), why, *_ROWS, values=wallet.told(test))
+    yield holds("plain", "sepolia", wallet.seen(test, challenge=asked), why, *_ROWS, values=wallet.values(test))
 
 
 def _spellings() -> Iterator[Draft]:
@@ -43,11 +43,11 @@ def _spellings() -> Iterator[Draft]:
     given = _with_recovery(27)
     zero = given.with_recovery(0)
     why = "some signers count from 0, others from 27"
-    yield holds("v", "zero", wallet.seen(zero), why, "RAIL-PAY-12", values=wallet.told(given), pins=pins)
+    yield holds("v", "zero", wallet.seen(zero), why, "RAIL-PAY-12", values=wallet.values(given), pins=pins)
     other = _with_recovery(28)
     one = other.with_recovery(1)
-    yield holds("v", "one", wallet.seen(one), why, "RAIL-PAY-12", values=wallet.told(other), pins=pins)
-    yield holds("v", "twenty-eight", wallet.seen(other), why, "RAIL-PAY-12", values=wallet.told(other))
+    yield holds("v", "one", wallet.seen(one), why, "RAIL-PAY-12", values=wallet.values(other), pins=pins)
+    yield holds("v", "twenty-eight", wallet.seen(other), why, "RAIL-PAY-12", values=wallet.values(other))
     given = wallet.signed()
     shown = wallet.seen(given)
     members = shown["authorization"]
@@ -56,10 +56,12 @@ def _spellings() -> Iterator[Draft]:
     why = "hex is compared by its bytes"
     for variant, spelled in (("lower-case", lower), ("upper-case", upper)):
         again = {**shown, "authorization": spelled}
-        yield holds("hex", variant, again, why, "RAIL-PAY-04", values=wallet.told(given), pins=("profile 1.2 P-NW-04",))
+        yield holds(
+            "hex", variant, again, why, "RAIL-PAY-04", values=wallet.values(given), pins=("profile 1.2 P-NW-04",)
+        )
     bare = wallet.seen(given, signature=given.signature.hex())
     why = "the signature's 0x may be missing"
-    yield holds("hex", "no-prefix", bare, why, "RAIL-PAY-04", values=wallet.told(given), pins=pins)
+    yield holds("hex", "no-prefix", bare, why, "RAIL-PAY-04", values=wallet.values(given), pins=pins)
 
 
 def _with_recovery(v: int) -> Authorization:
@@ -78,7 +80,7 @@ def _windows() -> Iterator[Draft]:
     for fault_name, variant, change, why in cases:
         given = wallet.signed(**change)
         pins = ("profile 5.5",) if variant == "in-thirty-seconds" else ()
-        yield holds(fault_name, variant, wallet.seen(given), why, "RAIL-PAY-13", values=wallet.told(given), pins=pins)
+        yield holds(fault_name, variant, wallet.seen(given), why, "RAIL-PAY-13", values=wallet.values(given), pins=pins)
 
 
 def settled() -> Iterator[Draft]:
@@ -108,7 +110,7 @@ def settled() -> Iterator[Draft]:
     )  # fmt: skip
     for fault_name, variant, raw, logs, place, more, why in cases:
         found = wallet.settlement(raw, logs, **more)
-        values = wallet.told_settled(given, raw, place)
+        values = wallet.settled_values(given, raw, place)
         yield holds(
             f"settled-{fault_name}", variant, wallet.seen(given, settlement=found), why, "RAIL-PAY-04",
             values=values, pins=("profile 5.5 P-LN-03",),

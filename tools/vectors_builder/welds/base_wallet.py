@@ -70,7 +70,7 @@ def seen(given: Authorization, *, signature: str | None = None, **members: Any) 
     return {**shown, **members}
 
 
-def told(given: Authorization) -> dict[str, Any]:
+def values(given: Authorization) -> dict[str, Any]:
     """Return what a verifier may tell of an authorization that is right, by eth-account."""
     from eth_account.messages import encode_typed_data  # noqa: PLC0415 - py_ecc comes with it, see evm_sdk
 
@@ -150,7 +150,7 @@ def settlement(
     }
 
 
-def told_settled(given: Authorization, raw: bytes, log_index: int) -> dict[str, Any]:
+def settled_values(given: Authorization, raw: bytes, log_index: int) -> dict[str, Any]:
     """Return what a verifier may tell of a settlement that is right."""
     further = {"tx_id": "0x" + keccak(raw).hex(), "settler": SETTLER.address.lower(), "log_index": log_index}
-    return {**told(given), **further}
+    return {**values(given), **further}

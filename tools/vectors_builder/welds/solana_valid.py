@@ -39,7 +39,7 @@ def _holds(fault_name: str, variant: str, sent: VersionedTransaction, why: str, 
     """Return a payment; the account that welds is derived as the profile derives it."""
     payer = members.pop("payer", PAYER)
     given = wallet.seen(sent, **members)
-    return holds(fault_name, variant, given, why, *_ROWS, values=wallet.told(sent, payer), pins=(*_ORDER, *more))
+    return holds(fault_name, variant, given, why, *_ROWS, values=wallet.values(sent, payer), pins=(*_ORDER, *more))
 
 
 def _plain() -> Iterator[Draft]:

@@ -111,6 +111,6 @@ def paid(**changes: Any) -> dict[str, Any]:
     return seen(signed(transfer(**changes).instruction()))
 
 
-def told(sent: VersionedTransaction, payer: Keypair = PAYER) -> dict[str, Any]:
+def values(sent: VersionedTransaction, payer: Keypair = PAYER) -> dict[str, Any]:
     """Return what a verifier may tell of a payment, by solders."""
     return {"payer": str(payer.pubkey()), "tx_id": str(sent.signatures[0])}

@@ -52,7 +52,7 @@ def test_an_authorizations_digest_is_eth_accounts() -> None:
     given = wallet.signed()
     domain = {"name": "USD Coin", "version": "2", "chain_id": 8453, "contract": wallet.USDC}
     digest = ethereum.authorization_digest(given.proof()["authorization"], domain)
-    assert "0x" + digest.hex() == wallet.told(given)["digest"]
+    assert "0x" + digest.hex() == wallet.values(given)["digest"]
     for name, other in (("name", "USDC"), ("version", "1"), ("chain_id", 1), ("contract", wallet.TEST_USDC)):
         assert ethereum.authorization_digest(given.proof()["authorization"], {**domain, name: other}) != digest
 
