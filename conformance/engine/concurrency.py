@@ -24,13 +24,13 @@ async def run_concurrently(parts: Iterable[Awaitable[T]], *, at_once: int = 16) 
     """
     room = asyncio.Semaphore(at_once)
 
-    async def one(part: Awaitable[T]) -> T:
+    async def wait_for_room(part: Awaitable[T]) -> T:
         async with room:
             return await part
 
     every = list(parts)
     try:
-        done = await asyncio.gather(*map(one, every), return_exceptions=True)
+        done = await asyncio.gather(*map(wait_for_room, every), return_exceptions=True)
     finally:
         for part in every:  # one that an interrupt ended before it began would be warned about
             if asyncio.iscoroutine(part):

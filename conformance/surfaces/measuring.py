@@ -32,7 +32,7 @@ async def measure(client: Client, pacer: Pacer, url: str, body: Any, headers: Ma
     """
     ends, sent, over = time.monotonic() + _SECONDS, 0, False
 
-    async def one() -> None:
+    async def call_until_throttled() -> None:
         nonlocal sent, over
         while not over and sent < _MOST and time.monotonic() < ends:
             sent += 1
@@ -49,4 +49,4 @@ async def measure(client: Client, pacer: Pacer, url: str, body: Any, headers: Ma
                 # Who says nothing of when to come back counts, as far as anybody knows, by the minute.
                 pacer.throttled("POST", url, _MINUTE if wait is None else wait)
 
-    await run_concurrently(one() for _ in range(_AT_ONCE))
+    await run_concurrently(call_until_throttled() for _ in range(_AT_ONCE))

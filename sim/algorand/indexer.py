@@ -40,7 +40,7 @@ def _add_transactions(app: Quart, chain: Chain) -> None:
         return reply(_search(chain, dict(request.args)))
 
     @route("/v2/transactions/<transaction>")
-    async def one(transaction: str) -> Response:
+    async def by_id(transaction: str) -> Response:
         wanted = canonical_id(transaction)
         found = None if wanted is None else chain.index.get(wanted)
         if found is None or found.block > chain.indexed_round:

@@ -48,13 +48,13 @@ def by_noble(signed: list[Signed]) -> list[bool]:
 def by_pqcrypto(signed: list[Signed]) -> list[bool]:
     """Return what pqcrypto says of signatures, a refusal to look being a no."""
 
-    def one(key: bytes, message: bytes, signature: bytes) -> bool:
+    def holds(key: bytes, message: bytes, signature: bytes) -> bool:
         try:
             return bool(pqcrypto.verify(key, message, signature))
         except (ValueError, RuntimeError):
             return False
 
-    return [one(*each) for each in signed]
+    return [holds(*each) for each in signed]
 
 
 def by_the_oracle(signed: list[Signed]) -> list[bool]:

@@ -48,7 +48,7 @@ async def account_credentials_change_nothing(case: Case) -> None:
     402 with accepts each time, and on the same lanes the same prices as without.
     """
 
-    async def one(operation: Operation, plain: Answer, what: str) -> None:
+    async def attempt(operation: Operation, plain: Answer, what: str) -> None:
         headers, where = ACCOUNT_CREDENTIALS[what], {"operation": operation.path, "credential": what}
         answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
         holds = answer.status == 402 and bool(entries(answer))
@@ -62,7 +62,7 @@ async def account_credentials_change_nothing(case: Case) -> None:
 
     for operation in case.session.operations:
         plain = await case.client.call("POST", operation.url, json_body=operation.body)
-        await run_concurrently(one(operation, plain, what) for what in ACCOUNT_CREDENTIALS)
+        await run_concurrently(attempt(operation, plain, what) for what in ACCOUNT_CREDENTIALS)
 
 
 def _offer(answer: Answer) -> _Offer:

@@ -56,7 +56,7 @@ async def receipt_verifies_offline(case: Case) -> None:
     in_set, in_did = await published_keys(case)
     changes = [case.rng.getrandbits(64) for _ in case.session.operations]
 
-    async def one(operation: Operation, seed: int) -> None:
+    async def for_operation(operation: Operation, seed: int) -> None:
         served, token = await bought(case, operation)
         _judge_signature(case, served, token, in_set, in_did)
         keys = in_set or in_did
@@ -66,7 +66,7 @@ async def receipt_verifies_offline(case: Case) -> None:
             where = {"operation": operation.path}
             case.expect("RAIL-RCPT-09", not survivors, "no changed receipt verifies", survivors, where=where)
 
-    await run_concurrently(map(one, case.session.operations, changes))
+    await run_concurrently(map(for_operation, case.session.operations, changes))
 
 
 def _judge_signature(

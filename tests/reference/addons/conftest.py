@@ -49,7 +49,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[Opener]:
     """Return what opens an addon with a trust set and settings of its own, limits off unless they say otherwise."""
     async with AsyncExitStack() as exits:
 
-        async def one(
+        async def open_addon(
             addon: Addon, trusted: Mapping[str, bytes] | str | None = "issuer", **settings: Any
         ) -> httpx.AsyncClient:
             link = PinnedLink(HubSettings(url="http://127.0.0.1:9"), Entry("x", "addon", "http://127.0.0.1:1", "x/1"))
@@ -60,7 +60,7 @@ async def opened(tmp_path: Path) -> AsyncIterator[Opener]:
             client = httpx.AsyncClient(transport=transport, base_url="http://addon.test", trust_env=False)
             return await exits.enter_async_context(client)
 
-        yield one
+        yield open_addon
 
 
 @pytest.fixture

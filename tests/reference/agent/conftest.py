@@ -22,13 +22,13 @@ async def opened() -> AsyncIterator[Opener]:
     """Return what opens an agent with settings of its own, limits off unless they say otherwise."""
     async with AsyncExitStack() as exits:
 
-        async def one(**settings: Any) -> httpx.AsyncClient:
+        async def open_agent(**settings: Any) -> httpx.AsyncClient:
             app = await exits.enter_async_context(running(AgentSettings(**{"rate_limits": False, **settings})))
             transport = httpx.ASGITransport(app, raise_app_exceptions=True)
             client = httpx.AsyncClient(transport=transport, base_url="http://agent.test", trust_env=False)
             return await exits.enter_async_context(client)
 
-        yield one
+        yield open_agent
 
 
 @pytest.fixture

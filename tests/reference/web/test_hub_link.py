@@ -36,12 +36,14 @@ async def join(hub: ScriptedHub) -> AsyncIterator[Joiner]:
     """Return what joins the hub, asking it often."""
     async with AsyncExitStack() as exits:
 
-        async def one(*, source: Source = hub_link.ISSUER_KEYS, now: list[float] | None = None, **told: Any) -> HubLink:
+        async def joined(
+            *, source: Source = hub_link.ISSUER_KEYS, now: list[float] | None = None, **told: Any
+        ) -> HubLink:
             settings = HubSettings(**{"url": hub.url, "token": "t0ken", "poll_seconds": 0.05, **told})
             clock = {} if now is None else {"monotonic": lambda: now[0]}
             return await exits.enter_async_context(linked(HubLink(settings, ENTRY, source, **clock)))
 
-        yield one
+        yield joined
 
 
 async def test_the_order_on_start(hub: ScriptedHub, join: Joiner) -> None:

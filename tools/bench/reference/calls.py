@@ -38,12 +38,12 @@ async def paid_call(folder: Path) -> AsyncIterator[Contenders]:
 
 
 def _paid(rail: MemoryRail) -> Callable[[Sequence[bytes]], Awaitable[None]]:
-    async def one(proof: bytes) -> None:
+    async def buy(proof: bytes) -> None:
         answer = await call(rail.app, "POST", PATH, rail.body, [(b"x-payment", proof)])
         must(answer.status == 200, f"a paid call was answered {answer.status}: {answer.body[:200]!r}")
 
     async def run(proofs: Sequence[bytes]) -> None:
-        await together(one, proofs)
+        await together(buy, proofs)
 
     return run
 
@@ -51,12 +51,12 @@ def _paid(rail: MemoryRail) -> Callable[[Sequence[bytes]], Awaitable[None]]:
 def _calls(
     app: AsgiApp, path: str, body: bytes, status: int, *headers: tuple[bytes, bytes]
 ) -> Callable[[Any], Awaitable[None]]:
-    async def one(_: object) -> None:
+    async def send(_: object) -> None:
         answer = await call(app, "POST", path, body, headers)
         must(answer.status == status, f"{path} was answered {answer.status}: {answer.body[:200]!r}")
 
     async def run(given: Sequence[object]) -> None:
-        await together(one, given)
+        await together(send, given)
 
     return run
 

@@ -51,7 +51,7 @@ async def proof_is_read_as_json(case: Case) -> None:
     """
     operation = case.session.operations[0]
 
-    async def one(what: str) -> None:
+    async def attempt(what: str) -> None:
         quote = await challenge(case, operation)
         proof: dict[str, Any] = await pay(case, quote, "algorand")
         value = encoded(spelled(proof, what).encode())
@@ -61,7 +61,7 @@ async def proof_is_read_as_json(case: Case) -> None:
         where = {"operation": operation.path, "spelling": what}
         case.expect("RAIL-PAY-01", answer.status == 200, "200", brief(answer), exchange=answer, where=where)
 
-    await run_concurrently(map(one, SPELLINGS))
+    await run_concurrently(map(attempt, SPELLINGS))
 
 
 def spelled(proof: Mapping[str, Any], what: str) -> str:

@@ -37,7 +37,7 @@ async def unknown_transaction(case: Case) -> None:
         proof = {"tx_id": tx_id, "payment_reference": quote.reference("algorand")}
         await refused(case, "RAIL-PAY-06", quote, proof, "an id that nobody sent")
 
-    async def one(operation: Operation, raw: Sequence[bytes]) -> None:
+    async def for_operation(operation: Operation, raw: Sequence[bytes]) -> None:
         paid = await honest_payment_is_served(case, operation)
         near = str(paid["tx_id"])
         ids = [*map(invented_id, raw), ("A" if near[0] != "A" else "B") + near[1:]]
@@ -45,7 +45,7 @@ async def unknown_transaction(case: Case) -> None:
         await run_concurrently(map(unknown, quotes, ids))
 
     drawn = [[case.rng.randbytes(32) for _ in range(2)] for _ in case.session.operations]
-    await run_concurrently(map(one, case.session.operations, drawn))
+    await run_concurrently(map(for_operation, case.session.operations, drawn))
 
 
 @check(

@@ -172,11 +172,11 @@ async def token_the_rail_never_issued(case: Case) -> None:
     quotes = [await challenge(case, operation) for _ in range(12)]
     forged = [(quote, *one) for quote, one in zip(quotes, forgeries(case, quotes[0]), strict=False)]
 
-    async def one(quote: Challenge, name: str, token: str) -> None:
+    async def attempt(quote: Challenge, name: str, token: str) -> None:
         proof = await welded(payer, quote, note=token.encode())
         await refused(case, "RAIL-WELD-07", quote, {**proof, "payment_reference": token}, f"token: {name}")
 
-    await run_concurrently(one(*each) for each in forged)
+    await run_concurrently(attempt(*each) for each in forged)
 
 
 @check(

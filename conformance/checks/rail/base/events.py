@@ -47,7 +47,7 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
     def pretended(given: Authorization) -> Call:
         return fake, payer.token(terms).use_call(given, overload=WHOLE)
 
-    async def told_by_the_fake(what: str, *, prices: int, cancel: bool = False) -> None:
+    async def used_at_the_fake(what: str, *, prices: int, cancel: bool = False) -> None:
         stake = await stakes.stake(operation, prices=prices)
         given = await stake.sign()
         if cancel:
@@ -66,8 +66,8 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
 
     await run_concurrently(
         (
-            told_by_the_fake("used at a look-alike by a payer that holds nothing", prices=0),
-            told_by_the_fake("used at a look-alike, cancelled at the asset", prices=1, cancel=True),
+            used_at_the_fake("used at a look-alike by a payer that holds nothing", prices=0),
+            used_at_the_fake("used at a look-alike, cancelled at the asset", prices=1, cancel=True),
             beside_a_real_use("a look-alike's Transfer directly after a real use", lambda real, lie, _: (real, lie)),
             beside_a_real_use("a look-alike's Transfer directly before a real use", lambda real, lie, _: (lie, real)),
             beside_a_real_use("a look-alike's use after a real one to the payer", lambda real, _, use: (real, use)),
@@ -104,7 +104,7 @@ async def authorization_used_for_something_else(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     stranger = (await payer.new_account()).address
 
-    async def one(row: str, what: str, change: Callable[[FundedChallenge], dict[str, object]]) -> None:
+    async def attempt(row: str, what: str, change: Callable[[FundedChallenge], dict[str, object]]) -> None:
         stake = await stakes.stake(operation)
         await payer.use(await stake.sign(**change(stake)))
         await stake.recount()
@@ -112,11 +112,11 @@ async def authorization_used_for_something_else(case: Case) -> None:
 
     await run_concurrently(
         (
-            one("RAIL-PAY-08", "to pay another account", lambda _: {"to": stranger}),
-            one("RAIL-PAY-08", "to pay the payer itself", lambda stake: {"to": stake.account.address}),
-            one("RAIL-PAY-09", "for nothing", lambda _: {"value": 0}),
-            one("RAIL-PAY-09", "for one unit", lambda _: {"value": 1}),
-            one("RAIL-PAY-09", "for one unit short of the price", lambda stake: {"value": stake.price - 1}),
+            attempt("RAIL-PAY-08", "to pay another account", lambda _: {"to": stranger}),
+            attempt("RAIL-PAY-08", "to pay the payer itself", lambda stake: {"to": stake.account.address}),
+            attempt("RAIL-PAY-09", "for nothing", lambda _: {"value": 0}),
+            attempt("RAIL-PAY-09", "for one unit", lambda _: {"value": 1}),
+            attempt("RAIL-PAY-09", "for one unit short of the price", lambda stake: {"value": stake.price - 1}),
         )
     )
     await stakes.audit()
@@ -143,7 +143,7 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
     batcher = await payer.batcher()
     drawn = [case.rng.randbytes(32) for _ in range(2)]
 
-    async def one(
+    async def attempt(
         what: str, other: Callable[[FundedChallenge], Awaitable[Call]], *, first: bool, nothing: bool = False
     ) -> None:
         stake = await stakes.stake(operation, prices=2, coin=True)
@@ -168,11 +168,11 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
 
     await run_concurrently(
         (
-            one("a plain transfer of the price after its own use", plain, first=False),
-            one("a plain transfer of the price before its own use", plain, first=True),
-            one("a plain transfer of the price after its use for nothing", plain, first=False, nothing=True),
-            one("another nonce's transfer after its own use", authorized(drawn[0]), first=False),
-            one("another nonce's transfer before its own use", authorized(drawn[1]), first=True),
+            attempt("a plain transfer of the price after its own use", plain, first=False),
+            attempt("a plain transfer of the price before its own use", plain, first=True),
+            attempt("a plain transfer of the price after its use for nothing", plain, first=False, nothing=True),
+            attempt("another nonce's transfer after its own use", authorized(drawn[0]), first=False),
+            attempt("another nonce's transfer before its own use", authorized(drawn[1]), first=True),
         )
     )
     await stakes.audit()

@@ -60,7 +60,7 @@ async def served_call_is_paid(case: Case) -> None:
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
 
-    async def one(operation: Operation) -> None:
+    async def for_operation(operation: Operation) -> None:
         stake = await stakes.stake(operation, prices=3)
         given = await stake.sign()
         answer = await stake.redeem(case, given)
@@ -75,7 +75,7 @@ async def served_call_is_paid(case: Case) -> None:
             where={"operation": operation.path},
         )
 
-    await run_concurrently(map(one, case.sample(case.session.operations)))
+    await run_concurrently(map(for_operation, case.sample(case.session.operations)))
 
 
 @check(
@@ -96,14 +96,14 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
 
-    async def one(what: str, spell: Spelling, **changes: Any) -> None:
+    async def attempt(what: str, spell: Spelling, **changes: Any) -> None:
         stake = await stakes.stake(operation)
         await stakes.free_or_paid("RAIL-PAY-04", stake, spell(await stake.sign(**changes)), what)
 
     await run_concurrently(
         (
-            *(one(what, spell) for what, spell in spellings(payer.caip2).items()),
-            one("validBefore at the end of time", Authorization.proof, valid_before=2**256 - 1),
+            *(attempt(what, spell) for what, spell in spellings(payer.caip2).items()),
+            attempt("validBefore at the end of time", Authorization.proof, valid_before=2**256 - 1),
         )
     )
     await stakes.audit()

@@ -39,7 +39,7 @@ async def settlement_by_a_third_party(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     stranger = await payer.new_account(coin=True)
 
-    async def one(overload: str, what: str) -> None:
+    async def use_by_stranger(overload: str, what: str) -> None:
         stake = await stakes.stake(operation, prices=2)
         given = await stake.sign()
         await payer.use(given, sender=stranger, overload=overload)
@@ -55,7 +55,11 @@ async def settlement_by_a_third_party(case: Case) -> None:
             await _settled_elsewhere(case, stake, one, "two payers' authorizations used in one transaction")
 
     await run_concurrently(
-        (one(SPLIT, "used by a stranger"), one(WHOLE, "used by a stranger, signature in one piece"), two_at_once())
+        (
+            use_by_stranger(SPLIT, "used by a stranger"),
+            use_by_stranger(WHOLE, "used by a stranger, signature in one piece"),
+            two_at_once(),
+        )
     )
 
 

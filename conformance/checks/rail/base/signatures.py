@@ -159,11 +159,11 @@ async def signature_of_another_form(case: Case) -> None:
         **{f"v {v}": partial(Authorization.with_recovery, v=v) for v in (26, 29, 35)},
     }
 
-    async def one(what: str, change: Change) -> None:
+    async def attempt(what: str, change: Change) -> None:
         stake = await stakes.stake(operation)
         await stakes.free_or_paid("RAIL-PAY-12", stake, change(await stake.sign()), what)
 
-    await run_concurrently(one(what, change) for what, change in forms.items())
+    await run_concurrently(attempt(what, change) for what, change in forms.items())
 
 
 @check(

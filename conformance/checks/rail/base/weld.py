@@ -66,12 +66,12 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     drawn = case.rng.randbytes(32)
 
-    async def one(what: str) -> None:
+    async def attempt(what: str) -> None:
         stake = await stakes.stake(operation)
         nonce = wrong_nonces(stake.quote.reference("base"), drawn)[what]
         await stakes.buys_nothing("RAIL-WELD-03", stake, await stake.sign(nonce=nonce), f"nonce: {what}")
 
-    await run_concurrently(map(one, wrong_nonces("x", drawn)))
+    await run_concurrently(map(attempt, wrong_nonces("x", drawn)))
     await stakes.audit()
 
 
@@ -91,7 +91,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
     """
     payer = await base_payer(case)
 
-    async def one(operation: Operation) -> None:
+    async def for_operation(operation: Operation) -> None:
         stakes = FundedChallenges(case, payer)
         mine = await stakes.stake(operation, prices=2)
         other = await stakes.stake(operation, account=mine.account)
@@ -106,7 +106,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
         await stakes.audit()
         assert_control_is_served(await mine.redeem(case, mine_given), "the right pair")
 
-    await run_concurrently(map(one, case.sample(case.session.operations)))
+    await run_concurrently(map(for_operation, case.sample(case.session.operations)))
 
 
 @check(
@@ -126,7 +126,7 @@ async def stray_base_transfer(case: Case) -> None:
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
 
-    async def one(operation: Operation, *, before: bool) -> None:
+    async def for_operation(operation: Operation, *, before: bool) -> None:
         early = await stakes.stake(operation, coin=True)
         stake = early if not before else None
         tx_id = await payer.transfer(early.token.address, early.pay_to, early.price, sender=early.account)
@@ -142,7 +142,9 @@ async def stray_base_transfer(case: Case) -> None:
 
     await honest_payment_is_served(case, case.session.operations[0])
     await run_concurrently(
-        one(operation, before=before) for operation in case.sample(case.session.operations) for before in (True, False)
+        for_operation(operation, before=before)
+        for operation in case.sample(case.session.operations)
+        for before in (True, False)
     )
     await stakes.audit()
 
@@ -165,12 +167,12 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     forged = forgeries(case, await challenge(case, operation))
 
-    async def one(name: str, token: str) -> None:
+    async def attempt(name: str, token: str) -> None:
         stake = await stakes.stake(operation)
         given = await stake.sign(token=token, nonce=nonce_of(token))
         await stakes.buys_nothing("RAIL-WELD-07", stake, given, f"token: {name}")
 
-    await run_concurrently(one(*each) for each in forged)
+    await run_concurrently(attempt(*each) for each in forged)
     await stakes.audit()
 
 
@@ -204,7 +206,7 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
     await honest_payment_is_served(case, operation)
     drawn = [case.rng.randbytes(32) for _ in range(4)]
 
-    async def one(header: str, version: int, nonce: bytes) -> None:
+    async def attempt(header: str, version: int, nonce: bytes) -> None:
         stake = await stakes.stake(operation)
         payload = stock_payloads(stake, await stake.sign(nonce=nonce))[2 - version]
         value = header_value(payload)
@@ -216,7 +218,7 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
         case.expect("RAIL-WELD-14", answer.status >= 300, "not served", brief(answer), exchange=answer, where=where)
 
     ways = [(header, version) for header in ("X-PAYMENT", "PAYMENT-SIGNATURE") for version in (2, 1)]
-    await run_concurrently(one(*way, nonce) for way, nonce in zip(ways, drawn, strict=True))
+    await run_concurrently(attempt(*way, nonce) for way, nonce in zip(ways, drawn, strict=True))
     await stakes.audit()
 
 

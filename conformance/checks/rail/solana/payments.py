@@ -71,7 +71,7 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
     forms = other_forms(payer, case.rng.randbytes(32))
     quotes = [await Quoted.ask(case, operation) for _ in forms]
 
-    async def one(quoted: Quoted, what: str) -> None:
+    async def attempt(quoted: Quoted, what: str) -> None:
         try:
             answer = await quoted.present(await forms[what](quoted))
         except Refused as refusal:
@@ -83,7 +83,7 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
         if answer.status != 200:
             case.note(f"{what}: a welded payment in this form was answered {brief(answer)}")
 
-    await run_concurrently(one(quoted, what) for quoted, what in zip(quotes, forms, strict=True))
+    await run_concurrently(attempt(quoted, what) for quoted, what in zip(quotes, forms, strict=True))
 
 
 @check(
@@ -171,7 +171,7 @@ async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None
         "no text": "",
     }
 
-    async def one(what: str, tx_id: str) -> None:
+    async def attempt(what: str, tx_id: str) -> None:
         quoted = await Quoted.ask(case, operation)
         await quoted.buys_nothing("RAIL-PAY-06", tx_id, what)
 
@@ -180,7 +180,7 @@ async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None
         draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
         await quoted.buys_nothing("RAIL-PAY-06", str(draft.signatures[0]), "signed and never sent")
 
-    await run_concurrently((*(one(what, tx_id) for what, tx_id in ids.items()), unsent()))
+    await run_concurrently((*(attempt(what, tx_id) for what, tx_id in ids.items()), unsent()))
 
 
 @check(

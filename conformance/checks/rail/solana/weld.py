@@ -220,14 +220,14 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
     forged = forgeries(case, first.quote)
     quotes = [first, *[await Quoted.ask(case, operation) for _ in forged[1:]]]
 
-    async def one(quoted: Quoted, name: str, text: str) -> None:
+    async def attempt(quoted: Quoted, name: str, text: str) -> None:
         reference = derived_reference(case, quoted, text)
         # Its own first: a rail may look at the first one alone.
         references = (*(() if reference is None else (reference,)), quoted.order.reference)
         tx_id = await quoted.send(references=references)
         await quoted.buys_nothing("RAIL-WELD-07", tx_id, f"token: {name}", text=text)
 
-    await run_concurrently(one(quoted, *each) for quoted, each in zip(quotes, forged, strict=True))
+    await run_concurrently(attempt(quoted, *each) for quoted, each in zip(quotes, forged, strict=True))
 
 
 @check(

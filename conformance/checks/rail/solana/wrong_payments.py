@@ -62,10 +62,10 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     }
     quotes = {what: await Quoted.ask(case, operation) for what in attacks}
 
-    async def one(what: str, quoted: Quoted) -> None:
+    async def attempt(what: str, quoted: Quoted) -> None:
         await quoted.buys_nothing("RAIL-PAY-08", await attacks[what](quoted), what)
 
-    await run_concurrently((*(one(what, quoted) for what, quoted in quotes.items()), _beside(case, operation)))
+    await run_concurrently((*(attempt(what, quoted) for what, quoted in quotes.items()), _beside(case, operation)))
 
 
 async def _beside(case: Case, operation: Operation) -> None:
