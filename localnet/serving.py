@@ -187,8 +187,8 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
             f"        -H \"Authorization: Bearer $(cat {first.key_file})\" -d '{body}'"
         )
         yield "      weldproof pay --max 10 CHECKOUT_URL"
-        told = selling.destinations["first"]
-        yield f"      weldproof listen --port {urlsplit(told.url).port} --secret-file {told.secret_file}"
+        destination = selling.destinations["first"]
+        yield f"      weldproof listen --port {urlsplit(destination.url).port} --secret-file {destination.secret_file}"
         yield f"      open {facts['dashboard']} and sign in with the key in {selling.admin_key_file}"
     yield "Ctrl-C ends it."
 

@@ -69,8 +69,8 @@ class Judged:
     def as_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
         rule = self.rule
-        told = {"id": rule.id, "verdict": self.verdict.value, "level": rule.level, "sentence": rule.sentence}
-        return {**told, "source": rule.source, "found": self.found or None, "fix": rule.fix}
+        members = {"id": rule.id, "verdict": self.verdict.value, "level": rule.level, "sentence": rule.sentence}
+        return {**members, "source": rule.source, "found": self.found or None, "fix": rule.fix}
 
 
 RULES: Final[list[Rule]] = []
@@ -249,13 +249,13 @@ def _domain(answer: Challenged) -> Faults:
 )
 def _known_domain(answer: Challenged) -> Faults:
     known = [(place, one) for place, one in _exact(answer, _EVM) if _is_usdc(one) and _DOMAINS.get(str(one["network"]))]
-    told = [(place, one, _DOMAINS[str(one["network"])]) for place, one in known]
-    if not told:
+    entries = [(place, one, _DOMAINS[str(one["network"])]) for place, one in known]
+    if not entries:
         return None
     return [
         f"accepts[{place}] tells {_describe(_extras(one).get('name'))} {_describe(_extras(one).get('version'))}, "
         f"the contract has {name!r} {version!r}"
-        for place, one, (name, version) in told
+        for place, one, (name, version) in entries
         if (_extras(one).get("name"), _extras(one).get("version")) != (name, version)
     ]
 
@@ -303,9 +303,9 @@ def _one_story(answer: Challenged) -> Faults:
     "SHOULD",
 )
 def _cache(answer: Challenged) -> Faults:
-    told = ", ".join(answer.values("Cache-Control"))
-    directives = {part.partition("=")[0].strip().lower() for part in told.split(",")}
-    return [] if directives & _NO_KEEPING else [f"Cache-Control is {told!r}" if told else "there is no Cache-Control"]
+    value = ", ".join(answer.values("Cache-Control"))
+    directives = {part.partition("=")[0].strip().lower() for part in value.split(",")}
+    return [] if directives & _NO_KEEPING else [f"Cache-Control is {value!r}" if value else "there is no Cache-Control"]
 
 
 @rule(
@@ -423,8 +423,8 @@ def _called(answer: Challenged) -> Faults:
     if not isinstance(url, str) or not url:
         return None
     try:
-        told, called = urlsplit(urljoin(answer.url, url)), urlsplit(answer.url)
-        same = (_host(told), told.path or "/") == (_host(called), called.path or "/")
+        named, called = urlsplit(urljoin(answer.url, url)), urlsplit(answer.url)
+        same = (_host(named), named.path or "/") == (_host(called), called.path or "/")
     except ValueError:  # a port or a bracket that is none
         same = False
     return [] if same else [f"resource.url is {_describe(url)}, and {_describe(answer.url)[9:]} was called"]

@@ -187,9 +187,9 @@ async def _closed(server: asyncio.Server) -> None:
 async def _read(process: asyncio.subprocess.Process, found: Enclosed) -> None:
     assert process.stdout is not None  # noqa: S101 - always piped above
     async for line in process.stdout:
-        told = json.loads(line)
-        if "called" in told:
-            found.calls.append(Called(*told["called"]))
-        if "ended" in told:
+        message = json.loads(line)
+        if "called" in message:
+            found.calls.append(Called(*message["called"]))
+        if "ended" in message:
             found.ended = True
     found.ended = True

@@ -66,8 +66,8 @@ class ServiceRegister:
             return (201 if known is None else 200, now), Planned(action, request.name, request.members, change)
 
         status, registered_at = await self._log.change(decide)
-        told: dict[str, Any] = {"name": request.name, **request.members, "registered_at": utc_text(registered_at)}
-        return json_reply(told, status)
+        record: dict[str, Any] = {"name": request.name, **request.members, "registered_at": utc_text(registered_at)}
+        return json_reply(record, status)
 
     async def remove(self, call: Call) -> Reply:
         """Answer DELETE /v1/services/{name}."""

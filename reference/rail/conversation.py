@@ -145,8 +145,8 @@ class Conversation:
         error = code if code in CODES_402 else "payment_required"
         challenge = self._challenge(self._offered(task.memo), task.memo, error)
         memo, faults = task.memo, _faults(task.memo)
-        told = a2a_x402.Refusal(code, transaction, network)
-        return a2a_x402.refused(self._uri, challenge, memo, told, faults)
+        refusal = a2a_x402.Refusal(code, transaction, network)
+        return a2a_x402.refused(self._uri, challenge, memo, refusal, faults)
 
 
 def _example(service: Service, faults: Faults) -> dict[str, Any]:

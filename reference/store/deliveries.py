@@ -347,10 +347,10 @@ class Deliveries:
             due_ms: When the next one is due, None for never.
         """
         named = {"delivery": delivery_id, "mine": attempt.number}
-        told = {"over_ms": attempt.ended_ms, "came": attempt.outcome.value, "answered": attempt.status}
+        outcome = {"over_ms": attempt.ended_ms, "came": attempt.outcome.value, "answered": attempt.status}
         arrived = attempt.ended_ms // 1000 if attempt.outcome is Outcome.DELIVERED else None
         after = {"new_failures": failures, "next_ms": due_ms, "arrived_at": arrived}
-        changes = Change(_TELL, {**named, **told}), Change(_FINISH[move], {**named, **after})
+        changes = Change(_TELL, {**named, **outcome}), Change(_FINISH[move], {**named, **after})
         await self._notes.write(delivery_id, changes)
 
     async def in_flight(self) -> Sequence[InFlight]:
@@ -389,5 +389,5 @@ def _listed(rows: Sequence[Row]) -> Delivery:
     width = len(_LISTED)
     members: dict[str, Any] = dict(zip(_LISTED, rows[0], strict=False))
     members |= {"type": EventType(members["type"]), "state": DeliveryState(members["state"])}
-    told = [dict(zip(_ATTEMPT, row[width:], strict=True)) for row in rows if row[width] is not None]
-    return Delivery(**members, attempts=tuple(Attempt(**{**one, "outcome": Outcome(one["outcome"])}) for one in told))
+    tries = [dict(zip(_ATTEMPT, row[width:], strict=True)) for row in rows if row[width] is not None]
+    return Delivery(**members, attempts=tuple(Attempt(**{**one, "outcome": Outcome(one["outcome"])}) for one in tries))

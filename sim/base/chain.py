@@ -133,8 +133,8 @@ class Chain:
 
     def _append(self, context: BlockContext, mined: tuple[Mined, ...]) -> Block:
         parent = self.blocks[-1].hash if self.blocks else bytes(32)
-        told = f"{self.id}:{self._forks}:{context.number}:{context.time}".encode()
-        own = bytes(keccak(told + parent + b"".join(one.signed.hash for one in mined)))
+        facts = f"{self.id}:{self._forks}:{context.number}:{context.time}".encode()
+        own = bytes(keccak(facts + parent + b"".join(one.signed.hash for one in mined)))
         operations, self._operations = tuple(self._operations), []
         block = Block(context.number, context.time, parent, own, self.base_fee, operations, mined)
         self.blocks.append(block)

@@ -253,8 +253,8 @@ class Rpc:
         cost = signed.gas * signed.max_fee + signed.value
         balance = chain.vm.balance(signed.sender)
         if balance < cost:
-            told = f"address {signed.sender} have {balance} want {cost}"
-            raise RpcError(REJECTED, f"insufficient funds for gas * price + value: {told}")
+            detail = f"address {signed.sender} have {balance} want {cost}"
+            raise RpcError(REJECTED, f"insufficient funds for gas * price + value: {detail}")
 
 
 def _count_of(block: Block | None) -> str | None:
@@ -272,13 +272,13 @@ def _check_form(signed: Signed, chain_id: int) -> None:
     if signed.gas > GAS_LIMIT:
         raise RpcError(REJECTED, "exceeds block gas limit")
     if signed.gas < signed.intrinsic_gas:
-        told = f"gas {signed.gas}, minimum needed {signed.intrinsic_gas}"
-        raise RpcError(REJECTED, f"intrinsic gas too low: {told}")
+        detail = f"gas {signed.gas}, minimum needed {signed.intrinsic_gas}"
+        raise RpcError(REJECTED, f"intrinsic gas too low: {detail}")
     if len(signed.raw) > _MAX_DATA:
         raise RpcError(REJECTED, "oversized data")
     if signed.to is None and len(signed.data) > _MAX_CREATION:
-        told = f"code size {len(signed.data)}, limit {_MAX_CREATION}"
-        raise RpcError(REJECTED, f"max initcode size exceeded: {told}")
+        detail = f"code size {len(signed.data)}, limit {_MAX_CREATION}"
+        raise RpcError(REJECTED, f"max initcode size exceeded: {detail}")
 
 
 def failed(outcome: Outcome) -> RpcError:

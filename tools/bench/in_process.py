@@ -25,10 +25,10 @@ def measure(names: Sequence[str], *, rounds: int, seconds: float) -> tuple[tuple
         BenchFault: It did not end well.
     """
     only = [word for name in names for word in ("--only", name)]
-    told = [_run(["--json", "--rounds", str(share), "--seconds", str(seconds), *only]) for share in shares(rounds)]
+    runs = [_run(["--json", "--rounds", str(share), "--seconds", str(seconds), *only]) for share in shares(rounds)]
     try:
-        parts = zip(*([Job.read(job) for job in one["jobs"]] for one in told), strict=True)
-        return tuple(map(joined, parts)), dict(told[0]["versions"])
+        parts = zip(*([Job.read(job) for job in one["jobs"]] for one in runs), strict=True)
+        return tuple(map(joined, parts)), dict(runs[0]["versions"])
     except (KeyError, TypeError, ValueError) as fault:
         raise BenchFault(f"python -m tools.bench.reference told no figures: {fault}") from fault
 
@@ -39,8 +39,8 @@ def profiles(names: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     Raises:
         BenchFault: The program that profiles did not end well.
     """
-    told: Mapping[str, Sequence[Mapping[str, Any]]] = _run(["profile", *names])
-    return told
+    found: Mapping[str, Sequence[Mapping[str, Any]]] = _run(["profile", *names])
+    return found
 
 
 def _run(words: Sequence[str]) -> Any:

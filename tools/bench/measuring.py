@@ -76,8 +76,8 @@ def bench(
     else:
         table.show(figures)
     if record:
-        told = None if spent is None else spent.as_json()
-        _write(replace(figures, suite=told, profiles=in_process.profiles(goals.IN_PROCESS)))
+        suite = None if spent is None else spent.as_json()
+        _write(replace(figures, suite=suite, profiles=in_process.profiles(goals.IN_PROCESS)))
 
 
 def _write(figures: Figures) -> None:
@@ -96,9 +96,9 @@ def _measured(asked: _Asked) -> Figures:
     jobs: list[Job] = []
     versions: dict[str, str] = {"weldproof": version("weldproof")}
     if inside:
-        found, told = in_process.measure(inside, rounds=asked.rounds, seconds=0.1)
+        found, their_versions = in_process.measure(inside, rounds=asked.rounds, seconds=0.1)
         jobs += found
-        versions |= told
+        versions |= their_versions
     lanes: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="weldproof-bench-") as folder:
         for name in asked.names:

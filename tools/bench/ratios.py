@@ -54,7 +54,7 @@ class Job:
     contenders: tuple[Contender, ...]
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> Job:
+    def read(cls, members: Mapping[str, Any]) -> Job:
         """Return the job of a JSON object with `job` and `contenders`.
 
         Raises:
@@ -63,9 +63,9 @@ class Job:
         try:
             contenders = tuple(
                 Contender(str(one["name"]), str(one["role"]), tuple(float(cost) for cost in one["rounds"]))
-                for one in told["contenders"]
+                for one in members["contenders"]
             )
-            job = cls(str(told["job"]), contenders)
+            job = cls(str(members["job"]), contenders)
         except (KeyError, TypeError) as fault:
             raise ValueError("that is no measured job") from fault
         if not contenders or any(not one.rounds or min(one.rounds) <= 0 for one in contenders):

@@ -77,12 +77,12 @@ class Figures:
             ValueError: It holds none.
         """
         try:
-            told = orjson.loads(path.read_bytes())
-            if told["schema"] != SCHEMA:
-                raise ValueError(f"it is of schema {told['schema']}, not {SCHEMA}")
-            jobs = tuple(Job.read(one) for one in told["jobs"])
-            machine = Machine(**told["machine"])
-            return cls(told["taken"], machine, told["versions"], jobs, told["lanes"], told["suite"], told["profiles"])
+            data = orjson.loads(path.read_bytes())
+            if data["schema"] != SCHEMA:
+                raise ValueError(f"it is of schema {data['schema']}, not {SCHEMA}")
+            jobs = tuple(Job.read(one) for one in data["jobs"])
+            machine = Machine(**data["machine"])
+            return cls(data["taken"], machine, data["versions"], jobs, data["lanes"], data["suite"], data["profiles"])
         except (OSError, KeyError, TypeError, ValueError) as fault:
             raise ValueError(f"{path} holds no figures of the bench: {fault}") from fault
 

@@ -80,9 +80,9 @@ def _clause_sentences(body: str) -> Iterator[str]:
         if paragraph.startswith(("|", "> ", "<", "*Basis", "{", "HTTP/")) or "```" in paragraph:
             continue
         prose, *items = _ITEM.split(f"\n{paragraph}")
-        told = [one for one in _sentences(prose) if one.endswith((*_ENDS, ":"))]
-        yield from told
-        lead = told[-1] if told else lead
+        sentences = [one for one in _sentences(prose) if one.endswith((*_ENDS, ":"))]
+        yield from sentences
+        lead = sentences[-1] if sentences else lead
         for item in items:
             first, *more = _sentences(item)
             yield re.sub(r"[;,.]?\Z", ".", f"{lead} {first}" if lead.endswith(":") else first, count=1)

@@ -99,8 +99,8 @@ async def _joins(met: _Met) -> None:
     shown = None if called is None else hub.shown(authorised[0] if authorised else called)
     found = "it came" if authorised else "none came" if called is None else "one without S2_HUB_TOKEN"
     judge("CP-ADDON-03", bool(authorised), f"POST {SERVICES} with the Bearer token", found, shown)
-    told = pulled is not None or called is not None
-    both = "called with it" if authorised else "called, without the token" if told else "not called"
+    reached = pulled is not None or called is not None
+    both = "called with it" if authorised else "called, without the token" if reached else "not called"
     judge("CP-ADDON-05", bool(authorised), "the hub of S2_HUB_URL, with S2_HUB_TOKEN", both, shown)
     if called is not None:
         carried = any(_carries(body, met.addon.url) for _, body in hub.registrations) or _carries(

@@ -111,9 +111,9 @@ async def one_did_at_once_has_one_key(case: Case) -> None:
         given = values_of(read.body, first.did)
         twice = len(given) > 1
         own = given[0] if len(given) == 1 and isinstance(given[0], str) else None
-        told = "the DID twice" if twice else "one of their keys" if own in keys else "none of their keys"
+        registered_as = "the DID twice" if twice else "one of their keys" if own in keys else "none of their keys"
         expected = "the DID once, with the key of a registration that succeeded"
-        case.expect("CP-ISSUER-09", not twice and own in keys, expected, told, exchange=read)
+        case.expect("CP-ISSUER-09", not twice and own in keys, expected, registered_as, exchange=read)
         answer = await hub.call("GET", ATB_KEYS)
         shown = trusted_keys(documented(answer), (one.key for one in rivals))
         alike = shown == {own} or own not in keys  # which of them it should be, the trust set does not say then

@@ -237,9 +237,9 @@ async def a_key_belongs_to_its_tenant(case: Case) -> None:
             if not apart and not await _are_distinguishable(case, path, owner):
                 case.inconclusive("GW-IDEM-08", _ALL_ALIKE, exchange=answer)
                 continue
-            told = f"{answer.status}, sharing {', '.join(shared) or 'nothing'}"
+            sharing = f"{answer.status}, sharing {', '.join(shared) or 'nothing'}"
             where = {"path": path, "owner": owner.name}
-            case.expect("GW-IDEM-08", apart, "a thing of its own", told, exchange=answer, where=where)
+            case.expect("GW-IDEM-08", apart, "a thing of its own", sharing, exchange=answer, where=where)
 
 
 def _network_of(case: Case, tenant: Credentials) -> dict[str, str]:

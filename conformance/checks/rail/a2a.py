@@ -41,16 +41,16 @@ async def orders_ask_for_payment(case: Case) -> None:
         where = {"operation": operation.path}
         accepted = task.answer.status == 200 and json_rpc.error_code(task.answer) != _NOT_FOUND
         holds = accepted and (bool(task.members) or json_rpc.error_code(task.answer) is not None)
-        told = "200 with an answer to message/send"
-        case.expect("RAIL-A2A-01", holds, told, _describe(task.answer), exchange=task.answer, where=where)
+        expected = "200 with an answer to message/send"
+        case.expect("RAIL-A2A-01", holds, expected, _describe(task.answer), exchange=task.answer, where=where)
         if not task.asks_for_payment and case.profile.rail_bindings.a2a_request is None and _is_unclear(task):
             reason = "unbound: no message is known that orders a paid service; give [rail] a2a_request"
             for row in ("RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05"):
                 case.inconclusive(row, reason, exchange=task.answer)
             continue
-        told = "a task in the payment-required state"
+        expected = "a task in the payment-required state"
         holds = task.asks_for_payment and task.id is not None
-        case.expect("RAIL-A2A-03", holds, told, task.describe(), exchange=task.answer, where=where)
+        case.expect("RAIL-A2A-03", holds, expected, task.describe(), exchange=task.answer, where=where)
         if task.id is None:
             case.expect("RAIL-A2A-05", False, "a task with an id", task.describe(), exchange=task.answer, where=where)
             case.inconclusive(
@@ -59,9 +59,9 @@ async def orders_ask_for_payment(case: Case) -> None:
             continue
         fresh = task.id not in seen
         seen.add(task.id)
-        told = "a task of its own"
-        found = told if fresh else "the id of another task"
-        case.expect("RAIL-A2A-03", fresh, told, found, exchange=task.answer, where=where)
+        expected = "a task of its own"
+        found = expected if fresh else "the id of another task"
+        case.expect("RAIL-A2A-03", fresh, expected, found, exchange=task.answer, where=where)
         await _judge_kept(case, task, where)
         _judge_terms(case, task, where)
 
@@ -89,8 +89,8 @@ def _judge_terms(case: Case, task: Task, where: Mapping[str, str]) -> None:
     lacking = [f"{lane_of(entry)}: {name}" for entry in entries for name in _lacking(entry)]
     found = f"{dict(lanes)}, lacking {lacking}" if entries else "no accepts"
     holds = bool(entries) and not missing and not lacking
-    told = "one whole accepts entry for each lane"
-    case.expect("RAIL-A2A-05", holds, told, found, exchange=task.answer, where=where)
+    expected = "one whole accepts entry for each lane"
+    case.expect("RAIL-A2A-05", holds, expected, found, exchange=task.answer, where=where)
 
 
 def _lacking(entry: Mapping[str, Any]) -> list[str]:
@@ -145,8 +145,8 @@ async def _known_task(case: Case, task: Task) -> None:
     known = task.id is not None
     told_task = code is None and a2a.task_of(answer).id == task.id
     holds = answer.status == 200 and (told_task if known else code not in {None, _NOT_FOUND})
-    told = "the task" if known else "an error about the task, none about the method"
-    case.expect("RAIL-A2A-02", holds, told, _describe(answer), exchange=answer)
+    expected = "the task" if known else "an error about the task, none about the method"
+    case.expect("RAIL-A2A-02", holds, expected, _describe(answer), exchange=answer)
     _judge_envelope(case, "tasks/get", 1, answer)
 
 

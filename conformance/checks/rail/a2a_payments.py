@@ -159,9 +159,9 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     became = await _submitted(case, task, await pay(case, quote, case.lane))
     if became.state != "completed":
         raise Inconclusive(f"an honest payment over A2A became {became.describe()}: its form is open")
-    told = [claims_of(token) for token in _brought(task, became) if looks_payable(token)]
+    brought = [claims_of(token) for token in _brought(task, became) if looks_payable(token)]
     usual, own = (hashes_of(one, quote, bindings.request_hash) for one in (chosen, ordered))
-    bound = next((claims for claims in told if find_claim(claims, usual) and not find_claim(claims, own)), None)
+    bound = next((claims for claims in brought if find_claim(claims, usual) and not find_claim(claims, own)), None)
     found = "the usual request" if bound else "no other request"
     where = {"operation": chosen.path, "door": "A2A"}
     case.expect(_BOUND, bound is None, "the request that was ordered", found, exchange=became.answer, where=where)

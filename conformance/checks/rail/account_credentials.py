@@ -52,13 +52,13 @@ async def account_credentials_change_nothing(case: Case) -> None:
         headers, where = ACCOUNT_CREDENTIALS[what], {"operation": operation.path, "credential": what}
         answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
         holds = answer.status == 402 and bool(entries(answer))
-        told = "402 with accepts, as without a credential"
+        expected = "402 with accepts, as without a credential"
         found = f"{answer.status} with {len(entries(answer))} accepts entries"
-        case.expect("RAIL-402-13", holds, told, found, exchange=answer, where=where)
+        case.expect("RAIL-402-13", holds, expected, found, exchange=answer, where=where)
         if holds and _offer(answer) != _offer(plain) and await _differs(case, operation, headers):
             others = sorted(_offer(answer) ^ _offer(plain))
-            told = "the same prices as without a credential"
-            case.expect("RAIL-402-13", False, told, others, exchange=answer, where=where)
+            expected = "the same prices as without a credential"
+            case.expect("RAIL-402-13", False, expected, others, exchange=answer, where=where)
 
     for operation in case.session.operations:
         plain = await case.client.call("POST", operation.url, json_body=operation.body)

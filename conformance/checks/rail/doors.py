@@ -48,9 +48,9 @@ def _judge(case: Case, row: str, operation: Operation, bought: Purchase, became:
     fresh = receipts(became.answer) - receipts(bought.answer)
     stored = row == _SAME and not fresh
     holds = stored or (became.state != "completed" and not fresh)
-    told = "a refusal, or the stored answer" if row == _SAME else "a refusal"
+    expected = "a refusal, or the stored answer" if row == _SAME else "a refusal"
     where = {"operation": operation.path, "door": "REST, then A2A"}
-    case.expect(row, holds, told, became.describe(), exchange=became.answer, where=where)
+    case.expect(row, holds, expected, became.describe(), exchange=became.answer, where=where)
 
 
 @check(_OTHER, _SAME, surface="rail", lane="each", fix=_FIX)

@@ -103,8 +103,8 @@ async def _result(case: Case, operation: Operation, body: Any) -> Any:
     return result_of(case, (await purchase(case, sold, lanes[0], body=body)).answer)
 
 
-def _holds(told: Mapping[str, Any], result: Any, names: set[str]) -> bool:
+def _holds(additions: Mapping[str, Any], result: Any, names: set[str]) -> bool:
     """Return whether an object has every member of a result, and one of some members with its value."""
-    if not isinstance(result, Mapping) or not result.keys() <= told.keys():
+    if not isinstance(result, Mapping) or not result.keys() <= additions.keys():
         return False
-    return any(name in result and result[name] == told[name] for name in names)
+    return any(name in result and result[name] == additions[name] for name in names)

@@ -169,18 +169,18 @@ class _Seen:
         A claim that fits another call is a breach. How a payment is named depends on no operation, so that a receipt
         that names it otherwise than the others is one, too.
         """
-        for row, served, recipes, own, told in self.unknown:
+        for row, served, recipes, own, reason in self.unknown:
             usual = {name: paths for name, paths in self.found.get(row, {}).items() if name in recipes}
             others = "; ".join(f"{name} is found at {', '.join(sorted(paths))}" for name, paths in usual.items())
             fits = [name for one in self.tried[row] for name, values in one.items() if own in values]
             if fits or (usual and row == "RAIL-RCPT-06"):
                 where = {"operation": served.operation.path}
                 expected = f"recipe {', '.join(usual or fits)} of this call"
-                found = f"{_RECIPES[row]} is that of another call" if fits else told
+                found = f"{_RECIPES[row]} is that of another call" if fits else reason
                 self.case.expect(row, False, expected, found, exchange=served.answer, where=where)
             else:
                 also = f" ({others})" if others else ""
-                self.case.inconclusive(row, f"unbound: {told}{also}; bind {_KEYS[row]}", exchange=served.answer)
+                self.case.inconclusive(row, f"unbound: {reason}{also}; bind {_KEYS[row]}", exchange=served.answer)
 
 
 async def _bindings(seen: _Seen, operation: Operation) -> None:
@@ -214,8 +214,8 @@ async def _with_query(seen: _Seen, operation: Operation, recipe: str | None) -> 
     if recipe is None:
         return
     if recipe in hashing.OF_THE_BODY:
-        told = f"recipe {recipe} hashes the body alone, so that no query is in the receipt of {operation.path}"
-        case.documented("RAIL-RCPT-04", told)
+        reason = f"recipe {recipe} hashes the body alone, so that no query is in the receipt of {operation.path}"
+        case.documented("RAIL-RCPT-04", reason)
     asked = operation.asked_with(QUERY)
     with suppress(Inconclusive):  # that it is not sold so, others judge
         if await refusal(case.client, asked) is None:
@@ -237,10 +237,10 @@ async def _bound(seen: _Seen, served: Purchase, token: str, recipe: str | None =
     requested = request_hashes(served.operation, served.challenge.body, served.challenge.accepts)
     name, place = _judge(seen, "RAIL-RCPT-04", claims, requested, recipe or bindings.request_hash, served)
     result = result_of(case, served.answer)
-    told = hashing.response_hashes(served.answer.body, result, token)
+    hashes = hashing.response_hashes(served.answer.body, result, token)
     if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
-        told["jcs-result"] = set()
-    _judge(seen, "RAIL-RCPT-05", claims, told, bindings.response_hash, served)
+        hashes["jcs-result"] = set()
+    _judge(seen, "RAIL-RCPT-05", claims, hashes, bindings.response_hash, served)
     tx_id, network = await _settled_by(served, seen.payer), getattr(seen.payer, "network_key", "")
     paid = hashing.settled_refs(case.profile.service_word, tx_id, network, served.challenge.reference(case.lane))
     if tx_id is None and (bindings.settled_payment_ref or "") not in {"", *paid}:
@@ -292,8 +292,8 @@ def _judge(
     if bound is None:
         elsewhere = hashing.find_claim(claims, {value for values in recipes.values() for value in values})
         also = f" in claim {_RECIPES[row]}, although {elsewhere} holds one" if elsewhere is not None else ""
-        told = f"none of the recipes {', '.join(tried)} is found among the claims of {path}{also}"
-        seen.unknown.append((row, served, recipes, own.get(_RECIPES[row]), told))
+        reason = f"none of the recipes {', '.join(tried)} is found among the claims of {path}{also}"
+        seen.unknown.append((row, served, recipes, own.get(_RECIPES[row]), reason))
         return None, None
     expected, hint = f"a claim that equals recipe {bound}", _bind(row, claims, recipes)
     case.expect(row, False, expected, sorted(claims), exchange=served.answer, where=where, hint=hint)

@@ -71,8 +71,8 @@ async def _judged(case: Case, before: _Before) -> None:
     operation, where = before.quote.operation, {"lane": before.lane, "restart": "after the payment"}
     again = await present(case, operation, dict(before.bought.proof), body=before.bought.challenge.body)
     same = again.status != 200 or receipts(again) == receipts(before.bought.answer)
-    told = "the stored answer or a refusal"
-    case.expect(_ONCE, same, told, _describe(again, same), exchange=again, where=where)
+    expected = "the stored answer or a refusal"
+    case.expect(_ONCE, same, expected, _describe(again, same), exchange=again, where=where)
     bound = case.profile.rail_bindings.replay
     if bound == "stored-answer" and same:
         case.expect(
@@ -90,7 +90,7 @@ async def _judged(case: Case, before: _Before) -> None:
     if served.status == 200:
         last = await present(case, operation, dict(before.proof), body=before.quote.body)
         same = last.status != 200 or receipts(last) == receipts(served)
-        case.expect(_ONCE, same, told, _describe(last, same), exchange=last, where=where)
+        case.expect(_ONCE, same, expected, _describe(last, same), exchange=last, where=where)
 
 
 def _describe(answer: Answer, same: bool) -> str:

@@ -54,14 +54,14 @@ def _need_two(case: Case, sale: Sale) -> None:
 
 def _emitted(case: Case, sale: Sale, where: Mapping[str, str]) -> None:
     inbox = case.session.inbox
-    told, confirmed = sale.deliveries(inbox), sale.confirmed(inbox)
-    unreadable = [one for one in told if one.fault is not None]
+    delivered, confirmed = sale.deliveries(inbox), sale.confirmed(inbox)
+    unreadable = [one for one in delivered if one.fault is not None]
     if not confirmed and not unreadable and not sale.shown:
         raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
     budget = case.profile.budgets.paid
-    types = sorted({str(one.event.get("type")) for one in told})
-    found = f"events of it of the types {', '.join(types)}" if told else "none, and its page says Paid"
-    shown = next(iter((*confirmed, *told)), None)
+    types = sorted({str(one.event.get("type")) for one in delivered})
+    found = f"events of it of the types {', '.join(types)}" if delivered else "none, and its page says Paid"
+    shown = next(iter((*confirmed, *delivered)), None)
     expected, held, exchange = f"payment.confirmed within {budget:g} s", bool(confirmed or unreadable), shown
     case.expect("WH-DELIV-02", held, expected, found, exchange=exchange or sale.link.page, where=where)
 

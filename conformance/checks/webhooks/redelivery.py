@@ -163,9 +163,9 @@ def _signed_again(case: Case, first: Received, later: Received, where: Mapping[s
 
 def _need_come_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> None:
     """Judge WH-DELIV-05: a target may redeliver, and one whose operator tells its schedule does."""
-    told = case.profile.webhook_bindings.schedule
-    if len(came) > 1 or told:
-        expected = "the event again" + (f" after {told[0]:g} s" if told else "")
+    schedule = case.profile.webhook_bindings.schedule
+    if len(came) > 1 or schedule:
+        expected = "the event again" + (f" after {schedule[0]:g} s" if schedule else "")
         found = f"it came {len(came)} times" if len(came) > 1 else "it came once"
         case.expect("WH-DELIV-05", len(came) > 1, expected, found, exchange=came[-1], where=where)
     elif "WH-DELIV-05" not in case.judged:

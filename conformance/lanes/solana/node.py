@@ -221,10 +221,10 @@ class SolanaNode:
             try:
                 await self.client.send_transaction(sent, opts=options)
             except RPCException as fault:
-                told = _error_text(fault)
+                reason = _error_text(fault)
                 if fault.args and isinstance(fault.args[0], _REFUSALS):
-                    raise Refused(f"the Solana node refused the transaction: {told}", tx_id) from fault
-                raise Inconclusive(f"the Solana node answered a submission with an error: {told}") from fault
+                    raise Refused(f"the Solana node refused the transaction: {reason}", tx_id) from fault
+                raise Inconclusive(f"the Solana node answered a submission with an error: {reason}") from fault
         return tx_id
 
     async def status(self, tx_id: str) -> TransactionStatus | None:
@@ -242,8 +242,8 @@ class SolanaNode:
         await asyncio.sleep(_GATHER_SECONDS)
         self._answer, wanted = None, list(self._wanted)[:_MOST_STATUSES]
         self._wanted = set()
-        told = await self.ask(self.client.get_signature_statuses(wanted, search_transaction_history=True))
-        return dict(zip(wanted, told.value, strict=False))
+        answer = await self.ask(self.client.get_signature_statuses(wanted, search_transaction_history=True))
+        return dict(zip(wanted, answer.value, strict=False))
 
     async def landed(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> TransactionStatus:
         """Wait until a transaction has reached a level of commitment, whether it succeeded or not; return its status.

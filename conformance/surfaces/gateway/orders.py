@@ -119,15 +119,15 @@ async def order(
     asked = {**(members or {}), "preferred_network": network, "amount": amount, "label": whole}
     answer = await link(case, tenant, **asked)
     made = answer.object()
-    url, token, told = (made.get(name) for name in ("checkout_url", "token", "amount_microunits"))
-    if not isinstance(url, str) or not isinstance(token, str) or not isinstance(told, int) or isinstance(told, bool):
+    url, token, price = (made.get(name) for name in ("checkout_url", "token", "amount_microunits"))
+    if not isinstance(url, str) or not isinstance(token, str) or not isinstance(price, int) or isinstance(price, bool):
         raise Inconclusive("a link was created without checkout_url, token or amount_microunits, which GW-LINK judges")
     asset = made.get("asset_id")
     known = str(asset) if isinstance(asset, str | int) else USDC.get(case.profile.usual_network(network))
     if known is None:
         raise Inconclusive(f"unbound: no asset is known for the network {network}; bind [networks.{network}] network")
     _name(case, url, token)
-    return Order(url, token, told, network, tenant.payout[network], known, tenant, answer, whole, mark)
+    return Order(url, token, price, network, tenant.payout[network], known, tenant, answer, whole, mark)
 
 
 def odd_amount(case: Case) -> int:

@@ -76,8 +76,8 @@ class Task:
         """Whether it is in the payment-required state, by either reading (C-18)."""
         if self.state == _STATE:
             return True
-        told = self.payment_status == "payment-required" or any(True for _ in self._metadata(REQUIRED))
-        return self.state in _ASKING and told
+        asked = self.payment_status == "payment-required" or any(True for _ in self._metadata(REQUIRED))
+        return self.state in _ASKING and asked
 
     def _metadata(self, name: str) -> Iterator[Any]:
         """Yield the values of a metadata key, of the status message first, then of the task."""

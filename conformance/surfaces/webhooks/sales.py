@@ -50,11 +50,11 @@ class Sale:
         """The link's label."""
         return self.link.order.label
 
-    def is_label(self, told: object) -> bool:
+    def is_label(self, text: object) -> bool:
         """Return whether a text is the link's label: as sent, or as its creation answered where that trims it."""
         answered = self.link.order.answer.object().get("label")
         trimmed = isinstance(answered, str) and answered == self.label.strip()
-        return told == self.label or (trimmed and told == answered)
+        return text == self.label or (trimmed and text == answered)
 
     @property
     def words(self) -> tuple[str, ...]:

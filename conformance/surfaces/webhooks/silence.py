@@ -58,13 +58,13 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
         case.inconclusive(ROW, "the event of the control, an honest payment, did not come, which WH-DELIV-02 judges")
         return
     for one in unpaid:
-        told = await _false_confirmations(case, inbox, one)
+        spurious = await _false_confirmations(case, inbox, one)
         case.expect(
             ROW,
-            not told,
+            not spurious,
             "no payment.confirmed",
-            f"{len(told)} of them",
-            exchange=told[0] if told else came[0],
+            f"{len(spurious)} of them",
+            exchange=spurious[0] if spurious else came[0],
             where={"payment": one.what},
             hint="Write the event in the same transaction that turns the link to Paid, and nowhere else.",
         )
@@ -72,12 +72,12 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
 
 async def _false_confirmations(case: Case, inbox: Inbox, unpaid: Unpaid) -> list[Received]:
     """Return the events that call a link paid, without those by another check's wrong payment, which judges them."""
-    told: list[Received] = []
+    spurious: list[Received] = []
     for _ in range(_LOOKS):
         others = [tx_id for tx_id, check in case.session.stray_payments.items() if check != case.check.id]
         events = [one for one in inbox.received if one.confirms and one.tells_of(unpaid.words)]
-        told = [one for one in events if not one.tells_of(others)]
-        if not told:
+        spurious = [one for one in events if not one.tells_of(others)]
+        if not spurious:
             break
         await asyncio.sleep(_LOOK_SECONDS)
-    return told
+    return spurious

@@ -47,8 +47,8 @@ def _refused(passed: int, fault: ReceiptFault) -> Verdict:
     stage = _OF_STEP[passed]
     if stage != "fields":
         return Verdict.refused(stage, fault.code)
-    told = {} if fault.field is None else {"error_field": fault.field}
-    return Verdict.refused("values" if fault.code == "INVALID_PAYLOAD" else stage, fault.code, **told)
+    details = {} if fault.field is None else {"error_field": fault.field}
+    return Verdict.refused("values" if fault.code == "INVALID_PAYLOAD" else stage, fault.code, **details)
 
 
 def _values(found: Examination) -> dict[str, Any]:

@@ -80,14 +80,14 @@ class Receipts:
             raise unavailable()
         payload = await self._proven(request)
         message = signed_bytes(payload)
-        told = {
+        answer = {
             "receipt": with_signature(payload, self._key.kid, await self._key.sign(message)),
             "payload": payload,
             "content_hash": hashlib.sha256(message).hexdigest(),
             "kid": self._key.kid,
             "notice": NOTICE,
         }
-        return json_reply(told, 201)
+        return json_reply(answer, 201)
 
     async def verify(self, call: Call) -> dict[str, Any]:
         """Judge a receipt: 200 whatever it is worth (P-AD-07)."""

@@ -127,14 +127,14 @@ class Routes:
         return gone_to(SIGN_IN, await self._entrance.sign_out(visitor))
 
     def _form(self, call: Request, to: str, faults: Mapping[str, str] | None = None) -> Reply:
-        guard, told = self._entrance.guard(call), None
+        guard, new_cookie = self._entrance.guard(call), None
         if guard is None:
-            guard, told = self._entrance.fresh_guard()
+            guard, new_cookie = self._entrance.fresh_guard()
         wrong = {"WWW-Authenticate": "Bearer"} if faults else {}
         return self._pages.page(
             "sign_in.html",
             status=401 if faults else 200,
-            headers={**wrong, **(told or {})},
+            headers={**wrong, **(new_cookie or {})},
             csrf=csrf_token(guard),
             to=_wanted(to) or ROOT,
             faults=faults or {},

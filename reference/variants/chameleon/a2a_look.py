@@ -81,15 +81,15 @@ def reshaped_id(own: str, form: str) -> str:
     return f"tsk_{number:032x}" if form == "prefixed" else own
 
 
-def own_id(told: str, form: str) -> str:
+def own_id(reshaped: str, form: str) -> str:
     """Return the rail's own form of a task's id; what has another form names no task."""
     try:
-        own = str(uuid.UUID(hex=told.removeprefix("tsk_")) if form == "prefixed" else uuid.UUID(int=int(told)))
+        own = str(uuid.UUID(hex=reshaped.removeprefix("tsk_")) if form == "prefixed" else uuid.UUID(int=int(reshaped)))
     except ValueError:
         own = ""
     if form == "uuid":
-        return told
-    return own if own and reshaped_id(own, form) == told else "none"
+        return reshaped
+    return own if own and reshaped_id(own, form) == reshaped else "none"
 
 
 def _own_message(message: dict[str, Any], shape: Shape) -> dict[str, Any]:
@@ -117,19 +117,19 @@ def _ordered(part: dict[str, Any], shape: Shape) -> dict[str, Any] | None:
     roles = {path: role for role, path in shape.paths.items()}
     by_skill = {skill_of(path): role for path, role in roles.items()}
     data = part.get("data") if part.get("kind") == "data" else None
-    told: Mapping[str, Any] = data if isinstance(data, dict) else {}
+    order: Mapping[str, Any] = data if isinstance(data, dict) else {}
     role: str | None = None
     request: Any = None
     if shape.a2a_order == "skill":
-        role, request = by_skill.get(str(told.get("skill"))), told.get("request")
+        role, request = by_skill.get(str(order.get("skill"))), order.get("request")
     elif shape.a2a_order == "path":
-        role, request = roles.get(str(told.get("path"))), told.get("body")
+        role, request = roles.get(str(order.get("path"))), order.get("body")
     elif shape.a2a_order == "text" and part.get("kind") == "text":
         path, _, text = str(part.get("text")).partition(" ")
         role, request = roles.get(path), _read(text)
-    elif shape.a2a_order == "own words" and isinstance(told.get("order"), dict):
-        role = next((one for one in shape.paths if one == told["order"].get("what")), None)
-        request = told["order"].get("with")
+    elif shape.a2a_order == "own words" and isinstance(order.get("order"), dict):
+        role = next((one for one in shape.paths if one == order["order"].get("what")), None)
+        request = order["order"].get("with")
     return None if role is None else {"service_id": role, "request": request}
 
 
@@ -159,19 +159,19 @@ def _reshaped(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 def _message(message: Mapping[str, Any], task_id: str, shape: Shape) -> dict[str, Any]:
     """Return a status message: its challenge as by REST, and its terms in a part where the look has no metadata."""
-    told = {**message, "taskId": task_id}
-    metadata = dict(told.get("metadata", {}))
+    reshaped = {**message, "taskId": task_id}
+    metadata = dict(reshaped.get("metadata", {}))
     challenge = metadata.get(a2a_x402.REQUIRED)
     if isinstance(challenge, dict):
         metadata[a2a_x402.REQUIRED] = rail_challenge.reshaped_challenge(challenge, shape)
     if shape.a2a_state == "literal, terms in a part" and metadata.get(a2a_x402.STATUS) == a2a_x402.Status.REQUIRED:
-        told["parts"] = [*told["parts"], data_part(metadata[a2a_x402.REQUIRED])]
+        reshaped["parts"] = [*reshaped["parts"], data_part(metadata[a2a_x402.REQUIRED])]
         metadata = {name: value for name, value in metadata.items() if name not in _ASKS}
-        told.pop("extensions", None)
+        reshaped.pop("extensions", None)
     if shape.a2a_terms == "no status" and metadata.get(a2a_x402.STATUS) == a2a_x402.Status.REQUIRED:
         del metadata[a2a_x402.STATUS]
-    told.pop("metadata", None)
-    return {**told, "metadata": metadata} if metadata else told
+    reshaped.pop("metadata", None)
+    return {**reshaped, "metadata": metadata} if metadata else reshaped
 
 
 def _members(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
@@ -196,13 +196,13 @@ def _members(task: dict[str, Any], shape: Shape) -> dict[str, Any]:
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Change the rail's JSON-RPC errors and its card."""
-    told = answer.document
-    if not isinstance(told, dict) or answer.status != 200:
+    document = answer.document
+    if not isinstance(document, dict) or answer.status != 200:
         return
-    if answer.asked.path == ENDPOINT and isinstance(told.get("error"), dict):
-        told["error"] = _error(told["error"], shape.a2a_errors)
+    if answer.asked.path == ENDPOINT and isinstance(document.get("error"), dict):
+        document["error"] = _error(document["error"], shape.a2a_errors)
     elif answer.asked.path in {CARD, LEGACY_CARD}:
-        answer.document = agent_documents.card(_orders(told, shape), shape.rail_card)
+        answer.document = agent_documents.card(_orders(document, shape), shape.rail_card)
 
 
 def _orders(card: dict[str, Any], shape: Shape) -> dict[str, Any]:

@@ -63,20 +63,20 @@ def _own(model: type[Any], body: bytes, shape: Shape) -> bytes:
     if model is not NewService:
         return body
     try:
-        told = orjson.loads(body)
+        record = orjson.loads(body)
     except orjson.JSONDecodeError:
         return body
-    return orjson.dumps(own_record(told, shape)) if isinstance(told, dict) else body
+    return orjson.dumps(own_record(record, shape)) if isinstance(record, dict) else body
 
 
-def own_record(told: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+def own_record(record: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Return what a registration says, by the service's own names."""
     if shape.hub_service_request == "url":
-        return _named({"name": told.get("name"), "base_url": told.get("url")})
+        return _named({"name": record.get("name"), "base_url": record.get("url")})
     if shape.hub_service_request == "health_url":
-        base, path = _cut(told.get("health_url"))
-        return _named({"name": told.get("service"), "base_url": base, "health_path": path})
-    member = _object(told.get("member"))
+        base, path = _cut(record.get("health_url"))
+        return _named({"name": record.get("service"), "base_url": base, "health_path": path})
+    member = _object(record.get("member"))
     reach = _object(member.get("reach"))
     return _named({"name": member.get("label"), "base_url": reach.get("at"), "health_path": reach.get("probe")})
 
@@ -164,20 +164,20 @@ def _noted(last: dict[str, Seen], address: str, task: asyncio.Task[Seen]) -> Non
 
 def edit(answer: Answer, shape: Shape) -> None:
     """Change the key documents, and the tags of all documents."""
-    path, told = answer.asked.path, answer.document
-    if path in {ATB_KEYS, PQC_KEYS} and answer.status == 200 and isinstance(told, dict):
-        answer.document = _keys(told, shape)
+    path, document = answer.asked.path, answer.document
+    if path in {ATB_KEYS, PQC_KEYS} and answer.status == 200 and isinstance(document, dict):
+        answer.document = _keys(document, shape)
     tag = answer.header("ETag")
     if tag is not None and path in {ATB_KEYS, PQC_KEYS, TRUST_SET, shape.hub_openapi_path}:
         tags: Mapping[str, str | None] = {"strong": tag, "weak": f"W/{tag.removeprefix('W/')}", "none": None}
         answer.put("ETag", tags[shape.hub_tags])
 
 
-def _keys(told: dict[str, Any], shape: Shape) -> dict[str, Any]:
+def _keys(document: dict[str, Any], shape: Shape) -> dict[str, Any]:
     few = ("did", "kid", "alg", "public_key_b64", "status")
     if shape.hub_keys == "few":
-        return {"keys": [{name: one[name] for name in few} for one in told["keys"]]}
+        return {"keys": [{name: one[name] for name in few} for one in document["keys"]]}
     if shape.hub_keys == "more":
-        keys = [{**one, "controller": one["did"], "valid_from": told["updated_at"]} for one in told["keys"]]
-        return {"@context": ["https://www.w3.org/ns/did/v1"], **told, "keys": keys, "next": None}
-    return {**told, "keys": [*told["keys"], *_REVOKED]} if shape.hub_keys == "revoked" else told
+        keys = [{**one, "controller": one["did"], "valid_from": document["updated_at"]} for one in document["keys"]]
+        return {"@context": ["https://www.w3.org/ns/did/v1"], **document, "keys": keys, "next": None}
+    return {**document, "keys": [*document["keys"], *_REVOKED]} if shape.hub_keys == "revoked" else document

@@ -92,10 +92,10 @@ def edit(answer: Answer, shape: Shape) -> None:
 
 def reshaped_challenge(document: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     """Return a 402 object as the look writes it, wherever it stands."""
-    told = dict(document)
-    _challenge(told, shape)
-    _lists(told, shape)
-    return told
+    reshaped = dict(document)
+    _challenge(reshaped, shape)
+    _lists(reshaped, shape)
+    return reshaped
 
 
 def _lists(document: dict[str, Any], shape: Shape) -> None:

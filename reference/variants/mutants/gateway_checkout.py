@@ -181,10 +181,10 @@ def _failures_unseen() -> None:
     replace(Node, "post", deaf)
 
 
-def _without_errors(told: Any) -> Any:
-    if isinstance(told, dict):
-        return {name: None if name == "err" else _without_errors(value) for name, value in told.items()}
-    return [_without_errors(one) for one in told] if isinstance(told, list) else told
+def _without_errors(document: Any) -> Any:
+    if isinstance(document, dict):
+        return {name: None if name == "err" else _without_errors(value) for name, value in document.items()}
+    return [_without_errors(one) for one in document] if isinstance(document, list) else document
 
 
 def _pool_counts() -> None:

@@ -34,8 +34,8 @@ def _card(change: Callable[[Members], Members]) -> Callable[[], None]:
 def _no_card() -> None:
     """Only the address of older versions has a card."""
     original = Documents.paths
-    told = property(lambda self: tuple(path for path in original.__get__(self) if path != CARD))
-    Documents.paths = told  # type: ignore[method-assign,assignment]
+    paths = property(lambda self: tuple(path for path in original.__get__(self) if path != CARD))
+    Documents.paths = paths  # type: ignore[method-assign,assignment]
 
 
 def _card_as_text() -> None:

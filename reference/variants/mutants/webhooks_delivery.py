@@ -176,8 +176,8 @@ async def _tell(settling: Settling, link: Link, paid: PaidBy) -> None:
         return
     _TOLD.add(link.id)
     unpaid = dataclasses.replace(link, id=str(uuid.uuid4()))  # so that its own event may still be written
-    told = settling._outbox._telling(unpaid, EventType.PAYMENT_CONFIRMED, paid, int(time.time()))  # noqa: SLF001 - a mutant reaches in
-    await settling._database.change_all(*told)  # noqa: SLF001 - as above
+    changes = settling._outbox._telling(unpaid, EventType.PAYMENT_CONFIRMED, paid, int(time.time()))  # noqa: SLF001 - a mutant reaches in
+    await settling._database.change_all(*changes)  # noqa: SLF001 - as above
 
 
 def _early(apply: Callable[[], None]) -> Callable[[], None]:

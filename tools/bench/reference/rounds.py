@@ -160,13 +160,13 @@ async def measure(job: str, contenders: Sequence[Contender], *, rounds: int, sec
 
 
 def _report(one: Measured, ours: Sequence[float]) -> Report:
-    told = {
+    report = {
         "name": one.contender.name,
         "role": one.contender.role,
         "count": one.count,
         "rounds": [round(cost, 3) for cost in one.rounds],
     }
     if one.contender.role == "ours":
-        return told
+        return report
     found = ratio(ours, one.rounds)
-    return told | {"ratio": round(found.median, 4), "low": round(found.low, 4), "high": round(found.high, 4)}
+    return report | {"ratio": round(found.median, 4), "low": round(found.low, 4), "high": round(found.high, 4)}

@@ -113,8 +113,8 @@ async def an_id_of_any_length_is_served(case: Case) -> None:
     proof = quoted.proof(await payer.submit(draft))
     name_live_values(case, proof)
     answer = await redeem(case, operation, proof, body=quoted.quote.body)
-    told = "200 for a welded payment with a shorter id"
-    case.expect("RAIL-PAY-03", answer.status == 200, told, brief(answer), exchange=answer)
+    expected = "200 for a welded payment with a shorter id"
+    case.expect("RAIL-PAY-03", answer.status == 200, expected, brief(answer), exchange=answer)
 
 
 def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callable[[Quoted], Awaitable[str]]]:
