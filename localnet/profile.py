@@ -153,7 +153,7 @@ def profile_text(facts: StackFacts) -> str:
         tested = [lane for lane in facts.lanes if LANES[lane].networks[0] in facts.networks]
         chains = {lane: _chain(facts, lane, 0) for lane in tested}
         edge = {"edge_url": facts.edge} if facts.edge else {}
-        # Limits of a million calls a minute are none: rows about limits need a service of their own.
+        # Limits of a million calls a minute do not limit: rows about limits need a service of their own.
         limits = {"limits": "raised"} if facts.limited is None else {}
         admin = {"admin_key": {"file": str(facts.sells.admin_key_file)}}
         document["gateway"] = {**edge, **limits, **admin, "chains": chains}

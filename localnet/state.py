@@ -85,7 +85,7 @@ class State:
 
 
 def read(data_dir: Path) -> State | None:
-    """Return what runs according to a data directory; None where nothing does, or the file is none of ours."""
+    """Return what runs according to a data directory; None where nothing does, or the file is not ours."""
     try:
         told = json.loads((data_dir / NAME).read_text("utf-8"))
         state = State(

@@ -48,7 +48,7 @@ def amount(members: Members, *, most: int) -> int:
     """Return `amount`, a decimal string of atomic units of at most `most`.
 
     Raises:
-        Refused: It is none.
+        Refused: It is not such a string.
     """
     value = text(members, "amount")
     if not (value.isascii() and value.isdecimal() and len(value) <= _MOST_DIGITS and int(value) <= most):

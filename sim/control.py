@@ -31,7 +31,7 @@ def amount(members: Mapping[str, Any], *, most: int = 2**64) -> int:
     """Return `amount`, a decimal string of atomic units smaller than `most`.
 
     Raises:
-        Refused: It is none.
+        Refused: It is not such a string.
     """
     value = text(members, "amount")
     if not (value.isascii() and value.isdecimal() and len(value) <= 40 and int(value) < most):

@@ -22,7 +22,7 @@ def with_addon(profile: Profile | None, words: Sequence[str], url: str | None) -
         url: Where it listens; None: at the port of the S2_HUB_SELF_URL that it is given.
 
     Raises:
-        UsageFault: There is no command, or the address is none.
+        UsageFault: There is no command, or the address is malformed.
     """
     if not words:
         raise UsageFault(

@@ -35,7 +35,7 @@ class PaidAddress:
         """Read an address.
 
         Raises:
-            UsageFault: It is none of http or https, or holds credentials, which nobody here is to be sent.
+            UsageFault: It is not an http or https address, or holds credentials, which nobody here is to be sent.
         """
         try:
             parts, origin = urlsplit(text), _origin(text)

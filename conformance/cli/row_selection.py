@@ -68,7 +68,7 @@ def shared_out(
     """Return the rows of the part that is asked for, all where none is.
 
     Raises:
-        UsageFault: The part is none, or goes not with the other options.
+        UsageFault: The part is malformed, or does not go with the other options.
     """
     if options["shard"] is None:
         return rows

@@ -69,7 +69,7 @@ def _is_answer(answer: Answer) -> bool:
 
 
 def _members(answer: Answer) -> tuple[str, ...] | None:
-    """Return what tells two answers apart: the members of an object and its error, None where it is none."""
+    """Return what tells two answers apart: the members of an object and its error, None where it is not an object."""
     try:
         document = answer.json()
     except JsonFault:

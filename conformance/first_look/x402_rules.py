@@ -425,7 +425,7 @@ def _called(answer: Challenged) -> Faults:
     try:
         named, called = urlsplit(urljoin(answer.url, url)), urlsplit(answer.url)
         same = (_host(named), named.path or "/") == (_host(called), called.path or "/")
-    except ValueError:  # a port or a bracket that is none
+    except ValueError:  # a malformed port or bracket
         same = False
     return [] if same else [f"resource.url is {_describe(url)}, and {_describe(answer.url)[9:]} was called"]
 

@@ -110,7 +110,7 @@ def message_of(line: bytes) -> Message:
     """Return the message of a line.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The line holds no message.
     """
     members = json.loads(line)
     try:

@@ -94,7 +94,7 @@ def form_of(case: Case, log: Entries, key: str) -> audit_chain.Form:
     """Return how a log is made: as it is bound, else as it is found; only our own spells MACs in one way.
 
     Raises:
-        Inconclusive: Nobody knows; or what is bound is no recipe, or the key is none.
+        Inconclusive: Nobody knows; or what is bound is no recipe, or the key is malformed.
     """
     bound, ours = case.profile.hub_bindings.audit_chain, case.profile.target.defaults == "reference"
     if bound is None:

@@ -26,7 +26,7 @@ def _algorand(text: str) -> bool:
         raw = base64.b32decode(text + "======") if len(text) == _ALGORAND else b""
     except (binascii.Error, ValueError):
         return False
-    # A spelling with one of its two spare bits set is none, to the node.
+    # A spelling with one of its two spare bits set is not an address, to the node.
     return bool(raw) and address_of(raw[:32]) == text
 
 

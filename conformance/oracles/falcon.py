@@ -63,7 +63,7 @@ class NotFalcon(ValueError):
 def fault_of(public_key: bytes, message: bytes, signature: bytes) -> FalconFault | None:
     """Return why a signature over a message does not hold, None where it does.
 
-    Only the shortest coding is one: a signature that is padded with zeros, as the padded variant has it, is none.
+    Only the shortest coding is one: a signature that is padded with zeros, as the padded variant has it, is not one.
 
     Args:
         public_key: 1793 bytes, the first of them 0x0a.
@@ -94,7 +94,7 @@ def public_polynomial(public_key: bytes) -> tuple[int, ...]:
     """Return the 1024 coefficients of a public key, 14 bits each.
 
     Raises:
-        NotFalcon: It is none.
+        NotFalcon: It is not a public key.
     """
     if len(public_key) != PUBLIC_KEY_BYTES:
         raise NotFalcon(FalconFault.KEY_LENGTH)
@@ -113,7 +113,7 @@ def signature_parts(signature: bytes) -> tuple[bytes, list[int]]:
     """Return the salt of a signature and the second half of its vector.
 
     Raises:
-        NotFalcon: It is none.
+        NotFalcon: It is not a signature.
     """
     if not 1 + SALT_BYTES < len(signature) <= SIGNATURE_MOST_BYTES:
         raise NotFalcon(FalconFault.LENGTH)
@@ -156,7 +156,7 @@ def key_number(public_key: bytes) -> int:
     """Return a public key's polynomial as a number: its value at 2**32, its coefficients between -6144 and 6144.
 
     Raises:
-        NotFalcon: It is none.
+        NotFalcon: It is not a public key.
     """
     return _number([(value + _HALF) % MODULUS - _HALF for value in public_polynomial(public_key)])
 

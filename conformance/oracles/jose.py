@@ -20,7 +20,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]{2,}\.[A-Za-z0-9_-]{10,}")
 
 
 class JwsFault(Exception):
-    """A token that does not verify, or is none; the text says why."""
+    """A token that does not verify, or is malformed; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class CompactJws:
         """Return the payload as a JSON object.
 
         Raises:
-            JwsFault: It is none.
+            JwsFault: It is not a JSON object.
         """
         return _object(self.payload, "payload")
 
@@ -65,7 +65,7 @@ def parse(text: str) -> CompactJws:
     """Take a compact JWS apart: three segments of canonical base64url, a JSON object as header.
 
     Raises:
-        JwsFault: It is none.
+        JwsFault: It is not a compact JWS.
     """
     parts = text.split(".")
     if len(parts) != 3 or not all(parts):

@@ -19,7 +19,7 @@ class Schema:
         """Take a schema.
 
         Raises:
-            ValueError: It is none.
+            ValueError: It is not a schema.
         """
         fault = next(Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema), None)
         if fault is not None:

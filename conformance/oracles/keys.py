@@ -41,7 +41,7 @@ def decode_base64url(text: str) -> bytes:
     """Return the bytes of base64url without padding, in its one canonical spelling.
 
     Raises:
-        KeyFault: It is none.
+        KeyFault: It is not canonical base64url.
     """
     if not _BASE64URL.fullmatch(text):
         raise KeyFault("not base64url without padding")

@@ -20,7 +20,7 @@ def parse_json(data: bytes, *, duplicates: bool) -> Any:
         duplicates: Whether an object may name a member twice; the last one counts.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not such a text.
     """
     hook = dict if duplicates else unique_members
     try:

@@ -116,7 +116,7 @@ def settled_payment_ref(tx_id: str, network: str, service: str) -> str | None:
 
 
 def normal_tx_id(tx_id: str, network: str) -> str | None:
-    """Return a transaction id in the one form that is hashed (P-NW-04), None where it is none.
+    """Return a transaction id in the one form that is hashed (P-NW-04), None where it is malformed.
 
     EVM ids are lower-cased; Solana and Algorand ids must be canonical already; others stay as they are.
     """

@@ -65,7 +65,7 @@ def missing_member(claims: Mapping[str, Any]) -> str | None:
 
 
 def member_outside_its_set(claims: Mapping[str, Any]) -> str | None:
-    """Return the first required member whose value is none of those allowed (step 8b)."""
+    """Return the first required member whose value is not one of those allowed (step 8b)."""
     kind = kind_of(claims)
     named = (name for name in MEMBERS[kind] if name in VALUES and claims.get(name) not in VALUES[name])
     hashes = HASHES if kind == "payable" else ()

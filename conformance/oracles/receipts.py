@@ -55,7 +55,7 @@ class ReceiptFault(Exception):
 
     Attributes:
         code: The typed code of the step that failed.
-        field: The payload's member at fault, None where it is none.
+        field: The payload's member at fault, None where no member is.
     """
 
     def __init__(self, code: str, reason: str, field: str | None = None) -> None:
@@ -175,7 +175,7 @@ def read_envelope(token: str) -> Envelope:
     """Take a compact JWS apart, whose key is not looked at yet (first half of step 2).
 
     Raises:
-        ReceiptFault: It is none, by INVALID_JWS_FORMAT.
+        ReceiptFault: It is not a compact JWS, by INVALID_JWS_FORMAT.
     """
     parts = token.split(".")
     if len(token) > LONGEST:

@@ -24,7 +24,7 @@ def strict_json(body: bytes) -> Any:
     """Return the value of a JSON text: UTF-8 without a byte order mark, no NaN or Infinity, no duplicate member.
 
     Raises:
-        JsonTextFault: It is none.
+        JsonTextFault: It is not such a text.
     """
     value = json_text(body)
     faults = literal_faults(body)
@@ -112,7 +112,7 @@ def i_json(body: bytes) -> Any:
     must be exact (P-CV-20).
 
     Raises:
-        IJsonFault: It is none.
+        IJsonFault: It is not an I-JSON text.
     """
     faults: list[IJsonFault] = []
     try:

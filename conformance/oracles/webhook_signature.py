@@ -55,7 +55,7 @@ class SignatureHeader:
         v1: Every v1, as it came, in order; a sender that rotates its secret may send two.
         v2: Every v2, as it came, in order (P-WH-06).
         further: All other members with their values, in order; a judge leaves them alone.
-        faults: Every departure from the interface's form; members after `t` and `v1` are none.
+        faults: Every departure from the interface's form; members after `t` and `v1` are not departures.
     """
 
     value: str

@@ -56,7 +56,7 @@ def _values(word: str) -> Iterator[int]:
 
 
 def _grouped(whole: str, mark: str) -> str | None:
-    """Return the digits of a whole number that may be grouped by `mark` or by what only groups, None if it is none."""
+    """Return the digits of a whole number that may be grouped by `mark` or by what only groups, else None."""
     for one in (mark, *_GROUPING):
         parts = whole.split(one) if one else [whole]
         if all(part.isdecimal() for part in parts) and all(len(part) in _GROUPS for part in parts[1:]):

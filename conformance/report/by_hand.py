@@ -114,7 +114,7 @@ def _members(text: str | None) -> Mapping[str, Any]:
 
 
 def _origin(url: str) -> str:
-    """Return scheme and authority of a URL in lower case, or the URL where it is none."""
+    """Return scheme and authority of a URL in lower case, or the text itself where it is not a URL."""
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -102,7 +102,7 @@ def _request(request: Mapping[str, Any]) -> dict[str, Any]:
 def _query(address: str) -> str:
     try:
         return urlsplit(address).query
-    except ValueError:  # a host that is none, sent on purpose
+    except ValueError:  # a malformed host, sent on purpose
         return ""
 
 

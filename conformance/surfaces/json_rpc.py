@@ -102,7 +102,7 @@ def result(answer: Answer) -> dict[str, Any]:
 
 
 def error_code(answer: Answer) -> int | None:
-    """Return the code of an error, None where the answer is none."""
+    """Return the code of an error, None where the answer is not an error."""
     error = answer.object().get("error")
     code = error.get("code") if isinstance(error, dict) else None
     return code if isinstance(code, int) and not isinstance(code, bool) else None

@@ -65,7 +65,7 @@ class Skill:
             moment: When.
 
         Raises:
-            Unprocessable: It is none (6.2), or cannot be signed.
+            Unprocessable: It is malformed (6.2), or cannot be signed.
         """
         request = as_model(self.model, body)
         try:

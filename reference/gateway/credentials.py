@@ -93,7 +93,7 @@ class Credentials:
         return None if found is None else found[0]
 
     async def scopes(self, key: str) -> frozenset[str] | None:
-        """Return what an administrator's key may do, None when it is none."""
+        """Return what an administrator's key may do, None when it is not such a key."""
         return await self._tenants.scopes(digest_of(key))
 
 

@@ -66,7 +66,7 @@ class ResourceRecords:
         return await self._idempotency.once(call, make)
 
     async def show(self, call: Call) -> Reply:
-        """Answer GET /v1/resources/{resource_id}; another tenant's is none."""
+        """Answer GET /v1/resources/{resource_id}; another tenant's is not found."""
         record = await self._resources.get(call.tenant.tenant.id, call.arguments["resource_id"])
         if record is None:
             raise refusals.not_found()

@@ -69,7 +69,7 @@ class Storefronts:
         """Let addresses of a shop pass.
 
         Raises:
-            Unfit: One of them is none, or there are too many.
+            Unfit: One of them is malformed, or there are too many.
         """
         if len(addresses) > MOST_ADDRESSES:
             raise Unfit(f"Give at most {MOST_ADDRESSES} addresses.")
@@ -79,7 +79,7 @@ class Storefronts:
 
 
 def check_name(name: str) -> None:
-    """Let a name for payers pass; the empty one is none.
+    """Let a name for payers pass; the empty one stands for none.
 
     Raises:
         Unfit: It is too long, not one line, or could be taken for the state of a payment.
@@ -94,7 +94,7 @@ def check_logo(png: bytes) -> None:
     """Let a logo pass: a PNG, which no browser can take for anything that runs.
 
     Raises:
-        Unfit: It is none, or too large.
+        Unfit: It is not a PNG, or too large.
     """
     if not png:
         raise Unfit("Choose a file.")

@@ -196,7 +196,7 @@ class Tenancy:
 
         Raises:
             Refused: 400, a network is unknown or not offered.
-            Unprocessable: Addresses are none of their networks.
+            Unprocessable: Addresses are not of their networks.
         """
         await self.find(tenant_id)
         self.check_payouts(addresses)
@@ -207,7 +207,7 @@ class Tenancy:
 
         Raises:
             Refused: 400, a network is unknown or not offered.
-            Unprocessable: Addresses are none of their networks.
+            Unprocessable: Addresses are not of their networks.
         """
         for key in addresses:
             if key not in NETWORKS or key not in self._lanes:

@@ -15,7 +15,7 @@ from reference.protocol.weld import Payment
 
 
 class ChainUnavailable(Exception):
-    """The node could not be asked or gave an answer that is none: nobody is served on its word (fail closed)."""
+    """The node could not be asked or gave a malformed answer: nobody is served on its word (fail closed)."""
 
 
 @dataclass(frozen=True, slots=True)

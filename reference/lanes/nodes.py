@@ -14,7 +14,7 @@ def node_settings(network: Network) -> NodeSettings:
     """Return where a network's nodes are, from `WP_NODE_<KEY>` and its companions; secrets come from a file.
 
     Raises:
-        ValueError: An address is none, or the file cannot be read; the text names the setting.
+        ValueError: An address is malformed, or the file cannot be read; the text names the setting.
     """
     key = network.key.upper()
     node, indexer = _address(f"WP_NODE_{key}"), _address(f"WP_INDEXER_{key}")

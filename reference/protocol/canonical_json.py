@@ -83,7 +83,7 @@ class NumberText(str):
 
 
 def number_text(data: bytes, member: str) -> NumberText | None:
-    """Return the literal text of a top-level member that is a number; None when it is none.
+    """Return the literal text of a top-level member that is a number; None when it is not a number.
 
     Args:
         data: A text that `parse` accepts.

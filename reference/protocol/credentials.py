@@ -157,7 +157,7 @@ def unable(keys: Keys, library: falcon.Library | None) -> str | None:
 
 
 def kind_of(payload: Mapping[str, Any]) -> Kind | None:
-    """Return which credential a payload is; None when it is none, or could be taken for two (P-AD-08)."""
+    """Return which credential a payload is; None when it is not one, or could be taken for two (P-AD-08)."""
     if "type" in payload:
         return None
     named = [kind for kind, mark in _MARK.items() if mark in payload]

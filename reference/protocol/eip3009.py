@@ -81,7 +81,7 @@ class Authorization:
         """Return the authorization of a proof; numbers are decimal strings or integers.
 
         Raises:
-            ValueError: A member is missing or is none of its kind.
+            ValueError: A member is missing or is not of its kind.
         """
         return cls(
             payer=_matching(_ADDRESS, members.get("from")),
@@ -177,7 +177,7 @@ def digest(domain: Domain, authorization: Authorization) -> bytes:
 
 
 def signer(domain: Domain, authorization: Authorization) -> str | None:
-    """Return the address whose key signed, or None when the signature is none of an ordinary account's (P-LN-04)."""
+    """Return the address whose key signed, or None when the signature is not of an ordinary account's (P-LN-04)."""
     parts = authorization.vrs
     if parts is None:
         return None

@@ -60,7 +60,7 @@ def missing_member(kind: ReceiptKind, payload: Mapping[str, JsonValue]) -> str |
 
 
 def member_outside_its_set(kind: ReceiptKind, payload: Mapping[str, JsonValue]) -> str | None:
-    """Return the first required member whose value is none of those allowed, in the same order (step 8b).
+    """Return the first required member whose value is not one of those allowed, in the same order (step 8b).
 
     Only the two results and, in a payable receipt, the hash references have a set; all else passes (P-RV-03).
     """

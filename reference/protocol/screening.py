@@ -29,7 +29,7 @@ _TABLE: dict[str, Any] = json.loads(files(__package__).joinpath("screening.json"
 
 
 class UnsupportedNetwork(ValueError):
-    """The network is none of the table's, in any of its four spellings."""
+    """The network is not one of the table's, in any of its four spellings."""
 
 
 class ScreeningRequest(BaseModel):

@@ -22,7 +22,7 @@ def checked_base_url(url: str) -> str:
     """Return an address below which a service lives: http or https, a host, no credentials, query or fragment.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not such an address.
     """
     if len(url) > LONGEST_ADDRESS or _PLAIN.fullmatch(url) is None:
         raise ValueError(f"give an address of at most {LONGEST_ADDRESS} plain characters")
@@ -39,7 +39,7 @@ def checked_health_path(path: str) -> str:
     """Return a path that is asked for health.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not such a path.
     """
     if len(path) > LONGEST_ADDRESS or not path.startswith("/") or _PLAIN.fullmatch(path) is None or "#" in path:
         raise ValueError("give a path that starts with / and holds plain characters only")

@@ -52,7 +52,7 @@ def signature_of(raw: bytes) -> str:
     """Return the transaction's id: its first signature, base58.
 
     Raises:
-        NotATransaction: The bytes are none.
+        NotATransaction: The bytes are not a transaction.
     """
     return str(_decoded(raw).signatures[0])
 
@@ -70,7 +70,7 @@ def transfers(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
         loaded: What address tables added to its static keys: the writable ones, then the read-only ones.
 
     Raises:
-        NotATransaction: The bytes are none.
+        NotATransaction: The bytes are not a transaction.
     """
     keys, message = accounts(raw, loaded), _decoded(raw).message
     signers = frozenset(keys[: message.header.num_required_signatures])
@@ -91,7 +91,7 @@ def memos(raw: bytes, loaded: Sequence[str]) -> tuple[bytes, ...]:
         loaded: What address tables added to its static keys.
 
     Raises:
-        NotATransaction: The bytes are none.
+        NotATransaction: The bytes are not a transaction.
     """
     keys = accounts(raw, loaded)
     return tuple(
@@ -105,7 +105,7 @@ def accounts(raw: bytes, loaded: Sequence[str]) -> list[str]:
     """Return the accounts of a transaction in the order in which its instructions number them.
 
     Raises:
-        NotATransaction: The bytes are none.
+        NotATransaction: The bytes are not a transaction.
     """
     return [*map(str, _decoded(raw).message.account_keys), *loaded]
 

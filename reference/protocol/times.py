@@ -20,7 +20,7 @@ def unix_of(text: str) -> int:
     """Return the whole unix seconds of an RFC 3339 instant: P-CV-04, or with a fraction or an offset.
 
     Raises:
-        ValueError: It is none; a time without an offset is no instant.
+        ValueError: It is not an instant; a time without an offset is not one.
     """
     if _INSTANT.fullmatch(text) is None:
         raise ValueError("not a time like 2026-01-31T12:00:00Z")

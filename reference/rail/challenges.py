@@ -60,7 +60,7 @@ class Call:
 
     @classmethod
     def example(cls, service: Service) -> Call:
-        """Return the call of a service's example request, which stands in for a request that is none (P-CH-11)."""
+        """Return the call of a service's example request, which stands in for a malformed request (P-CH-11)."""
         return cls.of(service, dict(service.example), "")
 
 

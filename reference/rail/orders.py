@@ -1,4 +1,4 @@
-"""What is asked of a service, and what is told to somebody whose order is none (P-CH-11, P-RA-05).
+"""What is asked of a service, and what is told to somebody whose order is malformed (P-CH-11, P-RA-05).
 
 A challenge over such an order is one over the example: whoever read nothing but the price would buy an answer about
 somebody else. So the challenge says what was refused, and where.
@@ -67,7 +67,7 @@ def order_of(request: Request) -> Order:
 
 
 def quoted(request: Request, service: Service) -> Quoted:
-    """Return what a challenge is bound to: the request itself, or the example where it is none (P-CH-11)."""
+    """Return what a challenge is bound to: the request itself, or the example where it is malformed (P-CH-11)."""
     if request.method != "POST" or not request.body:
         return Quoted(Call.example(service))
     try:

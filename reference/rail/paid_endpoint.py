@@ -62,7 +62,7 @@ class PaidEndpoint:
 
         Raises:
             Refused: Any status but 402 and 422.
-            Unprocessable: A presented proof's body is none that the service accepts.
+            Unprocessable: A presented proof's body is not one that the service accepts.
         """
         offered = self._challenges[request.path]
         presented = "x-payment" in request.headers

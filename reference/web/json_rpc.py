@@ -111,7 +111,7 @@ def read(model: type[Model], params: Params) -> Model:
     """Return the params as a method's model.
 
     Raises:
-        RpcError: They are none; `data` lists where, each with `loc`, `msg` and `type`, without what was sent.
+        RpcError: They do not fit it; `data` lists where, each with `loc`, `msg` and `type`, without what was sent.
     """
     try:
         return model.model_validate(whole_numbers(params))

@@ -75,7 +75,7 @@ def _listening(name: str, setting: str, host: str, port: int) -> int:
     """Return the number of a socket that listens; its backlog is the server's to set.
 
     Raises:
-        Misconfigured: Another program has the port, or the address is none of this machine.
+        Misconfigured: Another program has the port, or the address is not one of this machine.
     """
     bare = host.strip("[]")
     six = ":" in bare

@@ -31,7 +31,7 @@ def decode_address(text: str) -> bytes:
     """Return the 32 bytes of an address.
 
     Raises:
-        Malformed: It is none.
+        Malformed: It is not an address.
     """
     try:
         raw = base64.b32decode(text + "=" * (-len(text) % 8))
@@ -48,7 +48,7 @@ def encode_digest(raw: bytes) -> str:
 
 
 def canonical_id(text: str) -> str | None:
-    """Return the canonical spelling of a transaction id, or None when it is none.
+    """Return the canonical spelling of a transaction id, or None when it is not an id.
 
     The last of its 52 characters carries four spare bits, which the node ignores.
     """

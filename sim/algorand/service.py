@@ -56,7 +56,7 @@ def number(query: Mapping[str, str], name: str, default: int) -> int:
     """Return an integer of the query.
 
     Raises:
-        Refused: It is none.
+        Refused: It is not an integer.
     """
     text = query.get(name)
     if text is None:

@@ -44,7 +44,7 @@ def mapping(params: list[Any], place: int) -> dict[str, Any]:
     """Return a parameter that is an object.
 
     Raises:
-        RpcError: It is none.
+        RpcError: It is not an object.
     """
     value = at(params, place)
     if not isinstance(value, dict):
@@ -56,7 +56,7 @@ def quantity_of(value: Any) -> int:
     """Return a number of 256 bits that is written as `0x…` or as a JSON integer.
 
     Raises:
-        RpcError: It is none.
+        RpcError: It is not such a number.
     """
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value

@@ -85,7 +85,7 @@ def decode(raw: bytes) -> Signed:
     """Return the transaction in `raw`, its sender recovered from its signature.
 
     Raises:
-        Malformed: It is none, or its signature is none.
+        Malformed: It is not a transaction, or its signature is malformed.
     """
     kind, body = (raw[0], raw[1:]) if raw and raw[0] < 0x80 else (LEGACY, raw)
     if kind not in _FIELDS or (kind == LEGACY and raw[:1] == b"\0"):

@@ -112,7 +112,7 @@ def read_key(text: str) -> Pubkey:
     """Return an address.
 
     Raises:
-        RpcError: The text is none.
+        RpcError: The text is not an address.
     """
     return Pubkey.from_bytes(_read_base58(text, _KEY_BYTES))
 
@@ -121,7 +121,7 @@ def read_signature(text: str) -> str:
     """Return a signature's text.
 
     Raises:
-        RpcError: The text is none.
+        RpcError: The text is not a signature.
     """
     _read_base58(text, _SIGNATURE_BYTES)
     return text

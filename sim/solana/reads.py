@@ -131,7 +131,7 @@ def program_filter(program: Pubkey, options: Mapping[str, Any]) -> Callable[[Acc
     """Return whether an account is a program's and passes the filters of a configuration.
 
     Raises:
-        RpcError: The filters are none.
+        RpcError: The filters are malformed.
     """
     filters = options.get("filters") or []
     if not isinstance(filters, list) or not all(isinstance(one, dict) for one in filters):

@@ -58,7 +58,7 @@ def associated(owner: Pubkey, mint: Pubkey, program: Pubkey = TOKEN) -> Pubkey:
 
 
 def read_held(account: Account | None) -> Held | None:
-    """Return what a token account holds, None if the account is none."""
+    """Return what a token account holds, None if the account is not one."""
     if account is None or account.owner not in TOKEN_PROGRAMS:
         return None
     data = bytes(account.data)
@@ -75,7 +75,7 @@ def read_held(account: Account | None) -> Held | None:
 
 
 def read_mint(account: Account | None) -> Mint | None:
-    """Return a mint, None if the account is none."""
+    """Return a mint, None if the account is not one."""
     if account is None or account.owner not in TOKEN_PROGRAMS or len(account.data) < MINT_BYTES:
         return None
     if len(account.data) == ACCOUNT_BYTES:

@@ -96,7 +96,7 @@ def decode(text: str, encoding: str) -> VersionedTransaction:
         encoding: "base58" or "base64".
 
     Raises:
-        Malformed: It is none, or larger than a packet.
+        Malformed: It is not a transaction, or larger than a packet.
     """
     most = _MAX_TEXT.get(encoding)
     if most is None:

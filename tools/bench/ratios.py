@@ -58,7 +58,7 @@ class Job:
         """Return the job of a JSON object with `job` and `contenders`.
 
         Raises:
-            ValueError: It is none.
+            ValueError: It is not such an object.
         """
         try:
             contenders = tuple(

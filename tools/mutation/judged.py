@@ -23,7 +23,7 @@ def load(path: Path = _FILE) -> Mapping[str, Judgement]:
     """Return the judgements by mutant.
 
     Raises:
-        ValueError: A verdict that is none, a mutant that is judged twice, or one without a reason.
+        ValueError: A verdict that is unknown, a mutant that is judged twice, or one without a reason.
     """
     found: dict[str, Judgement] = {}
     for verdict, entries in tomllib.loads(path.read_text("utf-8")).items():

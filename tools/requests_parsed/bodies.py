@@ -52,7 +52,7 @@ def deviations(request: Request, now: float) -> tuple[set[str], str]:
 
 
 def _on_sale(request: Request) -> bool:
-    """Return whether what is found out costs money: that a receipt is none is sold as well, and bought most often."""
+    """Return whether what is found out costs money: that a receipt is void is sold as well, and bought most often."""
     return request.path.startswith("/pay/")
 
 

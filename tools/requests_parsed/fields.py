@@ -98,7 +98,7 @@ def dictionary(text: str) -> dict[str, Item]:
     """Return the members of a dictionary; of two with one name the last counts.
 
     Raises:
-        Malformed: It is none.
+        Malformed: It is not a dictionary.
     """
     if not text.isascii():
         raise Malformed("not ASCII")

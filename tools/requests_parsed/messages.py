@@ -55,7 +55,7 @@ def deviations(body: Mapping[str, Any], now: float, *, key_needed: bool) -> set[
         return {"message: headers"}
     found = _of_signature(body, headers, key, now)
     of_digest = digest_faults(headers, content, body)
-    # What follows from another fault is none of its own.
+    # What follows from another fault is not its own.
     if {"message: unsigned", "no signature-input", "signature-input malformed"} & found:
         of_digest -= {"digest not covered", "digest missing"}
     return found | (of_digest - {"digest missing"} if "component missing" in found else of_digest)

@@ -112,7 +112,7 @@ def _stall_until(over: threading.Event, root: int, rng: random.Random, stalls: l
 
 
 def stall(pid: int, over: threading.Event) -> None:
-    """Stop a process for half a second, or until `over` is set; one that ended meanwhile is none to stop."""
+    """Stop a process for half a second, or until `over` is set; one that ended meanwhile is not stopped."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGSTOP)
         try:

@@ -126,7 +126,7 @@ def _same(one: Any, two: Any) -> bool:
 
 
 def _formless(members: Mapping[str, Any]) -> list[str]:
-    """Return which of id and created_at is none."""
+    """Return which of id and created_at is malformed."""
     forms = {"id": _is_uuid(members.get("id")), "created_at": utc_time(members.get("created_at")) is not None}
     return [name for name, held in forms.items() if not held]
 

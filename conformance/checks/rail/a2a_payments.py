@@ -48,7 +48,7 @@ async def _ordered(case: Case, operation: Operation) -> Task:
 
 
 def _brought(asked: Task, became: Task) -> frozenset[str]:
-    """Return every compact JWS that a payment brought: what the unpaid task showed already is none of them."""
+    """Return every compact JWS that a payment brought: what the unpaid task showed already is left out."""
     return receipts(became.answer) - receipts(asked.answer)
 
 

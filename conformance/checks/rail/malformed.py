@@ -1,4 +1,4 @@
-"""RAIL-402-14 to -16: X-PAYMENT that is none.
+"""RAIL-402-14 to -16: a malformed X-PAYMENT.
 
 Each corpus is made around a live token of the operation, so that a rail which finds the token and forgives the rest is
 seen too.

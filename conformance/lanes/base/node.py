@@ -245,7 +245,7 @@ def checksummed(address: str) -> str:
     """Return an address in the spelling that the SDK wants.
 
     Raises:
-        Inconclusive: It is none.
+        Inconclusive: It is not an address.
     """
     if not is_address(address):
         raise Inconclusive(f"{address[:80]!r} is no EVM address, so nothing can be sent there")

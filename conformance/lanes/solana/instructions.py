@@ -131,7 +131,7 @@ def pubkey(text: object, what: str) -> Pubkey:
     """Read an address.
 
     Raises:
-        Inconclusive: It is none.
+        Inconclusive: It is not an address.
     """
     try:
         return Pubkey.from_string(str(text))

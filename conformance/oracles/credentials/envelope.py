@@ -85,10 +85,10 @@ def _canonical(payload: Mapping[str, Any]) -> bytes:
 
 
 def unix_of(text: str) -> int:
-    """Return the whole Unix seconds of an instant as RFC 3339 writes it; a time of no zone is none (P-CV-04).
+    """Return the whole Unix seconds of an instant as RFC 3339 writes it; a time without a zone is not one (P-CV-04).
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is not an instant.
     """
     if _INSTANT.fullmatch(text) is None:
         raise ValueError("no instant")

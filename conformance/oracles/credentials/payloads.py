@@ -45,7 +45,7 @@ def issuer_of(payload: Mapping[str, Any], kind: Kind) -> str:
 
 
 def decoded(text: Any) -> bytes | None:
-    """Return the bytes of standard base64 with padding in its one spelling (P-CV-06), None where it is none."""
+    """Return the bytes of standard base64 with padding in its one spelling (P-CV-06), None where it is not base64."""
     try:
         data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
     except (binascii.Error, ValueError):

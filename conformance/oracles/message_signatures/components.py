@@ -93,7 +93,7 @@ def read_component(text: str) -> Component:
     """Read an identifier as `"name";parameters`, or a bare name without quotes.
 
     Raises:
-        Malformed: It is none.
+        Malformed: It is not an identifier.
     """
     return component_of(structured.read_item(text, unique=True)) if text.startswith('"') else Component(text)
 

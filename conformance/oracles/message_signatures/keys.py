@@ -244,7 +244,7 @@ def decode_secret(text: str) -> bytes:
     """Return the bytes of a secret written in standard base64.
 
     Raises:
-        KeyFault: It is none.
+        KeyFault: It is not base64.
     """
     try:
         return base64.b64decode(text.strip(), validate=True)

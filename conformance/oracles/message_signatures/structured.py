@@ -80,7 +80,7 @@ def read_dictionary(text: str, *, unique: bool = False, canonical: Collection[st
         canonical: Keys under which base64 must be padded and without spare bits.
 
     Raises:
-        Malformed: It is none.
+        Malformed: It is not a Dictionary.
     """
     return _Reader(text, unique=unique, canonical=canonical).dictionary()
 
@@ -89,7 +89,7 @@ def read_list(text: str) -> list[Member]:
     """Read a List.
 
     Raises:
-        Malformed: It is none.
+        Malformed: It is not a List.
     """
     return _Reader(text, unique=False).list()
 
@@ -98,7 +98,7 @@ def read_item(text: str, *, unique: bool = False) -> Item:
     """Read an Item.
 
     Raises:
-        Malformed: It is none.
+        Malformed: It is not an Item.
     """
     return _Reader(text, unique=unique).whole_item()
 

@@ -49,7 +49,7 @@ def read(data: bytes, *, scheme: str = "https", authority: str | None = None, re
         request: The request that a response answers.
 
     Raises:
-        NotHttp: It is none.
+        NotHttp: It is not an HTTP message.
     """
     data = data.lstrip(b"\r\n")
     if not data:

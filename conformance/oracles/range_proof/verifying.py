@@ -78,7 +78,7 @@ def _commitment(payload: Mapping[str, Any]) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _element(data: bytes) -> Point | None:
-    """Return an element of the group, None where bytes are none; the same points are asked about again and again."""
+    """Return an element of the group, None where bytes are not one; the same points are asked about again and again."""
     try:
         point = curve.decode(data)
     except curve.NoPoint:

@@ -32,7 +32,7 @@ def decode(raw: bytes) -> Item:
     """Return the item that bytes are from end to end.
 
     Raises:
-        Malformed: They are none.
+        Malformed: They are not RLP.
     """
     item, end = _item(raw, 0, 0)
     if end != len(raw):

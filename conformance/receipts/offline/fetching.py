@@ -19,7 +19,7 @@ class NotFetched(Exception):
 
 
 class AddressRefused(NotFetched):
-    """The address is none that may be asked."""
+    """The address may not be asked."""
 
 
 def fetched(url: str, *, seconds: float = SECONDS) -> bytes:
@@ -30,7 +30,7 @@ def fetched(url: str, *, seconds: float = SECONDS) -> bytes:
         seconds: How long all of it may take, looking up the name included.
 
     Raises:
-        AddressRefused: The address is none that may be asked.
+        AddressRefused: The address may not be asked.
         NotFetched: There was no such answer, or none within the bounds.
     """
     connection, target = _connection(url, seconds)

@@ -61,7 +61,7 @@ def of_did_document(data: bytes, origin: str, did: str | None = None) -> KeySet:
     """Return the asserting keys of a DID document.
 
     Raises:
-        KeyFault: It is none, of another DID, or has no such key.
+        KeyFault: It is not a DID document, is of another DID, or has no such key.
     """
     document = _json(data)
     own, jwks = asserting_keys(document, did)
@@ -105,7 +105,7 @@ def of_key(data: bytes, origin: str) -> KeySet:
     """Return one Ed25519 key: hex, base64url, PEM, a JWK, a did:key or 32 raw bytes; of a private key the public half.
 
     Raises:
-        KeyFault: It is none.
+        KeyFault: It is not a key.
     """
     from conformance.oracles.message_signatures.keys import read_public  # noqa: PLC0415 - most callers need none
 

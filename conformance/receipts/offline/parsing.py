@@ -42,7 +42,7 @@ def taken_apart(text: str) -> Receipt:
     """Take a compact JWS apart.
 
     Raises:
-        UnreadableReceipt: It is none, or its header or payload is no JSON object (P-CV-02: at most 32 levels deep).
+        UnreadableReceipt: It is not one, or its header or payload is no JSON object (P-CV-02: at most 32 levels deep).
     """
     parts = text.split(".")
     if len(parts) != _SEGMENTS or not all(parts):

@@ -98,7 +98,7 @@ def _kid(wire: Wire) -> Iterator[str]:
 
 
 def _key_sets(wire: Wire) -> Iterator[Exchange]:
-    """Yield key sets of JWKs; a control plane's document of issuer keys is none."""
+    """Yield key sets of JWKs; a control plane's document of issuer keys is not one."""
     served = (one for one in wire.exchanges if one.surface not in {"control_plane", "addon"})
     return (one for one in served if one.status == 200 and isinstance(one.object.get("keys"), list))
 

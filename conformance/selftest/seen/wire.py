@@ -63,7 +63,7 @@ class Exchange:
 
     @cached_property
     def document(self) -> Any:
-        """The answer's body as JSON, None when it is none."""
+        """The answer's body as JSON, None when it is not JSON."""
         return _json(self.text)
 
     @property

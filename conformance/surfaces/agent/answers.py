@@ -294,7 +294,7 @@ def _material(text: str) -> object:
     """Return the key that a text says it is: hex, did:key or a DID URL of one, multibase, PEM.
 
     Raises:
-        KeyFault: It says so and is none.
+        KeyFault: It says so and is not a key.
     """
     if _HEX_KEY.fullmatch(text):
         return bytes.fromhex(text)

@@ -34,7 +34,7 @@ class AgentFound:
 
 
 async def probe_agent(client: Client, url: str) -> AgentFound | None:
-    """Ask a server whether it is an agent, and what it is like; None when it is none.
+    """Ask a server whether it is an agent, and what it is like; None when it is not.
 
     Args:
         client: Sends and records.

@@ -251,7 +251,7 @@ class Hub:
 
 
 def documented(answer: Answer) -> Any:
-    """Return an answer's JSON, None where it is none; a check of that judges it."""
+    """Return an answer's JSON, None where it is not JSON; a check of that judges it."""
     try:
         return answer.json()
     except JsonFault:

@@ -93,7 +93,7 @@ class PlayedHub:
     async def pulled_again(self, paths: Collection[str], *, seconds: float, after: int) -> bool:
         """Return whether one of some documents is read again within some seconds, after an arrival's number.
 
-        The first reading of a document is none: it belongs to a start that reads one after the other, and may come
+        The first reading of a document is left out: it belongs to a start that reads one after the other, and may come
         late from a slow addon.
         """
 

@@ -22,7 +22,7 @@ class HubFound:
 
 
 async def probe_hub(client: Client, url: str) -> HubFound | None:
-    """Ask a server whether it is a control plane; None when it is none.
+    """Ask a server whether it is a control plane; None when it is not.
 
     Nothing is registered: names of services, posture and log are found by the run itself. The admin token goes into the
     profile by the name of its environment variable, where that is set.

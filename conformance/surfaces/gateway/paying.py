@@ -47,7 +47,7 @@ class Demand:
 
 
 def token_in(url: str) -> str | None:
-    """Return the token of a checkout page's address, None when it is none (path shape /checkout/<token>)."""
+    """Return the token of a checkout page's address, None when it is another page (path shape /checkout/<token>)."""
     match = _PATH.fullmatch(urlsplit(url).path)
     return None if match is None else match[1]
 

@@ -67,7 +67,7 @@ class GatewayFound:
 async def probe_gateway(
     client: Client, url: str, tenants: Mapping[str, Mapping[str, str]], *, screen: bool = True
 ) -> GatewayFound | None:
-    """Ask a server whether it is a gateway, and what it is like; None when it is none.
+    """Ask a server whether it is a gateway, and what it is like; None when it is not.
 
     Args:
         client: Sends and records.

@@ -15,7 +15,7 @@ JWKS = "/.well-known/jwks.json"
 
 
 async def document(case: Case, path: str) -> tuple[Answer, Any]:
-    """Return a document's answer and its JSON, None when it is none."""
+    """Return a document's answer and its JSON, None when it is not JSON."""
     answer = await case.client.call("GET", case.session.rail + path)
     try:
         return answer, answer.json()

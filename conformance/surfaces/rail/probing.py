@@ -18,7 +18,7 @@ _RECEIPT_KIND = re.compile(r"([a-z][a-z0-9]{1,31})/payable-svc-receipt/1")
 
 
 async def probe_rail(client: Client, url: str) -> dict[str, Any] | None:
-    """Ask a server whether it is a rail; what it sells and offers then, None when it is none.
+    """Ask a server whether it is a rail; what it sells and offers then, None when it is not a rail.
 
     Raises:
         Unreachable: It gave no answer.

@@ -140,7 +140,7 @@ def read(raw: bytes) -> Document:
     """Return a result document.
 
     Raises:
-        DocumentFault: It is none.
+        DocumentFault: It is not a result document.
     """
     try:
         value = strict_json(raw)

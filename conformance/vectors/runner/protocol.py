@@ -97,7 +97,7 @@ def answer_of(line: bytes, n: int) -> Answer:
     """Return a verifier's answer to question `n`.
 
     Raises:
-        Nonsense: The line is none.
+        Nonsense: The line is not an answer.
     """
     told = _object(line)
     number = told.get("n")

@@ -169,7 +169,7 @@ async def check(session: aiohttp.ClientSession, node: Algod) -> None:
 
 
 async def _read(session: aiohttp.ClientSession, node: Algod, token: str, path: str) -> tuple[int, dict[str, Any]]:
-    """Return status and JSON object of an answer; an empty object where it is none."""
+    """Return status and JSON object of an answer; an empty object where it is not an object."""
     timeout = aiohttp.ClientTimeout(total=_ASK_SECONDS)
     asked = node.url.rstrip("/") + path
     try:

@@ -16,7 +16,7 @@ def measured(request: IssueRequest, question: Question, keys: Keys, library: fal
     """Return who measured the score, and the score in milliunits.
 
     Raises:
-        Unprocessable: The certificate is none, or not active, or says something else than the caller.
+        Unprocessable: The certificate is malformed, or not active, or says something else than the caller.
     """
     if request.atb_certificate is None:
         return request.bench_issuer or "", request.score_milliunits or 0

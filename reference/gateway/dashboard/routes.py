@@ -156,12 +156,12 @@ def _check_whose(screen: Route, visitor: Visitor) -> None:
 
 
 def _wanted(text: str) -> str:
-    """Return a page of ours that somebody wanted to see, nothing if it is none."""
+    """Return a page of ours that somebody wanted to see, nothing if it is not ours."""
     return text if len(text) <= 255 and _PLACE.fullmatch(text) else ""
 
 
 def _place(text: str, home: str) -> str:
-    """Return the page that somebody wanted to see; his first one if it is none of ours, or other people's."""
+    """Return the page that somebody wanted to see; his first one if it is not ours, or other people's."""
     wanted = _wanted(text)
     is_shop = wanted == SHOP or wanted.startswith(f"{SHOP}/")
     return wanted if wanted and is_shop == (home == SHOP) else home

@@ -273,7 +273,7 @@ def _argument(value: int | str | bytes) -> bytes:
 def _events(logs: list[Any]) -> tuple[tuple[Transfer, ...], tuple[AuthorizationUsed, ...]]:
     """Return transfers and uses with their place among the transaction's own logs (P-CK-08).
 
-    Any contract may emit what only looks like a Transfer. One whose data is no word is none, and no fault of the node:
+    Any contract may emit what only looks like a Transfer. One whose data is not a word is skipped, not a node fault:
     else a stranger could hide a payment behind it, by using its authorization in one transaction with it.
     """
     transfers, uses = [], []
@@ -295,7 +295,7 @@ def _quantity(value: Any) -> int:
     """Return a number of the RPC.
 
     Raises:
-        ChainUnavailable: It is none.
+        ChainUnavailable: It is not a number.
     """
     if isinstance(value, str) and _QUANTITY.fullmatch(value):
         return int(value, 16)

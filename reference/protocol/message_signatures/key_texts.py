@@ -1,4 +1,4 @@
-"""The expected key as a caller writes it, and what to say of a text that is none (6.2, P-KY-10)."""
+"""The expected key as a caller writes it, and what to say of a text that is not a key (6.2, P-KY-10)."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ def _with_signature(
 def _check_valid(signed: Mapping[str, Any]) -> None:
     """Refuse what verify would not take, like a cover of a field that the signature itself changes.
 
-    The caller chooses the times, so a signature that has expired is none of its faults.
+    The caller chooses the times, so a signature that has expired is not one of its faults.
     """
     judged = judge(MessageRequest.model_validate(signed), now=signed["created"])
     sentences = [fault.sentence for fault in judged.faults if fault.code not in PARAMETERS]

@@ -43,7 +43,7 @@ def read(text: str) -> Dictionary:
     Base64 without padding is read, as RFC 8941 section 4.2.7 asks; padding that is there must be the right one.
 
     Raises:
-        ValueError: It is none, or it names a member or a parameter twice: RFC 8941 lets the last one win, which other
+        ValueError: It is not one, or names a member or a parameter twice: RFC 8941 lets the last one win, which other
             readers may see otherwise.
     """
     quick = read_everyday(text)

@@ -110,7 +110,7 @@ def _decide(expected: ExpectedKey, chosen: SignatureInput, built: Base, judged: 
         judged.signature_valid = False
         judged.faults.append(Fault("key_rejected", str(fault)))
         return
-    # A base with nothing but parameters is a base; one that lacks a line is none, whatever holds over it.
+    # A base with nothing but parameters is a base; one that lacks a line is not, whatever holds over it.
     whole = all(fault.code == "empty_components" for fault in built.faults)
     judged.signature_valid = holds and whole
     if whole and not holds:

@@ -49,7 +49,7 @@ class RangeProof:
         """Read a proof.
 
         Raises:
-            ProofInvalid: Its length is another, a point is none of the subgroup's or not canonical, or a scalar is not
+            ProofInvalid: Its length is another, a point is not of the subgroup or not canonical, or a scalar is not
                 canonical.
         """
         if len(data) != PROOF_BYTES:

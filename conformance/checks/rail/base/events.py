@@ -1,4 +1,4 @@
-"""Attacks on the Base lane by what stands on the chain: events that look like a settlement and are none.
+"""Attacks on the Base lane by what stands on the chain: events that look like a settlement and are not.
 
 An authorization that is used already pays only by the Transfer that the token's contract told of directly after its
 AuthorizationUsed (P-LN-03, P-LN-10). Here other transfers, other tokens and other authorizations stand around it.

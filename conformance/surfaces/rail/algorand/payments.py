@@ -23,7 +23,7 @@ def price_of(entry: Mapping[str, Any]) -> int:
     """Return an entry's price in atomic units.
 
     Raises:
-        Inconclusive: It is none, which RAIL-402-08 and -09 judge.
+        Inconclusive: It has no readable price, which RAIL-402-08 and -09 judge.
     """
     price = atomic_amount(entry.get("maxAmountRequired"))
     if price is None:
