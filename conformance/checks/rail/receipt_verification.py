@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.http.client import Answer
+from conformance.oracles.forging import Signer, compact, mac
 from conformance.oracles.hashing import jcs_bytes
-from conformance.oracles.keys import encode_base64url
+from conformance.oracles.jose import parse
+from conformance.oracles.keys import Ed25519Key, encode_base64url
 from conformance.surfaces.agent import answers
+from conformance.surfaces.rail.described_members import described_members
+from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, result_of
 from conformance.surfaces.rail.purchase import challenge, pay, purchase, redeem
 from conformance.surfaces.rail.receipts import claims_of, receipt_of
@@ -20,6 +26,29 @@ from conformance.surfaces.rail.receipts import claims_of, receipt_of
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SEGMENTS = 3
 _BAD_REQUEST = frozenset({400, 422})
+# What says nothing of the receipt: the payment was refused, is at work, or there were too many calls.
+_NO_WORD = frozenset({402, 409, 429})
+KEY_SET: Final = "jwks"
+PAYMENT: Final = "expected_payment_hash"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One receipt to have verified.
+
+    Attributes:
+        row: The requirement that it judges.
+        what: What was done to it.
+        members: Members of the request, in place of those of the known one.
+        sound: Whether it is sound.
+        beyond: What the interface leaves open of it; then a breach warns.
+    """
+
+    row: str
+    what: str
+    members: Mapping[str, Any]
+    sound: bool = False
+    beyond: str | None = None
 
 
 def changed(token: str) -> Iterator[tuple[str, str]]:
@@ -38,29 +67,48 @@ def changed(token: str) -> Iterator[tuple[str, str]]:
     yield "a character of the payload changed", f"{header}.{payload[:middle]}{other}{payload[middle + 1 :]}.{signature}"
 
 
-def forged(token: str) -> Iterator[tuple[str, str]]:
-    """Yield what was forged of a receipt, by what was done to it: its signature, and a claim under its signature."""
-    header, _, signature = token.split(".")
-    other = ("A" if signature[0] != "A" else "B") + signature[1:]
+def forged(token: str, published: Sequence[Ed25519Key], stranger: Signer) -> Iterator[tuple[str, str]]:
+    """Yield what was forged of a receipt, by what was done to it.
+
+    Args:
+        token: A receipt that the rail signed.
+        published: The rail's keys.
+        stranger: A key that nobody published.
+    """
+    first = parse(token)
+    header, payload = dict(first.header), first.payload
+    signature = token.rpartition(".")[2]
     claims = {**claims_of(token), "service_id": "another"}
-    yield "another signature", token.removesuffix(signature) + other
-    yield "another claim", f"{header}.{encode_base64url(jcs_bytes(claims))}.{signature}"
+    yield "another claim", f"{token.partition('.')[0]}.{encode_base64url(jcs_bytes(claims))}.{signature}"
+    yield "the signature of a stranger", stranger.sign(header, payload)
+    unknown = {**header, "kid": stranger.kid, "jwk": stranger.jwk}
+    yield "a kid that nobody published and its key in the header", stranger.sign(unknown, payload)
+    yield "alg none without a signature", compact({**header, "alg": "none"}, payload)
+    yield "alg none with a signature of noughts", compact({**header, "alg": "none"}, payload, bytes(64))
+    own = [key for key in published if key.kid == header.get("kid")] or published
+    for key in own[:1]:
+        yield "HS256 keyed with the public key", mac({**header, "alg": "HS256"}, payload, key.raw)
 
 
 @check(
     "RAIL-SVC-01",
     "RAIL-RCPT-09",
     surface="rail",
-    fix="Verify receipts with one strict reader: one spelling of base64url, the signature over the bytes that came.",
-    quick=sample("changed receipts"),
+    fix="Verify receipts with one strict reader: one spelling of base64url, EdDSA alone, the signature over the bytes "
+    "that came, under the keys of the caller's set where there is one and else under the rail's own.",
+    quick=sample("forged and changed receipts"),
 )
 async def receipts_are_verified(case: Case) -> None:
     """The paid verification of receipts finds the rail's own receipt sound, and no forged or changed one.
 
-    Buys a receipt, and on one lane has it verified by the paid service: as it is, with another signature, with another
-    claim, with the spare bits of its signature set, without its last character, padded, and with one character of the
-    payload changed. Expects that only the first is verified. Where the service takes receipts in a way that nobody
-    tells, or verifies none of its own, which only the reference must, nothing is judged.
+    Buys a receipt, and on one lane has it verified by the paid service: as it is; with another claim; signed by a
+    stranger, under the rail's kid and under one of his own with his key in the header; with alg none, bare and with a
+    signature; keyed by HS256 with the public key (2.4, steps 3 and 4: the signature is checked against an Ed25519 key);
+    with the spare bits of its signature set, without its last character, padded, and with one character of the payload
+    changed. Where the service is known to take a key set or the payment's hash, a stranger's receipt comes with his key
+    set, and the rail's with that of the stranger (P-RV-01) and with another payment's hash (2.4, step 9). Expects that
+    only the first, and the stranger's under his own keys, are verified. Where the service takes receipts in a way that
+    nobody tells, or verifies none of its own, which only the reference must, nothing is judged.
     """
     operation = case.session.service("receipt-verify")
     member = member_for(operation.body)
@@ -79,9 +127,41 @@ async def receipts_are_verified(case: Case) -> None:
     told = "the rail's own receipt verified"
     case.expect("RAIL-SVC-01", sound, told, "verified" if sound else "not verified", exchange=answer)
     if sound:
-        trials = [("RAIL-SVC-01", *forgery) for forgery in forged(token)]
-        trials += [("RAIL-RCPT-09", *change) for change in case.sample(list(changed(token)))]
-        await run_concurrently(_refused(case, operation, member, *trial) for trial in trials)
+        await _try_others(case, operation, member, token)
+
+
+async def _try_others(case: Case, operation: Operation, member: str, token: str) -> None:
+    """Judge what is made of receipts that differ from a sound one."""
+    stranger = Signer(case.rng.randbytes(32), "stranger")
+    keys = [key for listed in await published_keys(case) for key in listed]
+    trials = [Trial("RAIL-SVC-01", what, {member: one}) for what, one in forged(token, keys, stranger)]
+    trials += [Trial("RAIL-RCPT-09", what, {member: one}) for what, one in changed(token)]
+    named = await _members(case, operation)
+    ours = case.profile.target.defaults == "reference"
+    if KEY_SET in named:
+        first = parse(token)
+        theirs = stranger.sign({**first.header, "kid": stranger.kid}, first.payload)
+        key_set = {KEY_SET: {"keys": [stranger.jwk]}}
+        beyond = None if ours else "which receipts besides its own a rail verifies is left open"
+        what = "a stranger's with his key set"
+        trials.append(Trial("RAIL-SVC-01", what, {member: theirs, **key_set}, sound=True, beyond=beyond))
+        trials.append(Trial("RAIL-SVC-01", "the rail's with the key set of a stranger", {member: token, **key_set}))
+    if PAYMENT in named:
+        beyond = None if ours else "what a receipt is compared with beside its signature is left open"
+        bound = {member: token, PAYMENT: "sha256:" + "dd" * 32}
+        trials.append(Trial("RAIL-SVC-01", "bound to another payment", bound, beyond=beyond))
+    for trial in trials:
+        if trial.members[member] != token:
+            name = re.sub(r"\W+", "_", f"RECEIPT {trial.what}").upper()
+            case.client.names.name(trial.members[member], name)
+    tried = case.sample(trials, lambda one: (one.row, one.sound), few=2)
+    await run_concurrently(_judge(case, operation, trial) for trial in tried)
+
+
+async def _members(case: Case, operation: Operation) -> frozenset[str]:
+    """Return the members that the request is known to have: by the profile, by the target's document, or as ours."""
+    ours = case.profile.target.defaults == "reference"
+    return frozenset({*operation.body, *((KEY_SET, PAYMENT) if ours else await described_members(case, operation))})
 
 
 def _leave_open(case: Case, reason: str) -> None:
@@ -90,12 +170,19 @@ def _leave_open(case: Case, reason: str) -> None:
         case.not_applicable(row, reason)
 
 
-async def _refused(case: Case, operation: Operation, member: str, row: str, what: str, token: str) -> None:
-    case.client.names.name(token, "RECEIPT_WITH_" + what.upper().replace(" ", "_"))
-    answer, sound = await _verified(case, operation, {**operation.body, member: token})
-    holds = sound is not True and answer.status < 500
-    found = "verified" if sound else brief(answer)
-    case.expect(row, holds, "not verified", found, exchange=answer, where={"receipt": what})
+async def _judge(case: Case, operation: Operation, trial: Trial) -> None:
+    """Judge what is made of one receipt; an answer that is no word on the receipt decides nothing."""
+    answer, verified = await _verified(case, operation, {**operation.body, **trial.members})
+    if answer.status in _NO_WORD:
+        case.inconclusive(trial.row, f"{trial.what}: a paid verification was answered {brief(answer)}", exchange=answer)
+        return
+    if trial.sound and trial.beyond is not None and answer.status in _BAD_REQUEST:
+        case.note(f"{operation.path} refuses {trial.what}: {brief(answer)}; {trial.beyond}")
+        return
+    holds = verified is True if trial.sound else verified is not True and answer.status < 500
+    expected, found = "verified" if trial.sound else "not verified", "verified" if verified else brief(answer)
+    where = {"receipt": trial.what}
+    case.expect(trial.row, holds, expected, found, exchange=answer, where=where, beyond=trial.beyond)
 
 
 async def _verified(case: Case, operation: Operation, body: Mapping[str, Any]) -> tuple[Answer, bool | None]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from conformance.checks.rail.receipt_verification import changed, member_for
 from conformance.outcome import Verdict
@@ -23,22 +24,42 @@ FOREIGN = PROFILE.replace('"reference"', '"none"') + (
 )
 
 
-def verifying(decoded: Callable[[str], bytes]) -> Rail:
-    """Return a rail whose paid service verifies receipts, the signature decoded so."""
+def verifying(decoded: Callable[[str], bytes], *faults: str, described: bool = False) -> Rail:
+    """Return a rail whose paid service verifies receipts, the signature decoded so.
+
+    Args:
+        decoded: From the third segment to the signature.
+        faults: What it does wrong: `alg`, `key set`, `header key`, `payment`.
+        described: Whether its document names the members of the request.
+    """
 
     def answered(call: Call, reply: Reply) -> Reply:
-        if reply.status != 200 or call.path != "/pay/v1/verify/receipt":
-            return reply
-        reply.document["result"] = {"verified": holds(json.loads(call.body)["jws"])}
+        if described and call.path == "/openapi.json":
+            operation = reply.document["paths"]["/pay/v1/verify/receipt"]["post"]
+            named: Any = {"properties": {name: {} for name in ("jws", "jwks", "expected_payment_hash")}}
+            operation["requestBody"] = {"content": {"application/json": {"schema": named}}}
+        if reply.status == 200 and call.path == "/pay/v1/verify/receipt":
+            reply.document["result"] = {"verified": holds(json.loads(call.body))}
         return reply
 
-    def holds(token: str) -> bool:
+    def holds(asked: Any) -> bool:
+        token = asked["jws"]
+        if token.count(".") != 2:
+            return False
         signed, _, signature = token.rpartition(".")
+        header = json.loads(base64.urlsafe_b64decode(signed.partition(".")[0] + "=="))
+        if header.get("alg") == "none" and "alg" in faults:
+            return True
+        jwk = header["jwk"] if "jwk" in header and "header key" in faults else rail.jwk
+        if "jwks" in asked and "key set" not in faults:
+            jwk = asked["jwks"]["keys"][0]
+        if "expected_payment_hash" in asked and "payment" not in faults:
+            return False
         try:
-            rail.key.public_key().verify(decoded(signature), signed.encode())
+            Ed25519PublicKey.from_public_bytes(strict(jwk["x"])).verify(decoded(signature), signed.encode())
         except (InvalidSignature, ValueError):
             return False
-        return True
+        return bool(header.get("alg") == "EdDSA")
 
     rail = Rail(answered)
     return rail
@@ -66,6 +87,48 @@ async def test_a_strict_verification_passes_both_rows() -> None:
     """The genuine receipt is verified, no changed one is."""
     verdicts = await judged(CHECK, verifying(strict))
     assert verdicts == dict.fromkeys(("RAIL-SVC-01", "RAIL-RCPT-09"), Verdict.PASS)
+
+
+@pytest.mark.parametrize("fault", ["alg", "key set", "header key", "payment"])
+async def test_a_forged_receipt_that_is_verified_is_told(fault: str) -> None:
+    """Whatever rule is left out, the row of the service breaks."""
+    assert await judged(CHECK, verifying(strict, fault)) == {
+        "RAIL-SVC-01": Verdict.FAIL,
+        "RAIL-RCPT-09": Verdict.PASS,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        ("alg", Verdict.FAIL),
+        ("header key", Verdict.FAIL),
+        ("key set", Verdict.FAIL),
+        ("payment", Verdict.WARN),
+        ("none of them", Verdict.PASS),
+    ],
+)
+async def test_members_are_tried_elsewhere_where_the_document_names_them(fault: str, found: Verdict) -> None:
+    """A key set then decides; what else a receipt is compared with is left open, and warns."""
+    rail = verifying(strict, fault, described=True)
+    assert (await judged(CHECK, rail, FOREIGN))["RAIL-SVC-01"] is found
+    silent = verifying(strict, fault)
+    unnamed = Verdict.PASS if fault in {"key set", "payment"} else found
+    assert (await judged(CHECK, silent, FOREIGN))["RAIL-SVC-01"] is unnamed
+
+
+async def test_a_payment_that_is_refused_says_nothing_of_a_receipt() -> None:
+    """A payment that is at work is no verdict."""
+    clean = verifying(strict)
+
+    def at_work(call: Call, reply: Reply) -> Reply:
+        asked = call.body.startswith(b"{") and json.loads(call.body).get("jws", "")
+        assert clean.change is not None
+        return Reply(409, {}) if asked and asked.endswith("=") and reply.status == 200 else clean.change(call, reply)
+
+    rail = Rail(at_work)
+    found = await judged(CHECK, rail)
+    assert found == {"RAIL-SVC-01": Verdict.PASS, "RAIL-RCPT-09": Verdict.INCONCLUSIVE}
 
 
 async def test_a_verification_that_passes_everything_is_told() -> None:
