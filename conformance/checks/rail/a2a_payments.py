@@ -120,15 +120,15 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
         return
     operation = case.session.operations[0]
     payer = await algorand_payer(case)
-    task, quote = await _quoted(case, operation)
+    task, quote = await quoted_task(case, operation)
     honest = await welded(payer, quote)
-    became = await _submitted(case, task, honest)
+    became = await submitted(case, task, honest)
     if became.state != "completed":
         raise Inconclusive(f"the control, an honest payment over A2A, became {became.describe()}: its form is open")
-    task, quote = await _quoted(case, operation)
+    task, quote = await quoted_task(case, operation)
     stray = await welded(payer, quote, note=b"")
-    _judge(case, _STRAY, task, await _submitted(case, task, stray), "a transfer without a note")
-    task, quote = await _quoted(case, operation)
+    _judge(case, _STRAY, task, await submitted(case, task, stray), "a transfer without a note")
+    task, quote = await quoted_task(case, operation)
     tx_id = invented_id()
     unknown = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
     name_live_values(case, unknown)
@@ -155,8 +155,8 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
         case.not_applicable(_BOUND, "what an order holds, and how a receipt binds it, is not bound in the profile")
         return
     ordered = replace(chosen, body=chosen.other_bodies[0])
-    task, quote = await _quoted(case, ordered)
-    became = await _submitted(case, task, await pay(case, quote, case.lane))
+    task, quote = await quoted_task(case, ordered)
+    became = await submitted(case, task, await pay(case, quote, case.lane))
     if became.state != "completed":
         raise Inconclusive(f"an honest payment over A2A became {became.describe()}: its form is open")
     brought = [claims_of(token) for token in _brought(task, became) if looks_payable(token)]
@@ -178,13 +178,14 @@ def hashes_of(operation: Operation, quote: Challenge, recipe: str) -> set[str]:
     return request_hashes(operation, operation.body, quote.accepts).get(recipe, set())
 
 
-async def _quoted(case: Case, operation: Operation) -> tuple[Task, Challenge]:
+async def quoted_task(case: Case, operation: Operation) -> tuple[Task, Challenge]:
     """Return a task that asks for payment, and what it asks as a challenge."""
     task = await _ordered(case, operation)
     return task, Challenge(operation, operation.body, task.answer, tuple(dict(one) for one in task.entries))
 
 
-async def _submitted(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:
+async def submitted(case: Case, task: Task, proof: Mapping[str, Any]) -> Task:
+    """Pay a task with a proof and return what it became."""
     name_live_values(case, proof)
     return await a2a.settled(case, task.id or "", proof)
 

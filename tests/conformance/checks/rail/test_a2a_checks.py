@@ -282,3 +282,42 @@ async def test_an_order_of_unknown_form_is_not_judged() -> None:
     """Where the profile binds no form of an order, nothing is said."""
     judgement = await judged("what_is_ordered_over_a2a_is_sold", rail_with(Selling(listens=False)), UNBOUND)
     assert judgement == {"RAIL-RCPT-04": Verdict.NOT_APPLICABLE}
+
+
+class Verifying(Selling):
+    """Completes a paid task with a verification, which holds for what is sound alone unless it holds for all."""
+
+    def __init__(self, *, trusting: bool) -> None:
+        super().__init__(listens=True)
+        self.trusting = trusting
+        self.keys: set[str] = set()
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return the task, its result that of the verification."""
+        task = super().told(message)
+        if "artifacts" in task:
+            asked = self.ordered[message["taskId"]]["request"]
+            # The first message that comes is the sound one, and the rail's own receipts are.
+            sound = not asked["jws"].endswith("A" * 86) if "jws" in asked else self._first(asked["public_key_hex"])
+            name = "verified" if "jws" in asked else "valid"
+            task["artifacts"][0]["parts"][0]["data"]["result"] = {name: sound or self.trusting}
+        return task
+
+    def _first(self, key: str) -> bool:
+        self.keys.add(key)
+        return len(self.keys) == 1
+
+
+@pytest.mark.parametrize(("trusting", "found"), [(False, Verdict.PASS), (True, Verdict.FAIL)])
+async def test_what_is_verified_over_a2a_is_told_from_what_is_forged(trusting: bool, found: Verdict) -> None:
+    """A door that finds everything sound sells no verification."""
+    judgement = await judged("verification_over_a2a_verifies", rail_with(Verifying(trusting=trusting)), CLAIMED)
+    assert judgement == dict.fromkeys(("RAIL-SVC-01", "RAIL-SVC-02"), found)
+
+
+@pytest.mark.parametrize("profile", [UNBOUND, PROFILE])
+async def test_a_door_that_is_not_claimed_or_not_known_verifies_nothing(profile: str) -> None:
+    """Nothing is said of it, and nothing of a door whose results are in other words."""
+    none = dict.fromkeys(("RAIL-SVC-01", "RAIL-SVC-02"), Verdict.NOT_APPLICABLE)
+    assert await judged("verification_over_a2a_verifies", rail_with(Verifying(trusting=True)), profile) == none
+    assert await judged("verification_over_a2a_verifies", rail_with(Selling(listens=True)), CLAIMED) == none

@@ -1,0 +1,124 @@
+"""RAIL-SVC-01 and -02 over A2A: the verification that is ordered by message verifies as that by REST does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from conformance.attacks.engine import receipts
+from conformance.checks.rail.a2a_payments import quoted_task, submitted
+from conformance.checks.rail.receipt_verification import member_for
+from conformance.checks.shared.agent_rail_agreement import FAMILY
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.oracles.forging import compact
+from conformance.oracles.jose import parse
+from conformance.outcome import Inconclusive
+from conformance.surfaces.agent import Agent, answers, signer
+from conformance.surfaces.agent import subject as signed
+from conformance.surfaces.agent.subjects import raw_public
+from conformance.surfaces.rail.a2a import Task
+from conformance.surfaces.rail.paid_answers import looks_payable
+from conformance.surfaces.rail.purchase import pay
+from conformance.target import REFERENCE_AGENT
+
+_RECEIPTS: Final = "RAIL-SVC-01"
+_MESSAGES: Final = "RAIL-SVC-02"
+_UNREAD: Final = "what a task over A2A says of what is sound cannot be read as a pass"
+
+
+@check(
+    _RECEIPTS,
+    _MESSAGES,
+    surface="rail",
+    fix="Run the same verification for an order over A2A as for a call by REST.",
+)
+async def verification_over_a2a_verifies(case: Case) -> None:
+    """What is verified for an order over A2A is told from what is forged, as by REST (P-RA-05, 5.2).
+
+    Orders on one lane, by the data part that the profile binds, the verification of a sound message and of one signed
+    by another key than the expected one; then that of a receipt that the first order brought, and of one with alg none
+    in its place. Where the sound one is read as a pass, expects that the forged one is none. A profile without the
+    option, or that does not bind how an order holds its request, is not judged here.
+    """
+    absent = _absent(case)
+    if absent is not None:
+        for row in (_RECEIPTS, _MESSAGES):
+            case.not_applicable(row, absent)
+        return
+    became = await _messages(case)
+    await _receipts(case, [] if became is None else [one for one in receipts(became.answer) if looks_payable(one)])
+
+
+def _absent(case: Case) -> str | None:
+    """Return why nothing can be ordered over A2A here, None where it can."""
+    if "rail.a2a" not in case.profile.claims.options:
+        return "the profile does not claim the option rail.a2a"
+    if "{body}" not in json.dumps(case.profile.rail_bindings.a2a_request) or not case.profile.claims.lanes:
+        return "how an order over A2A holds its request is not bound in the profile ([rail] a2a_request)"
+    return None
+
+
+async def _messages(case: Case) -> Task | None:
+    """Judge what is made of messages; return the task of the sound one, None where nothing is known of the service."""
+    operation = case.session.service("rfc9421-verify")
+    if not isinstance(operation.body, Mapping) or not operation.body.keys() >= FAMILY or not operation.sure:
+        case.not_applicable(_MESSAGES, "how this service takes a message is not known, and so not what it verifies")
+        return None
+    agent, one = Agent(case, "", REFERENCE_AGENT, ours=True), signed(case)
+    forged = one.expecting(raw_public(signer(case)))
+    sound, became = await _verified(case, operation, agent.verify_body(one))
+    if sound is True:
+        await _judge_forged(case, _MESSAGES, operation, agent.verify_body(forged), "signed by another key")
+    else:
+        case.not_applicable(_MESSAGES, _UNREAD)
+    return became
+
+
+async def _receipts(case: Case, tokens: list[str]) -> None:
+    """Judge what is made of receipts, the first of the tokens as the sound one."""
+    operation = case.session.service("receipt-verify")
+    member = member_for(operation.body)
+    if member is None or not operation.sure or not tokens:
+        case.not_applicable(_RECEIPTS, "how this service takes a receipt is not known, or no order brought one")
+        return
+    token = tokens[0]
+    case.client.names.name(token, "RECEIPT")
+    first = parse(token)
+    forged = compact({**first.header, "alg": "none"}, first.payload, bytes(64))
+    case.client.names.name(forged, "RECEIPT_WITH_ALG_NONE")
+    sound, _ = await _verified(case, operation, {**operation.body, member: token})
+    if sound is not True:
+        case.not_applicable(_RECEIPTS, _UNREAD)
+        return
+    await _judge_forged(case, _RECEIPTS, operation, {**operation.body, member: forged}, "alg none")
+
+
+async def _judge_forged(case: Case, row: str, operation: Operation, body: Any, what: str) -> None:
+    said, became = await _verified(case, operation, body)
+    where = {"operation": operation.path, "door": "A2A", "verified": what}
+    case.expect(row, said is not True, "no pass", f"{said}", exchange=became.answer, where=where)
+
+
+async def _verified(case: Case, operation: Operation, body: Any) -> tuple[bool | None, Task]:
+    """Order a verification and pay it; return what its artifacts say of validity, and the task.
+
+    Raises:
+        Inconclusive: An honest payment did not complete the task.
+    """
+    task, quote = await quoted_task(case, replace(operation, body=body))
+    became = await submitted(case, task, await pay(case, quote, case.profile.claims.lanes[0]))
+    if became.state != "completed":
+        raise Inconclusive(f"an honest payment over A2A became {became.told()}: its form is open")
+    said = (answers.validity(one, None) for one in _brought(became))
+    return next((one for one in said if one is not None), None), became
+
+
+def _brought(became: Task) -> list[Any]:
+    """Return the data of a task's artifacts: what was sent stands elsewhere in it."""
+    held = became.members.get("artifacts")
+    parts = [one.get("parts") for one in held if isinstance(one, Mapping)] if isinstance(held, list) else []
+    listed = [part for some in parts if isinstance(some, list) for part in some if isinstance(part, Mapping)]
+    return [part["data"] for part in listed if "data" in part]
