@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +27,8 @@ VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
 _NAMES = ("screen_result", "verdict")
 # One address a verdict, as the reference screens; the discovered bodies show two of the three.
 _FLAGGED = {"recipient_address": "screen-flag", "network": EXAMPLE.key}
+_BY_BYTES = {"recipient_address": "0x000000000000000000000000000000000000f1a9", "network": "base_mainnet"}
+_EVM = re.compile(r"0x[0-9a-fA-F]{40}")
 _DEPTH = 4
 _SECOND_PAGE = RESOURCES.partition("?")[0] + "?limit=1&offset=1"
 _NOT_THERE = frozenset({404, 410})
@@ -103,6 +106,45 @@ async def screening_is_sold(case: Case) -> None:
         if operation.guessed and not any(tried):
             told = f"nobody named an address that {operation.path} flags or blocks, so its other verdicts were not seen"
             case.documented("RAIL-SVC-04", f"{told}; bind [rail.other_bodies] {operation.role}")
+
+
+@check(
+    "RAIL-SVC-03",
+    surface="rail",
+    fix="Look an EVM address up by its 20 bytes: letters in it are digits, whatever their case.",
+)
+async def letters_of_an_address_change_no_verdict(case: Case) -> None:
+    """An EVM address is screened by its bytes: in small and in capital letters it gets one verdict (P-NW-04).
+
+    Buys on one lane a screening of an address that the profile's bodies name, once with its digits in lower case and
+    once in upper case, neither of which is a checksum; on the reference of one that it flags. Expects one verdict.
+    Bodies without such an address judge nothing, and another target than the reference is only warned.
+    """
+    operation, lanes = case.session.service("compliance-receipt"), case.profile.claims.lanes
+    ours = case.profile.target.defaults == "reference"
+    known = [operation.body, *(() if operation.guessed else operation.other_bodies), *((_BY_BYTES,) if ours else ())]
+    body = next((one for one in known if respelled(one, str.lower) != respelled(one, str.upper)), None)
+    if body is None or not operation.sure or not lanes:
+        case.not_applicable("RAIL-SVC-03", "no known request of the screening names an EVM address")
+        return
+    bodies = [respelled(body, str.lower), respelled(body, str.upper)]
+    try:
+        served = await run_concurrently(purchase(case, operation, lanes[0], body=one) for one in bodies)
+    except Inconclusive as refusal:
+        case.not_applicable("RAIL-SVC-03", f"not every spelling of an address is screened: {refusal}")
+        return
+    told = [verdicts_of(one.answer, result_of(case, one.answer))[1] for one in served]
+    beyond = None if ours else "that addresses are compared by their bytes is this suite's default"
+    same, found = told[0] == told[1], " and ".join(map(str, told))
+    case.expect("RAIL-SVC-03", same, "one verdict", found, exchange=served[1].answer, beyond=beyond)
+
+
+def respelled(body: Any, spell: Callable[[str], str]) -> Any:
+    """Return a request with the digits of every EVM address in it spelled otherwise."""
+    if not isinstance(body, Mapping):
+        return body
+    addresses = {name: text for name, text in body.items() if isinstance(text, str) and _EVM.fullmatch(text)}
+    return {**body, **{name: "0x" + spell(text[2:]) for name, text in addresses.items()}}
 
 
 async def _is_there(case: Case, row: str, operation: Operation) -> bool:

@@ -314,6 +314,32 @@ async def test_a_verdict_that_no_receipt_carries_is_told() -> None:
     assert breached(await judged(SCREENED, rail)) == {"RAIL-SVC-03"}
 
 
+LETTERS = "letters_of_an_address_change_no_verdict"
+ON_BASE = UNBOUND + (
+    f'[rail.bodies.compliance-receipt]\nrecipient_address = "0x{"aB" * 20}"\nnetwork = "base_mainnet"\n'
+)
+
+
+@pytest.mark.parametrize("profile", [PROFILE, ON_BASE])
+async def test_an_address_is_one_in_whatever_letters(profile: str) -> None:
+    """Who looks it up by its letters has two verdicts for one account; elsewhere that warns."""
+
+    def by_letters(_: Rail, call: Call, document: dict[str, Any]) -> None:
+        address = json.loads(call.body).get("recipient_address", "")
+        document["result"]["verdict"] = "DENY" if address == address.lower() else "ALLOW"
+
+    told = Verdict.FAIL if profile is PROFILE else Verdict.WARN
+    assert await judged(LETTERS, selling(by_letters), profile) == {"RAIL-SVC-03": told}
+    assert await judged(LETTERS, Rail(), profile) == {"RAIL-SVC-03": Verdict.PASS}
+
+
+async def test_a_screening_without_such_an_address_is_not_judged() -> None:
+    """Nobody knows how it is asked; nor is a rail that takes no address without its checksum."""
+    assert await judged(LETTERS, Rail(), ALLOWED) == {"RAIL-SVC-03": Verdict.NOT_APPLICABLE}
+    strict = Rail(lambda call, reply: Reply(422, {}) if b"0xab" in call.body else reply)
+    assert await judged(LETTERS, strict, ON_BASE) == {"RAIL-SVC-03": Verdict.NOT_APPLICABLE}
+
+
 def test_a_verdict_is_found_by_name_or_else_by_value() -> None:
     """A claim of another name counts when its value is one of the three."""
     token = Rail().sign({"outcome": {"word": "REFER"}})
