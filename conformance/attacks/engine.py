@@ -12,6 +12,7 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from conformance.attacks.plan import LEAST_REPLAYS, plan, reduce, rows_of, unexplained
 from conformance.attacks.replay import Material, Replay, changes
@@ -20,9 +21,12 @@ from conformance.engine.check import Case
 from conformance.http.client import Answer, Unreachable
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.challenges import cache, is_shareable
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, header_value, lane_of, purchase
 
 _AT_ONCE = 16
+# Who says what caches may keep, by status: of the stored answer of a paid call, and of refusals.
+STORED: Final[Mapping[int, str]] = {200: "RAIL-PAY-16", 402: "RAIL-402-18", 409: "RAIL-402-18"}
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class Outcome:
     breaches: list[tuple[Replay, Answer]] = field(default_factory=list)
     disclosed: list[tuple[Replay, Answer]] = field(default_factory=list)
     same: Answer | None = None
+    kept: dict[str, list[Answer]] = field(default_factory=dict)
 
 
 def _tokens_of_other_lanes(quote: Challenge, lane: str) -> dict[str, str]:
@@ -128,6 +133,8 @@ class Engine:
             return
         if not replay.changes:
             outcome.same = answer
+        if (row := STORED.get(answer.status)) is not None:
+            outcome.kept.setdefault(row, []).append(answer)
         if answer.status == 200:
             if self.is_breach(answer):
                 outcome.breaches.append((replay, answer))
@@ -221,6 +228,19 @@ class Engine:
             hint=f'Answer as [rail] replay = "{bound}" says, or bind what you do.',
             beyond="nothing is bought twice, but the profile says that the identical request gets something else",
         )
+
+    def judge_kept(self, outcome: Outcome, where: Mapping[str, str]) -> None:
+        """Judge that no shared cache may keep what replays were answered, by the first answer that gives leave."""
+        for row in dict.fromkeys(STORED.values()):
+            given = outcome.kept.get(row, [])
+            if not given:
+                self._case.not_applicable(row, "no replay got such an answer")
+                continue
+            worst = next((one for one in given if is_shareable(one)), given[0])
+            told, here = "no leave for shared caches", {**where, "answer": f"{worst.status} to a replay"}
+            beyond = None if worst.status in {200, 402} else "the row speaks of a 402"
+            kept = not is_shareable(worst)
+            self._case.expect(row, kept, told, cache(worst), exchange=worst, where=here, beyond=beyond)
 
     def _judge_disclosed(self, outcome: Outcome, where: Mapping[str, str], rows: Sequence[str]) -> None:
         for replay, answer in outcome.disclosed:

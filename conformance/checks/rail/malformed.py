@@ -17,7 +17,7 @@ from conformance.engine.quick import sample
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import challenged_again
 from conformance.oracles.x402 import faults_of_challenge
-from conformance.surfaces.rail.challenges import entries, references
+from conformance.surfaces.rail.challenges import cache, entries, is_shareable, references
 from conformance.surfaces.rail.proofs import encoded, encoded_json
 from conformance.surfaces.rail.purchase import lane_of
 
@@ -224,6 +224,7 @@ async def payment_with_wrong_fields(case: Case) -> None:
 @check(
     "RAIL-402-03",
     "RAIL-402-05",
+    "RAIL-402-18",
     "RAIL-402-21",
     surface="rail",
     fix="Make the 402 that refuses a proof in the same place as the one that asks for a payment.",
@@ -232,7 +233,8 @@ async def a_refusal_is_a_whole_challenge(case: Case) -> None:
     """The 402 that refuses a proof has the form and the lanes of the one that asked for a payment.
 
     Sends on each operation what is no proof, and a proof of a transaction that nobody made beside a live token. Where
-    the answer is 402, expects x402 version 2, its form, and an entry for each lane of the 402s before and after.
+    the answer is 402, expects x402 version 2, its form, an entry for each lane of the 402s before and after, and no
+    leave for shared caches.
     """
     for operation in case.session.operations:
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
@@ -256,6 +258,8 @@ def _judge_form(case: Case, answer: Answer, beside: Sequence[Answer], where: Map
     version, faults = answer.object().get("x402Version"), faults_of_challenge(answer.object())
     is_two = version == 2 and version is not True
     case.expect("RAIL-402-03", is_two, "x402Version 2", version, exchange=answer, where=where)
+    told, kept = "no leave for shared caches", not is_shareable(answer)
+    case.expect("RAIL-402-18", kept, told, cache(answer), exchange=answer, where=where)
     told, found = "a body that keeps the schema", "; ".join(faults)
     case.expect("RAIL-402-21", not faults, told, found, exchange=answer, where=where)
     ours = case.profile.target.defaults == "reference"

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from functools import partial
 
-from conformance.attacks.engine import Engine, receipts, send
+from conformance.attacks.engine import STORED, Engine, receipts, send
 from conformance.attacks.replay import Material, Replay, changes
 from conformance.discovery.rail import Operation, variations
 from conformance.discovery.rehearsing import refusal
@@ -24,16 +24,25 @@ _FIX = (
     "and answer the identical request with the stored answer or a refusal."
 )
 _ROWS = ("RAIL-WELD-08", "RAIL-WELD-09", "RAIL-WELD-10", "RAIL-WELD-11", "RAIL-WELD-15")
+_KEPT = tuple(dict.fromkeys(STORED.values()))
 _REQUEST_AXES = frozenset({"target", "body", "method", "query"})
 _AT_ONCE = 50
 
 
-@check(*_ROWS, surface="rail", lane="each", fix=_FIX, quick=sample("operations and replays, one of each axis and row"))
+@check(
+    *_ROWS,
+    *_KEPT,
+    surface="rail",
+    lane="each",
+    fix=_FIX,
+    quick=sample("operations and replays, one of each axis and row"),
+)
 async def captured_proof_buys_nothing_else(case: Case) -> None:
     """A captured X-PAYMENT buys nothing on another operation, body, method, query or reference, and nothing twice.
 
     Buys each operation twice and replays the first success along every axis and over pairs of axes, at least 200
-    times. Expects refusals or the stored answer: never a 200 with a receipt that no payment bought.
+    times. Expects refusals or the stored answer: never a 200 with a receipt that no payment bought, and no answer that
+    gives shared caches leave to keep it, neither a refusal nor the stored answer.
     """
     # Drawn before anything runs side by side, so that the seed alone decides which replays are sent.
     seeded = [(one, case.rng.getrandbits(64)) for one in case.session.operations]
@@ -44,6 +53,7 @@ async def _replay(case: Case, operation: Operation, seed: int) -> None:
     engine = await Engine.capture(case, operation, LANES[case.lane].spellings)
     outcome = await engine.run(random.Random(seed))  # noqa: S311 - repeatable on purpose
     engine.judge(outcome, {"operation": operation.path}, _ROWS)
+    engine.judge_kept(outcome, {"operation": operation.path})
 
 
 @check("RAIL-WELD-12", surface="rail", lane="each", fix=_FIX, quick=sample("operations"))

@@ -132,6 +132,16 @@ async def test_a_refusal_in_another_form_is_told() -> None:
     assert foreign["RAIL-402-05"] is Verdict.WARN
 
 
+async def test_a_refusal_that_caches_may_keep_is_told() -> None:
+    """The first challenge of a call may be well kept from caches, and the one that refuses its proof not."""
+
+    def cached(call: Call, reply: Reply) -> Reply:
+        public = {"Cache-Control": "public, max-age=60"}
+        return Reply(402, reply.document, public) if "X-PAYMENT" in call.headers else reply
+
+    assert breached(await judged(WHOLE, Rail(cached))) == {"RAIL-402-18"}
+
+
 async def test_a_proof_that_is_refused_otherwise_is_judged_elsewhere() -> None:
     """A rail that answers 409 or 503 has no challenge to look at."""
     away = Rail(lambda call, reply: Reply(503, {}) if "X-PAYMENT" in call.headers else reply)
