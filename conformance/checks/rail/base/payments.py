@@ -17,7 +17,7 @@ from conformance.judging.rail.refusals import assert_control_is_served, honest_p
 from conformance.judging.rail.served import operations_are_served
 from conformance.lanes.base.authorization import Authorization, nonce_of
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.base.spellings import Spelling, spellings
+from conformance.surfaces.rail.base.spellings import DUE, Spelling, spellings
 from conformance.surfaces.rail.purchase import challenge, lane_of
 from conformance.target import LANES
 
@@ -89,7 +89,8 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
 
     Presents honest authorizations with the recovery byte 0 or 1, numbers as JSON integers, addresses in lower case,
     hexadecimal in upper case, a window without an end, and a member that names the network. All are the same
-    authorization; which spellings a target takes is its own matter, and is noted.
+    authorization; which spellings a target takes is its own matter, and is noted. Who refuses integers, or
+    hexadecimal in another case (5.5, P-NW-04), gets a warning.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -98,7 +99,7 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
 
     async def attempt(what: str, spell: Spelling, **changes: Any) -> None:
         stake = await stakes.stake(operation)
-        await stakes.free_or_paid("RAIL-PAY-04", stake, spell(await stake.sign(**changes)), what)
+        await stakes.free_or_paid("RAIL-PAY-04", stake, spell(await stake.sign(**changes)), what, due=DUE.get(what))
 
     await run_concurrently(
         (

@@ -142,9 +142,19 @@ class FundedChallenges:
         return await refused(self._case, row, stake.quote, proof, what, patient=True, beyond=beyond)
 
     async def free_or_paid(
-        self, row: str, stake: FundedChallenge, given: Authorization | Mapping[str, Any], what: str
+        self,
+        row: str,
+        stake: FundedChallenge,
+        given: Authorization | Mapping[str, Any],
+        what: str,
+        *,
+        due: str | None = None,
     ) -> Answer:
-        """Present a proof that a target may take or refuse: what counts is that it is served for its price only."""
+        """Present a proof that a target may take or refuse: what counts is that it is served for its price only.
+
+        `due` says why an honest reader takes it, where one does: who refuses it then gets a warning. What says nothing
+        of the spelling, such as a server error or a limit, is no refusal.
+        """
         case = self._case
         answer = await stake.redeem(case, given)
         taken = answer.status < 300 or bool(
@@ -164,6 +174,9 @@ class FundedChallenges:
             where={"operation": stake.quote.operation.path, "payment": what},
         )
         case.note(f"{what}: {'served' if taken else 'refused'}, which the interface leaves open")
+        if due is not None and (taken or (400 <= answer.status < 500 and answer.status not in {409, 429})):
+            where = {"operation": stake.quote.operation.path, "payment": what}
+            case.expect(row, taken, "served", brief(answer), exchange=answer, where=where, beyond=due)
         await stake.recount()
         return answer
 

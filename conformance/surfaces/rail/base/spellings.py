@@ -10,6 +10,16 @@ from conformance.lanes.base.authorization import Authorization
 Spelling = Callable[[Authorization], Mapping[str, Any]]
 
 
+# What 5.5 and P-NW-04 say of a spelling, where they do: numbers are decimal strings or integers, addresses and nonce 0x
+# and hex digits, compared by their bytes. They are this suite's defaults, so that who refuses it is only warned.
+DUE: Mapping[str, str] = {
+    "numbers as JSON integers": "that numbers may be integers is this suite's default (5.5)",
+    "addresses in lower case": "that addresses are compared by their bytes is this suite's default (P-NW-04)",
+    "the nonce in upper case": "that hexadecimal is read by its value is this suite's default (5.5)",
+    "the signature in upper case": "that hexadecimal is read by its value is this suite's default (5.5)",
+}
+
+
 def spellings(caip2: str) -> dict[str, Spelling]:
     """Return other spellings of the same proof, by what they are."""
 
