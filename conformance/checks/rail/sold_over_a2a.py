@@ -111,7 +111,7 @@ async def _verified(case: Case, operation: Operation, body: Any) -> tuple[bool |
     task, quote = await quoted_task(case, replace(operation, body=body))
     became = await submitted(case, task, await pay(case, quote, case.profile.claims.lanes[0]))
     if became.state != "completed":
-        raise Inconclusive(f"an honest payment over A2A became {became.told()}: its form is open")
+        raise Inconclusive(f"an honest payment over A2A became {became.describe()}: its form is open")
     said = (answers.validity(one, None) for one in _brought(became))
     return next((one for one in said if one is not None), None), became
 
