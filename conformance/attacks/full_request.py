@@ -1,0 +1,88 @@
+"""A request of an operation that holds as much as it takes: a long text, objects with members, a query.
+
+Two faults in one request decide nothing. So what is added is kept only where an unpaid call is quoted a price for it
+and a proof of no payment is refused as a payment, not as a request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import Any
+
+from conformance.attacks.fine_changes import LONG_QUERY, longer, nested
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case
+from conformance.http.refusals import refused_body
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.base.unfunded import unfunded_proof
+from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, name_live_values, present
+from conformance.vocabulary.lanes.registry import FACTS
+
+_MOST_TRIES = 6
+
+
+async def full_request(case: Case, operation: Operation) -> Operation:
+    """Return the operation asked with a full body and with a query, as far as it takes them; found once a run."""
+    name = f"a full request of {operation.path}"
+    found: Operation = await case.session.once(name, lambda: _found(case, operation))
+    return found
+
+
+async def _found(case: Case, operation: Operation) -> Operation:
+    full = operation
+    more = _added(operation)
+    for bodies in (more, nested, longer):
+        full = await _first_taken(case, full, bodies)
+    asked = full.asked_with(LONG_QUERY)
+    return asked if await _is_taken(case, asked) else full
+
+
+def _added(operation: Operation) -> Callable[[Any], Iterator[Any]]:
+    """Return what yields a body with every optional member that the operation describes, then with one alone."""
+
+    def bodies(body: Any) -> Iterator[Any]:
+        if not isinstance(body, dict):
+            return
+        single: dict[str, Any] = {}
+        for drawn in operation.drawn or ():
+            for name, value in drawn.items():
+                if body.get(name) in (None, {}, []) and value != body.get(name):
+                    single.setdefault(name, value)
+        if single:
+            yield {**body, **single}
+        if len(single) > 1:
+            yield from ({**body, name: value} for name, value in single.items())
+
+    return bodies
+
+
+async def _first_taken(case: Case, full: Operation, bodies: Callable[[Any], Iterator[Any]]) -> Operation:
+    for body in islice(bodies(full.body), _MOST_TRIES):
+        asked = replace(full, body=body)
+        if await _is_taken(case, asked):
+            return asked
+    return full
+
+
+async def _is_taken(case: Case, asked: Operation) -> bool:
+    """Return whether a request is quoted a price, and refused for nothing but the lack of a payment."""
+    try:
+        quote = await challenge(case, asked)
+        if refused_body(quote.answer) is not None:
+            return False
+        proof = await _worthless(case, quote)
+    except Inconclusive:
+        return False
+    name_live_values(case, proof)
+    return (await present(case, asked, proof)).status == 402
+
+
+async def _worthless(case: Case, quote: Challenge) -> dict[str, Any]:
+    """Return a proof of no payment for a challenge, on whichever lane it offers."""
+    offered = {lane_of(entry) for entry in quote.accepts}
+    for lane, facts in FACTS.items():
+        if lane in offered and facts.no_transaction is not None:
+            return {"tx_id": facts.no_transaction, "payment_reference": quote.reference(lane)}
+    return await unfunded_proof(case, quote.entry("base"))

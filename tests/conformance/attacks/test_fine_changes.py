@@ -1,0 +1,99 @@
+"""Requests that differ in little from a paid one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from conformance.attacks.fine_changes import LONG_QUERY, fine_changes, fine_queries, longer, nested
+
+BODY: dict[str, Any] = {
+    "jws": "e30.e30.AA" + "Ab" * 1000,
+    "who": "caf\u00e9",
+    "headers": {"A": "Bc", "d": "E"},
+    "list": ["a", "b"],
+    "most": 7,
+    "all": True,
+}
+
+
+def made(body: Any, known: Any = None) -> dict[str, Any]:
+    """Return the changed bodies by their names."""
+    return {change.name: change.body for change in fine_changes(body, known or body)}
+
+
+def test_every_change_is_another_body_with_a_name_of_its_own() -> None:
+    """None is the paid body, and none comes twice."""
+    found = fine_changes(BODY, {"jws": "x"})
+    texts = [json.dumps(change.body) for change in found]
+    assert json.dumps(BODY) not in texts
+    assert len({change.name for change in found}) == len(found)
+
+
+def test_a_long_text_is_changed_where_a_short_look_ends_before() -> None:
+    """The end and the middle differ by a letter, and all before is the same."""
+    found = made(BODY)
+    for name, least in (("another letter at the end of jws", 2000), ("another letter in the middle of jws", 1000)):
+        changed = found[name]["jws"]
+        assert len(changed) == len(BODY["jws"])
+        assert changed[:least] == BODY["jws"][:least]
+        assert changed.lower() != BODY["jws"].lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "members"),
+    [
+        ("another letter at the end of headers/A", {"headers": {"A": "Bb", "d": "E"}}),
+        ("the case of a letter of headers/A", {"headers": {"A": "BC", "d": "E"}}),
+        ("d in headers renamed", {"headers": {"A": "Bc", "db": "E"}}),
+        ("d in headers left out", {"headers": {"A": "Bc"}}),
+        ("list the other way round", {"list": ["b", "a"]}),
+        ("the last of list left out", {"list": ["a"]}),
+        ("another letter at the end of list/1", {"list": ["a", "c"]}),
+        ("one more at most", {"most": 8}),
+        ("most as a text", {"most": "7"}),
+        ("all as a text", {"all": "true"}),
+        ("who in NFD", {"who": "cafe\u0301"}),
+        ("jws in another case beside it", {"JWS": BODY["jws"]}),
+    ],
+)
+def test_one_thing_is_changed(name: str, members: Any) -> None:
+    """A name, a value, an order, a number or a form; the rest stays."""
+    assert made(BODY)[name] == {**BODY, **members}
+
+
+def test_what_a_target_may_read_as_one_is_not_sure() -> None:
+    """Case is told apart for sure where a standard says so; another letter always is."""
+    sure = {change.name: change.sure for change in fine_changes(BODY, {"jws": "x"})}
+    assert sure["the case of a letter of jws"]
+    assert not sure["the case of a letter of who"]
+    assert sure["another letter at the end of headers/A"]
+    assert sure["most left out"]
+    assert not any(held for name, held in sure.items() if "NFD" in name or "space" in name or "as a text" in name)
+
+
+def test_an_escaped_path_is_the_same_in_either_case() -> None:
+    """`%2f` and `%2F` are one to whoever normalises addresses."""
+    found = {change.name: change.sure for change in fine_changes({"path": "/a%2f"}, {})}
+    assert not found["the case of a letter of path"]
+
+
+def test_a_body_is_made_fuller_inside_first() -> None:
+    """A text inside an object is made long before those of the body itself; an object gets a further member."""
+    first, second = longer({"a": "x", "in": {"b": "y"}})
+    assert len(first["in"]["b"]) > 4096
+    assert first["a"] == "x"
+    assert len(second["a"]) > 4096
+    assert list(nested({"a": "x", "in": {"b": "y"}})) == [{"a": "x", "in": {"b": "y", "x-weldproof": "weldProof"}}]
+    assert list(nested("text")) == []
+
+
+def test_queries_differ_in_little() -> None:
+    """In one letter behind more than a KiB, in a letter's case, in the order or the number of their parts."""
+    found = fine_queries(LONG_QUERY)
+    assert len(set(found.values())) == len(found)
+    assert LONG_QUERY not in found.values()
+    assert found["another last letter"][:1500] == LONG_QUERY[:1500]
+    assert found["its last letter in the other case"].lower() == LONG_QUERY.lower()
