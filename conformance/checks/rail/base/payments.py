@@ -82,13 +82,13 @@ async def served_call_is_paid(case: Case) -> None:
     "RAIL-PAY-04",
     surface="rail",
     lane="base",
-    fix="Read numbers and hexadecimal by their value, not by their spelling.",
+    fix="Read numbers and hexadecimal by their value, not by their spelling, and numbers with all their 256 bits.",
 )
 async def other_spellings_of_an_authorization(case: Case) -> None:
     """An authorization that is spelled another way is served for one price, or refused and left alone.
 
     Presents honest authorizations with the recovery byte 0 or 1, numbers as JSON integers, addresses in lower case,
-    hexadecimal in upper case, a window without an end, and a member that names the network. All are the same
+    hexadecimal in upper case, windows that end beyond 64 bits, and a member that names the network. All are the same
     authorization; which spellings a target takes is its own matter, and is noted. Who refuses integers, or
     hexadecimal in another case (5.5, P-NW-04), gets a warning.
     """
@@ -105,6 +105,7 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
         (
             *(attempt(what, spell) for what, spell in spellings(payer.caip2).items()),
             attempt("validBefore at the end of time", Authorization.proof, valid_before=2**256 - 1),
+            attempt("validBefore beyond 64 bits", Authorization.proof, valid_before=2**64),
         )
     )
     await stakes.audit()

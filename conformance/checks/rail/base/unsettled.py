@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 from conformance.attacks.engine import receipts
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.http.client import Answer
+from conformance.http.client import Answer, retry_after
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.base.authorization import Authorization
@@ -19,6 +21,10 @@ from conformance.surfaces.rail.paid_answers import brief
 Act = Callable[[FundedChallenge, Authorization], Awaitable[None]]
 _LOOK_SECONDS, _LOOKS = 0.02, 500
 _BLOCKS_LATER = 4
+# Ends of windows, by how they are written: one bit more than a signed number of 64 bits holds, then one more, and all.
+_WIDE: Final[Mapping[str, int]] = {"2^63": 2**63, "2^64": 2**64, "2^256 - 1": 2**256 - 1}
+# In conflict with itself, too early, too many.
+_LATER: Final = frozenset({409, 425, 429})
 
 
 @asynccontextmanager
@@ -47,13 +53,14 @@ async def _once_more(case: Case, stake: FundedChallenge, given: Authorization) -
 
 
 @check(
+    "RAIL-PAY-04",
     "RAIL-PAY-07",
     "RAIL-PAY-11",
     surface="rail",
     lane="base",
     exclusive="chain",
     fix="Serve only when the settlement's receipt shows success and the transfer; that a call would have succeeded "
-    "when it was tried means nothing.",
+    "when it was tried means nothing. Read the numbers of an authorization with all their 256 bits.",
 )
 async def settlement_that_waits_and_fails(case: Case) -> None:
     """A settlement that is in no block yet serves nobody, and one that fails in its block serves nobody ever.
@@ -61,7 +68,8 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     Keeps the rail's settlements in the node's pool by the node's own control and presents four authorizations; moves
     one payer's money away, has one cancel and one use the nonce to pay itself, in blocks without them; then lets the
     settlements in and presents all again. Expects that none is served while it waits, that the untouched one is
-    afterwards, and the other three never.
+    afterwards, and the other three never. Beside them wait authorizations whose window ends beyond what 64 bits hold:
+    a rail may refuse them, but what it refuses otherwise than the untouched one while they wait it must not cash.
     """
     payer = await base_payer(case)
     if not await _has_faults(case, payer, "withhold"):
@@ -91,10 +99,12 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     stakes = FundedChallenges(case, payer)
     all_ = await run_concurrently(stakes.stake(operation, coin=True) for _ in acts)
     given = await run_concurrently(stake.sign() for stake in all_)
+    wide = await _wide_windows(stakes, operation)
     async with _fault(payer, "withhold"):
-        answers = await run_concurrently(stake.present(case, one) for stake, one in zip(all_, given, strict=True))
+        waiting = [*zip(all_, given, strict=True), *wide.values()]
+        answers = await run_concurrently(stake.present(case, one) for stake, one in waiting)
         await payer.control("fault", name="withhold", seed=1, count=0)
-        for what, answer in zip(acts, answers, strict=True):
+        for what, answer in zip(acts, answers[: len(acts)], strict=True):
             _judge(case, "RAIL-PAY-07", answer, f"its settlement is in no block; the payer {what}")
         await run_concurrently(act(stake, one) for act, stake, one in zip(acts.values(), all_, given, strict=True))
         await run_concurrently(stake.recount() for stake in all_[1:])
@@ -103,7 +113,60 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
         _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
         stake.judged.append(("RAIL-PAY-11", what))
     await _served_once(case, all_[0], given[0], "its settlement was held up for a while")
+    await judge_wide_windows(case, wide, answers[len(acts) :], beside=answers[: len(acts)])
     await stakes.audit()
+
+
+async def _wide_windows(
+    stakes: FundedChallenges, operation: Operation
+) -> dict[str, tuple[FundedChallenge, Authorization]]:
+    """Return authorizations of long windows, each on a challenge of its own, by when they end."""
+
+    async def one(end: int) -> tuple[FundedChallenge, Authorization]:
+        stake = await stakes.stake(operation)
+        return stake, await stake.sign(valid_after=0, valid_before=end)
+
+    made = await run_concurrently(map(one, _WIDE.values()))
+    return dict(zip(_WIDE, made, strict=True))
+
+
+async def judge_wide_windows(
+    case: Case,
+    wide: Mapping[str, tuple[FundedChallenge, Authorization]],
+    answers: Sequence[Answer],
+    *,
+    beside: Sequence[Answer],
+) -> None:
+    """Judge that no payment with a long window was refused while it waited, and cashed all the same.
+
+    Args:
+        case: The check's case.
+        wide: The payments, by when their windows end.
+        answers: What each was answered while its settlement waited.
+        beside: What ordinary payments were answered meanwhile: where they are told the same, another word is of the
+            window.
+    """
+    usual = {_said(one) for one in beside}
+    for (what, (stake, _)), answer in zip(wide.items(), answers, strict=True):
+        moved, final = await stake.moved(), _is_final(answer) and len(usual) == 1 and _said(answer) not in usual
+        where = {"payment": f"its settlement is in no block; validBefore is {what}"}
+        found = f"{brief(answer)}, and {moved} of {stake.price} moved afterwards"
+        expected = "refused and nothing cashed, or served for one price"
+        hint = (
+            "Read validBefore and the other numbers of an authorization as numbers of 256 bits wherever they are "
+            "compared; once its settlement was sent, only the chain says that it came to nothing."
+        )
+        held = moved == 0 if final else moved <= stake.price
+        case.expect("RAIL-PAY-04", held, expected, found, exchange=answer, where=where, hint=hint)
+
+
+def _is_final(answer: Answer) -> bool:
+    """Return whether an answer refuses a payment for good: neither "later" nor that the service is not itself."""
+    return 400 <= answer.status < 500 and answer.status not in _LATER and retry_after(answer) is None
+
+
+def _said(answer: Answer) -> str:
+    return f"{answer.status} {answer.object().get('error')}"
 
 
 def _judge(case: Case, row: str, answer: Answer, what: str) -> None:

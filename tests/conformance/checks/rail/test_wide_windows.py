@@ -1,0 +1,61 @@
+"""A payment whose window ends beyond 64 bits, refused while its settlement waits and cashed all the same."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from conformance.checks.rail.base.unsettled import judge_wide_windows
+from conformance.engine.check import Case
+from conformance.http.client import Answer
+
+PRICE = 10_000
+
+
+def answer(status: int, error: str, **headers: str) -> Answer:
+    """Return a refusal."""
+    body = json.dumps({"error": error}).encode()
+    return Answer(1, status, CIMultiDictProxy(CIMultiDict(headers)), body)
+
+
+WAITS = answer(402, "tx_not_confirmed", **{"Retry-After": "2"})
+EXPIRED = answer(402, "authorization_expired")
+
+
+async def held(told: Answer, moved: int, beside: list[Answer]) -> bool:
+    """Return what is judged of one payment that was told something, and then moved so much."""
+    found: list[bool] = []
+
+    async def counted() -> int:
+        return moved
+
+    case: Any = SimpleNamespace(expect=lambda _, holds, *__, **___: found.append(holds))
+    stake: Any = SimpleNamespace(moved=counted, price=PRICE)
+    await judge_wide_windows(cast("Case", case), {"2^64": (stake, cast("Any", None))}, [told], beside=beside)
+    return found == [True]
+
+
+async def test_a_payment_that_is_refused_for_its_window_and_cashed_is_a_breach() -> None:
+    """It is none where nothing is cashed."""
+    assert not await held(EXPIRED, PRICE, [WAITS] * 4)
+    assert await held(EXPIRED, 0, [WAITS] * 4)
+
+
+@pytest.mark.parametrize(
+    ("told", "beside"),
+    [
+        (WAITS, [WAITS] * 4),
+        (answer(402, "pending"), [answer(402, "pending")] * 4),
+        (answer(402, "0x1 waits"), [answer(402, f"0x{n} waits") for n in range(2, 6)]),
+        (answer(409, "payment_in_progress"), [WAITS] * 4),
+        (answer(429, "slow_down"), [WAITS] * 4),
+        (answer(503, "chain_unavailable"), [WAITS] * 4),
+    ],
+)
+async def test_what_says_nothing_of_the_window_decides_nothing(told: Answer, beside: list[Answer]) -> None:
+    """Later, the same as any payment that waits, words that differ with each payment, or a service that is away."""
+    assert await held(told, PRICE, beside)
