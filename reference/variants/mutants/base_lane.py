@@ -133,6 +133,24 @@ def _sent_is_paid() -> None:
     replace(SettlingPaymentSource, "_step", impatient)
 
 
+def _window_in_64_bits() -> None:
+    """Whether a settlement that waits can still be mined is judged by the low 64 bits of `validBefore`, signed."""
+
+    def narrow(step: Callable[..., Any]) -> Callable[..., Any]:
+        async def stepped(self: SettlingPaymentSource, presented: Presented, claim: Any) -> Payment | None:
+            sent = await self._settlements.open_for(presented.token.text)
+            payment: Payment | None = await step(self, presented, claim)
+            if payment is None and sent is not None and presented.authorization is not None:
+                low = presented.authorization.valid_before % 2**64
+                if (low - 2**64 if low >= 2**63 else low) < self._clock.now():
+                    raise PaymentRefused("authorization_expired", sent.hashes[-1], presented.terms.caip2)
+            return payment
+
+        return stepped
+
+    replace(SettlingPaymentSource, "_step", narrow)
+
+
 def _with(codes: tuple[str, ...], *rules: Rule) -> Callable[[], None]:
     def apply() -> None:
         _dropped(*rules)
@@ -178,6 +196,7 @@ MUTANTS = (
         _with(("insufficient_funds", "settlement_failed")),
     ),
     Mutant("base-unsettled", "a call is served once its authorization is settled (P-LN-03)", _unsettled),
+    Mutant("base-window-in-64-bits", "the numbers of an authorization have 256 bits (5.5, Base)", _window_in_64_bits),
     Mutant("base-sent-is-paid", "the settlement is in a block (P-LN-03)", _sent_is_paid),
     Mutant("base-any-log", "the Transfer is the log directly after the use (P-LN-10)", _any_log),
     Mutant("base-transfer-shared", "one Transfer pays once (P-LN-03, P-LN-10)", _any_log_for_many),
