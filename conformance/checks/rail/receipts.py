@@ -13,11 +13,19 @@ from conformance.discovery.rehearsing import refusal
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.judging.rail.paid_reference import (
+    ON_ITS_WORD,
+    References,
+    judge_claims,
+    judge_header,
+    names_another,
+    settlement_of,
+)
 from conformance.judging.rail.served import QUERY
-from conformance.lanes.descriptor import Payer, Settled
+from conformance.lanes.descriptor import Payer
 from conformance.oracles import hashing, jose
 from conformance.oracles.keys import Ed25519Key
-from conformance.outcome import Inconclusive
+from conformance.outcome import ON_WORD, Inconclusive
 from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import ABSENT, result_of
 from conformance.surfaces.rail.purchase import Purchase
@@ -26,6 +34,7 @@ from conformance.surfaces.rail.receipts import bought, claims_of, request_hashes
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _SAMPLED = 24
 _REQUEST_HASH = "request_hash"
+_NOTHING: Mapping[str, str] = {}
 # What an operator binds where no usual recipe is found.
 _KEYS = {
     "RAIL-RCPT-04": "[rail] request_hash",
@@ -128,12 +137,15 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
     """The receipt binds the request, the response and the settled payment reference.
 
     Buys two different calls of each operation and looks for the hashes of what was sent, answered and paid among the
-    claims: by the recipe that the profile binds, else by every usual one. Expects all three, and that the two
-    requests' hashes differ. Buys the first operation with a query as well, where it is quoted so: then the hash of the
-    request is that of the request with its query, by the recipe that held it without.
+    claims: by the recipe that the profile binds, else by every usual one. Where the rail settles, what was paid is the
+    transaction that the chain shows for the authorization, whatever the answer says. Expects all three, that the two
+    requests' hashes differ, and that no two payments have the same reference. Buys the first operation with a query as
+    well, where it is quoted so: then the hash of the request is that of the request with its query, by the recipe that
+    held it without.
     """
     seen = _Seen(case, await case.session.payer(case.lane))
     await run_concurrently(_bindings(seen, operation) for operation in case.sample(case.session.operations))
+    seen.references.judge(case)
     seen.judge_unknown()
 
 
@@ -155,6 +167,7 @@ class _Seen:
         found: Recipes that were found, by row, with the paths where they were.
         tried: By row, what each receipt could have held by each recipe.
         unknown: Receipts in which no recipe was found: row, call, recipes, the claim of that name, and why.
+        references: What their payments have for themselves.
     """
 
     case: Case
@@ -162,6 +175,7 @@ class _Seen:
     found: dict[str, dict[str, set[str]]] = field(default_factory=dict)
     tried: dict[str, list[Mapping[str, set[str]]]] = field(default_factory=dict)
     unknown: list[tuple[str, Purchase, Mapping[str, set[str]], str | None, str]] = field(default_factory=list)
+    references: References = field(default_factory=References)
 
     def judge_unknown(self) -> None:
         """Judge the receipts in which no recipe was found, by what the others hold.
@@ -241,26 +255,29 @@ async def _bound(seen: _Seen, served: Purchase, token: str, recipe: str | None =
     if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
         hashes["jcs-result"] = set()
     _judge(seen, "RAIL-RCPT-05", claims, hashes, bindings.response_hash, served)
-    tx_id, network = await _settled_by(served, seen.payer), getattr(seen.payer, "network_key", "")
-    paid = hashing.settled_refs(case.profile.service_word, tx_id, network, served.challenge.reference(case.lane))
-    if tx_id is None and (bindings.settled_payment_ref or "") not in {"", *paid}:
-        case.inconclusive("RAIL-RCPT-06", "no transaction on the chain uses the authorization, and no header tells one")
-    else:
-        _judge(seen, "RAIL-RCPT-06", claims, paid, bindings.settled_payment_ref, served)
+    await _judge_payment(seen, claims, served)
     value = claim_at(claims, place or _REQUEST_HASH)
     return _Bound(value if isinstance(value, str) else None, name)
 
 
-async def _settled_by(served: Purchase, payer: Payer) -> str | None:
-    """Return the settling transaction: what the proof or x402's header tells, else what the chain does.
-
-    No sentence promises the header, and an authorization leaves its trace on the chain.
-    """
-    if served.transaction is not None:
-        return served.transaction
-    if isinstance(payer, Settled):
-        return await payer.settlement(served.challenge.entry(served.lane), served.proof)
-    return None
+async def _judge_payment(seen: _Seen, claims: Mapping[str, Any], served: Purchase) -> None:
+    """Judge the reference of the payment in one receipt, and what else it tells of it."""
+    case, row, bound = seen.case, "RAIL-RCPT-06", seen.case.profile.rail_bindings.settled_payment_ref
+    word, network = case.profile.service_word, getattr(seen.payer, "network_key", "")
+    token, settled = served.challenge.reference(case.lane), await settlement_of(served, seen.payer)
+    paid, another = settled.references(word, network, token), settled.another
+    recipe = None if another is None else names_another(claims, hashing.settled_refs(word, another, network, token))
+    if recipe is not None:
+        expected, found = f"a reference of {settled.tx_id}, which used the authorization", f"{recipe} of {another}"
+        where = {"operation": served.operation.path}
+        case.expect(row, False, expected, found, exchange=served.answer, where=where)
+    elif settled.tx_id is None and (bound or "") not in {"", *paid}:
+        case.inconclusive(row, "no transaction on the chain uses the authorization, and no header tells one")
+    else:
+        _judge(seen, row, claims, paid, bound, served, {} if settled.by_chain else {ON_WORD: ON_ITS_WORD})
+    seen.references.add(served, settled, claims)
+    judge_header(case, served, settled)
+    judge_claims(case, served, seen.payer, claims)
 
 
 def _judge(
@@ -270,13 +287,14 @@ def _judge(
     recipes: Mapping[str, set[str]],
     bound: str | None,
     served: Purchase,
+    said: Mapping[str, str] = _NOTHING,
 ) -> tuple[str | None, str | None]:
     """Judge one binding and return the recipe and the place of the claim that holds it.
 
     A claim by the family's own name for it is that binding: where there is one, no other claim is.
     """
     case, path = seen.case, served.operation.path
-    where = {"operation": path, **({"query": served.operation.query} if served.operation.query else {})}
+    where = {"operation": path, **({"query": served.operation.query} if served.operation.query else {}), **said}
     if bound is not None and bound not in recipes:
         case.inconclusive(row, f"unbound: the suite knows no recipe {bound}; it knows {', '.join(recipes)}")
         return None, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from reference.rail import challenges, documents, paid_endpoint, services, signi
 from reference.rail.challenges import Challenges
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.signing import Signer
-from reference.store.redemption_rows import Answer
+from reference.store.redemption_rows import Answer, Redemption
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web import exchange
@@ -110,6 +111,20 @@ def _accounts_wanted() -> None:
 def _receipt(**wrong: str) -> Callable[[], None]:
     """Return what puts a wrong member into every payable receipt."""
     return lambda: replace(receipts, "payable_receipt", lambda made: lambda **given: {**made(**given), **wrong})
+
+
+def _payee_for_transaction() -> None:
+    """Name the payee as the transaction where the rail settles, in header, receipt and attestation alike."""
+
+    def named(answer: Callable[..., Any]) -> Callable[..., Any]:
+        def answered(self: Signer, row: Redemption, *rest: Any) -> Answer:
+            settled = row.network.startswith("base_")
+            answer_of: Answer = answer(self, dataclasses.replace(row, tx_id=row.pay_to) if settled else row, *rest)
+            return answer_of
+
+        return answered
+
+    replace(Signer, "answer", named)
 
 
 def _no_receipt() -> None:
@@ -216,6 +231,8 @@ MUTANTS = (
     Mutant("request-hash-wrong", "the receipt binds the request (P-RH-01)", _receipt(request_hash=_ZEROS)),
     Mutant("response-hash-wrong", "the receipt binds the response (P-RH-02)", _receipt(response_hash=_ZEROS)),
     Mutant("settled-ref-wrong", "the receipt binds the payment (P-RH-03)", _receipt(settled_payment_ref=_ZEROS)),
+    Mutant("settled-ref-of-payee", "the receipt binds the settling transaction (P-RH-03)", _payee_for_transaction),
+    Mutant("token-hash-constant", "the receipt holds its token's hash (2.3)", _receipt(payment_reference_hash=_ZEROS)),
     Mutant("other-signer", "receipts are signed with the published key (P-KY-01)", _other_signer),
     Mutant("did-other-key", "DID document and key set publish one key (P-KY-07)", _other_did_key),
     Mutant("jwks-private", "key documents hold public members only (P-KY-03)", _private_jwks),
