@@ -16,6 +16,7 @@ from importlib.metadata import version
 from typing import Any, Protocol
 
 from conformance import extras
+from conformance.engine import echoed
 from conformance.engine.check import Case, Check, shortened
 from conformance.engine.expected_failures import FAULTS, expectation
 from conformance.engine.quick_look import QuickLook
@@ -316,7 +317,7 @@ class Run:
 
     def _client(self, transport: HttpTransport, check_id: str) -> Client:
         client = Client(transport, self.log, check_id, self.names, self._counter)
-        client.permit = self._permit
+        client.permit, client.heard = self._permit, echoed.judging(self.log, check_id)
         return client
 
     def _close(self) -> Exit:

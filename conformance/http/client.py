@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance.http.echoes import Echo, echoes
 from conformance.http.pacing import Pacer
 from conformance.http.redaction import Names
 from conformance.log.events import EventLog
@@ -33,6 +34,7 @@ __all__ = [
     "Answer",
     "Client",
     "Counter",
+    "Heard",
     "JsonFault",
     "Late",
     "Names",
@@ -65,6 +67,8 @@ _LONGEST_PAUSE: Final = 1.0
 LONGEST_BODY: Final = 32 * 1024 * 1024
 # Raises Inconclusive for a request (method, URL, body) that must not be sent in this run, whoever asks for it.
 Permit: TypeAlias = Callable[[str, str, bytes | None], None]
+# Takes what an answer repeats of its own request, with the exchange that shows it.
+Heard: TypeAlias = Callable[["Answer", Echo], None]
 # Requests without an answer in time after which an address that never gave one is asked no more.
 PATIENCE: Final = 8
 
@@ -177,10 +181,11 @@ class Remembering(Protocol):
 
 
 class Client:
-    """The recording client of one check; what its `permit` refuses is not sent."""
+    """The recording client of one check; what its `permit` refuses is not sent, and `heard` is told of echoes."""
 
     def __init__(self, transport: Transport, log: EventLog, check: str, names: Names, counter: Counter) -> None:
         self.permit: Permit | None = None
+        self.heard: Heard | None = None
         self._transport = transport
         self._log = log
         self._check = check
@@ -195,7 +200,7 @@ class Client:
     def over(self, transport: Transport) -> Client:
         """Return a client of the same check, which counts on, that sends over another transport."""
         other = Client(transport, self._log, self._check, self.names, self._counter)
-        other.permit = self.permit
+        other.permit, other.heard = self.permit, self.heard
         other._ordinals = self._ordinals
         return other
 
@@ -290,7 +295,12 @@ class Client:
                 response=None if status == 0 else self._response(status, headers, content, elapsed),
                 error=None if error is None else self.names.redact(error),
             )
-        return Answer(n, status, headers, content)
+        answer = Answer(n, status, headers, content)
+        if self.heard is not None:
+            rest = url.encode("utf-8", "surrogatepass") + (body or b"")
+            for echo in echoes(fields, headers, content, self.names, rest):
+                self.heard(answer, echo)
+        return answer
 
     def delivered(
         self,

@@ -52,6 +52,10 @@ class Secrets:
                     self._pieces[value[start : start + _PIECE]].append(place)
         return before != name
 
+    def name_of(self, value: str) -> str | None:
+        """Return what is written for a value that is held, None for another."""
+        return self._names.get(value)
+
     def replaced(self, text: str) -> str:
         """Return `text` with a name for each secret."""
         for place in self._may_stand_in(text):
@@ -132,6 +136,12 @@ class Names(Owned):
         """Return whether a live value has another name than this one, which it would lose."""
         self._owned()
         return self._live.get(value, MARK + name) != MARK + name
+
+    def name_of(self, value: str) -> str | None:
+        """Return the name that stands for a secret or live value, None for a value that is none."""
+        self._owned()
+        found = self._secrets.name_of(value) or self._live.get(value)
+        return None if found is None else found.removeprefix(MARK)
 
     def _mark(self, name: str) -> str:
         bare = name.lstrip("$")

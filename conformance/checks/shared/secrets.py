@@ -13,9 +13,11 @@ from urllib.parse import quote
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.echoed import FIX, ROW
 from conformance.engine.quick import sample
 from conformance.fuzz.corpora import JSON
 from conformance.http.leaks import comes_back
+from conformance.judging.rail.repeated_proofs import judge_paid_proofs
 from conformance.oracles.keys import encode_base64url
 from conformance.outcome import Inconclusive
 from conformance.surfaces.control_plane.access import read_token
@@ -23,11 +25,6 @@ from conformance.surfaces.endpoints import Endpoint, endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT, link
 from conformance.surfaces.gateway.calls import token_of as checkout_token_of
 
-_ROW = "X-ROB-02"
-_FIX = (
-    "Name the fault, never the value: no credential, proof or secret of a request belongs in a body or header of its "
-    "answer, not even in a message of a library that is passed on."
-)
 # Calls that an operation gets which only a document names.
 _FEW = 10
 _UNSTATED = "calls that hold a secret, at operations that only a document names"
@@ -137,10 +134,10 @@ async def _judge(case: Case, call: _Call) -> None:
     found = comes_back(answer, call.secret)
     where = {"operation": call.endpoint.label, "secret": call.what}
     told = "the secret nowhere in the answer"
-    case.expect(_ROW, not found, told, found or "nowhere", exchange=answer, where=where, beyond=call.beyond)
+    case.expect(ROW, not found, told, found or "nowhere", exchange=answer, where=where, beyond=call.beyond)
 
 
-@check(_ROW, surface="gateway", fix=_FIX, quick=_QUICK)
+@check(ROW, surface="gateway", fix=FIX, quick=_QUICK)
 async def keys_never_come_back(case: Case) -> None:
     """API keys that are sent, wherever they are sent, never appear in an answer of the gateway.
 
@@ -158,7 +155,7 @@ async def keys_never_come_back(case: Case) -> None:
     await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
-@check(_ROW, surface="gateway", fix=_FIX)
+@check(ROW, surface="gateway", fix=FIX)
 async def cancel_secrets_never_come_back(case: Case) -> None:
     """A link's cancel secret that is sent never appears in an answer.
 
@@ -169,7 +166,7 @@ async def cancel_secrets_never_come_back(case: Case) -> None:
     secret = created.object().get("cancel_secret")
     token = checkout_token_of(created)
     if not isinstance(secret, str) or token is None:
-        case.not_applicable(_ROW, "links have no cancel secret")
+        case.not_applicable(ROW, "links have no cancel secret")
         return
     base = case.session.gateway
     cancel = f"{CHECKOUT}{quote(token, safe='')}/cancel"
@@ -182,12 +179,14 @@ async def cancel_secrets_never_come_back(case: Case) -> None:
     await _judge(case, _Call("the secret in an array", endpoint, secret, [JSON], listed))
 
 
-@check(_ROW, surface="rail", fix=_FIX, quick=_QUICK)
+@check(ROW, surface="rail", fix=FIX, quick=_QUICK)
 async def payments_never_come_back(case: Case) -> None:
     """X-PAYMENT and other credentials that are sent never appear in an answer of the rail.
 
     Sends X-PAYMENT of every broken kind, PAYMENT-SIGNATURE and account keys to every operation that is known. Expects
-    the header's value nowhere in body and headers, in no encoding.
+    the header's value nowhere in body and headers, in no encoding. Buys a call, and presents its proof again, on the
+    same request and on another: expects that no answer repeats the whole proof. So is every answer of a run judged that
+    was asked for with a proof or a key, whichever check asked.
     """
     secrets = _Secrets(case)
     calls: list[_Call] = []
@@ -204,7 +203,8 @@ async def payments_never_come_back(case: Case) -> None:
         key = secrets.make("MADE_UP_KEY", "weld_")
         bearer = [*typed, ("Authorization", f"Bearer {key}")]
         calls.append(_Call("an account key", endpoint, key, bearer, body, beyond=None))
-    await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
+    judging = [_judge(case, call) for call in _sampled(case, calls)]
+    await run_concurrently([judge_paid_proofs(case, ROW), *judging], at_once=_AT_ONCE)
 
 
 def _made_up_calls(case: Case, endpoint: Endpoint, key: str) -> Sequence[_Call]:
@@ -215,7 +215,7 @@ def _made_up_calls(case: Case, endpoint: Endpoint, key: str) -> Sequence[_Call]:
     return found if endpoint.stated else case.some(found, _FEW, _UNSTATED)
 
 
-@check(_ROW, surface="agent", fix=_FIX, quick=_QUICK)
+@check(ROW, surface="agent", fix=FIX, quick=_QUICK)
 async def credentials_never_come_back_from_the_agent(case: Case) -> None:
     """Credentials that are sent to the agent, which wants none, never appear in an answer of it.
 
@@ -229,7 +229,7 @@ async def credentials_never_come_back_from_the_agent(case: Case) -> None:
     await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
 
 
-@check(_ROW, surface="control_plane", fix=_FIX, quick=_QUICK)
+@check(ROW, surface="control_plane", fix=FIX, quick=_QUICK)
 async def the_admin_token_never_comes_back(case: Case) -> None:
     """Neither the admin token nor one that is made up appears in an answer of the control plane.
 
@@ -247,4 +247,4 @@ async def the_admin_token_never_comes_back(case: Case) -> None:
             calls.append(_Call("the admin token", endpoint, token, headers, body, beyond=None))
     await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
     if token is None and case.profile.hub.token is not None:
-        case.inconclusive(_ROW, reason)
+        case.inconclusive(ROW, reason)

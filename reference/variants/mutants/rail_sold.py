@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from reference.protocol.service_word import ServiceWord
 from reference.rail import services
 from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.conversation import Conversation
+from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.redemption import Redeemer, Served
 from reference.rail.services import Service
 from reference.rail.signing import Signer
@@ -24,6 +26,7 @@ from reference.store.redemption_rows import Answer, Redemption
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web.errors import Refused
+from reference.web.exchange import Reply, Request
 
 _KEY = SigningKey.from_seed(bytes(32))
 _CONTEXT = services.ServiceContext(
@@ -137,6 +140,37 @@ def _as_the_example(document: dict[str, Any], result: dict[str, Any]) -> None:
     document["extensions"]["bazaar"]["info"]["output"]["example"] = result
 
 
+def _proof_in_message() -> None:
+    """Quote the whole proof in the message of a 409."""
+
+    def quoting(call: Callable[..., Awaitable[Reply]]) -> Callable[..., Awaitable[Reply]]:
+        async def answered(self: PaidEndpoint, request: Request) -> Reply:
+            try:
+                return await call(self, request)
+            except Refused as fault:
+                if fault.status != HTTPStatus.CONFLICT:
+                    raise
+                raise dataclasses.replace(fault, message=f"already spent: {request.one('x-payment')}") from fault
+
+        return answered
+
+    replace(PaidEndpoint, "call", quoting)
+
+
+def _proof_in_header() -> None:
+    """Send the whole proof back in a header of what was bought."""
+
+    def sending(call: Callable[..., Awaitable[Reply]]) -> Callable[..., Awaitable[Reply]]:
+        async def answered(self: PaidEndpoint, request: Request) -> Reply:
+            reply = await call(self, request)
+            back = {"X-Payment-Seen": request.one("x-payment")} if reply.status == HTTPStatus.OK else {}
+            return dataclasses.replace(reply, headers={**reply.headers, **back})
+
+        return answered
+
+    replace(PaidEndpoint, "call", sending)
+
+
 MUTANTS = (
     Mutant("receipt-without-query", "a receipt binds the query (P-RH-01)", _receipt_without_query),
     Mutant("result-as-preview", "a 402 holds no result (5.3)", partial(_previewed, _beside_the_price)),
@@ -145,5 +179,7 @@ MUTANTS = (
     Mutant("sold-messages-all-hold", "what is sold verifies (5.2)", _says("/pay/v1/verify/rfc9421", valid=True)),
     Mutant("a2a-sells-the-example", "what is ordered is what is sold (P-RA-05)", _example_ordered),
     Mutant("stored-for-any-payment", "a stored answer is for its own payment (P-ST-04)", _any_payment),
+    Mutant("proof-in-message", "a payment that was sent stands in no answer (P-CV-12)", _proof_in_message),
+    Mutant("proof-in-header", "a payment that was sent stands in no answer (P-CV-12)", _proof_in_header),
     Mutant("spent-is-refused", "the identical request gets the stored answer (P-ST-04)", _spent_is_refused),
 )

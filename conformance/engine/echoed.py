@@ -1,0 +1,42 @@
+"""X-ROB-02 for every exchange of a run: no answer, whichever check asked for it, repeats the secret of its request."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from conformance.engine.check import breach
+from conformance.http.client import Answer, Heard
+from conformance.http.echoes import Echo
+from conformance.ledger import load
+from conformance.log.events import EventLog
+from conformance.outcome import ONLY_WARNS
+
+ROW: Final = "X-ROB-02"
+FIX: Final = (
+    "Name the fault, never the value: no credential, proof or secret of a request belongs in a body or header of its "
+    "answer, not even in a message of a library that is passed on."
+)
+
+
+def judging(log: EventLog, check: str) -> Heard:
+    """Return what judges the echoes that the client of one check hears, each kind of them once."""
+    told: set[tuple[Echo, int]] = set()
+
+    def heard(answer: Answer, echo: Echo) -> None:
+        if (echo, answer.status) in told:
+            return
+        told.add((echo, answer.status))
+        where = {"secret": f"the whole {echo.what}", **({} if echo.beyond is None else {ONLY_WARNS: echo.beyond})}
+        log.add(
+            "judgement",
+            check=check,
+            row=ROW,
+            verdict=breach(load()[ROW], beyond=echo.beyond).value,
+            expected="the secret nowhere in the answer",
+            found=f"{echo.shape}, status {answer.status}",
+            exchange=answer.n,
+            hint=FIX,
+            where=where,
+        )
+
+    return heard

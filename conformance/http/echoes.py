@@ -1,0 +1,137 @@
+"""Whether an answer repeats the payment, or the key, that its own request bore in a header.
+
+Only the whole value counts. What a payment shows on a chain, such as its transaction, its payer, its token and even its
+signature, an answer may name; so a proof that holds no signature is taken as it was sent, and its JSON only warns.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from conformance.http.redaction import Names
+
+PAYMENTS: Final = {"x-payment": "X-PAYMENT", "payment-signature": "PAYMENT-SIGNATURE"}
+# Answer headers that hold JSON in base64, in which a text stands at any place.
+_ENCODED: Final = frozenset({"payment-required", "payment-response", "x-payment-response"})
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+# What is shorter may stand in an answer by chance.
+_SHORTEST_KEY: Final = 16
+# How the names of keys and tokens end; what else is kept out of the log, such as an address, an answer may repeat.
+_KEYS: Final = ("KEY", "TOKEN")
+_PUBLIC: Final = "a proof of this lane is public on its chain, and only its JSON is repeated, not the header"
+_ELSEWHERE: Final = "the interface has no secret in this place"
+
+
+@dataclass(frozen=True, slots=True)
+class Echo:
+    """What an answer repeats.
+
+    Attributes:
+        what: The header that bore it.
+        shape: How the answer holds it, and where.
+        beyond: Why it only warns, where it does.
+    """
+
+    what: str
+    shape: str
+    beyond: str | None = None
+
+
+def echoes(
+    sent: Sequence[tuple[str, str]], answered: Mapping[str, str], body: bytes, names: Names, elsewhere: bytes = b""
+) -> Iterator[Echo]:
+    """Yield what an answer repeats of its request.
+
+    Args:
+        sent: Header fields of the request.
+        answered: Header fields of the answer.
+        body: The answer's.
+        names: Knows which keys are secret, and under which name.
+        elsewhere: The rest of the request: what stands there, too, is no secret of a header alone.
+    """
+    sought = [
+        (what, forms)
+        for place, (name, value) in enumerate(sent)
+        for what, secret, forms in _sought(name, value, names)
+        if _bytes(secret) not in elsewhere and not _stands(secret, sent[:place], sent[place + 1 :])
+    ]
+    if not sought:
+        return
+    texts = dict(_texts(answered, body))
+    for what, forms in sought:
+        for shape, text, beyond in forms:
+            place = next((place for place, told in texts.items() if text in told), None)
+            if place is not None:
+                yield Echo(what, f"{place}, {shape}", beyond)
+                break
+
+
+def _bytes(text: str) -> bytes:
+    # What is sent on purpose may be no text.
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _stands(secret: str, *fields: Sequence[tuple[str, str]]) -> bool:
+    return any(secret in value for some in fields for _, value in some)
+
+
+def _sought(name: str, value: str, names: Names) -> Iterator[tuple[str, str, list[tuple[str, str, str | None]]]]:
+    """Yield a header's name and secret with the forms in which it would be recognised, the worst first."""
+    header = name.lower()
+    if header in PAYMENTS:
+        beyond = None if header == "x-payment" else _ELSEWHERE
+        decoded = _proof(value)
+        if decoded is not None:
+            text, signed = decoded
+            unsigned = beyond or (None if signed else _PUBLIC)
+            forms = [("as it was sent", value, beyond), ("percent-encoded", quote(_bytes(value), safe=""), beyond)]
+            yield PAYMENTS[header], value, [*forms, ("its JSON", text, unsigned), ("in base64url", _url(value), beyond)]
+    elif header == "authorization":
+        key = value.rpartition(" ")[2]
+        if len(key) >= _SHORTEST_KEY and (names.name_of(key) or "").endswith(_KEYS):
+            forms = [("as it was sent", key, None), ("percent-encoded", quote(_bytes(key), safe=""), None)]
+            yield "Authorization", key, forms
+
+
+def _url(value: str) -> str:
+    return value.replace("+", "-").replace("/", "_").rstrip("=")
+
+
+def _proof(value: str) -> tuple[str, bool] | None:
+    """Return the JSON text of a proof, and whether it holds a signature; None for a header that is no proof."""
+    try:
+        text = base64.b64decode(value, validate=True).decode()
+        proof: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(proof, dict):
+        return None
+    payload = proof.get("payload")
+    signed = "signature" in proof or (isinstance(payload, dict) and {"signature", "transaction"} & payload.keys())
+    return (text, bool(signed)) if signed or {"tx_id", "payment_reference"} <= proof.keys() else None
+
+
+def _texts(answered: Mapping[str, str], body: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the texts of an answer by their place, also without the escapes of JSON, and out of base64."""
+    told = body.decode("utf-8", "replace")
+    yield "the body", told
+    if "\\" in told:
+        yield "the body, as JSON", _ESCAPE.sub(_unescaped, told)
+    for name, value in answered.items():
+        yield f"the header {name}", value
+        if name.lower() in _ENCODED:
+            try:
+                inside = base64.b64decode(value).decode()
+            except ValueError:
+                continue
+            yield f"the JSON of the header {name}", _ESCAPE.sub(_unescaped, inside)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return chr(int(found[1], 16)) if found[1] else found[2]
