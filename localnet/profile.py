@@ -178,8 +178,9 @@ def restart_file(data_dir: Path, surface: str) -> Path:
 
 
 def restart_words(wish: Path) -> list[str]:
-    """Return the command that asks for a restart and ends when that is done."""
-    return ["sh", "-c", 'touch "$0" && while [ -e "$0" ]; do sleep 0.1; done', str(wish)]
+    """Return the command that asks for a restart and ends when that is done, or after two minutes without a stack."""
+    waiting = 'n=0; while [ -e "$0" ]; do [ $n -lt 1200 ] || exit 1; n=$((n+1)); sleep 0.1; done'
+    return ["sh", "-c", f'touch "$0" && {{ {waiting}; }}', str(wish)]
 
 
 def _options(facts: StackFacts) -> list[str]:

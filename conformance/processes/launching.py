@@ -197,7 +197,12 @@ def environment_of(given: Mapping[str, str]) -> dict[str, str]:
 
     The mark is among it, by which the program is ended with the command that started it.
     """
-    return {**{name: value for name, value in os.environ.items() if not name.startswith(_OURS)}, **marking(), **given}
+    return {**environment_of_operator(), **marking(), **given}
+
+
+def environment_of_operator() -> dict[str, str]:
+    """Return the usual environment without settings of the suite's own, and without the mark: what gets it lives on."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
 
 
 def _filled(text: str, port: int, folder: Path) -> str:

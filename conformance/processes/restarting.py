@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Sequence
-from typing import Final
+from typing import IO, Final
 
 from conformance.http.client import Client, Names, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.processes.children import Child, ended
-from conformance.processes.launching import environment_of
+from conformance.processes.launching import environment_of_operator
 
 RESTART_SECONDS: Final = 100.0
 _END_SECONDS = 5.0
@@ -19,7 +19,7 @@ _TOLD_BYTES = 400
 
 
 async def restart(words: Sequence[str], url: str, client: Client, names: Names) -> None:
-    """Run a command that starts a server again, and wait until the server answers.
+    """Run a command that starts a server again, and wait until the server answers; it lives on after the run.
 
     Args:
         words: The command, word by word, called from the folder that the run is called from.
@@ -32,27 +32,34 @@ async def restart(words: Sequence[str], url: str, client: Client, names: Names) 
     """
     try:
         async with asyncio.timeout(RESTART_SECONDS):
-            await _run(words, names)
+            with tempfile.TemporaryFile() as said:
+                await _run(words, said, names)
             while not await _answers(url, client):  # noqa: ASYNC110 - nobody sets an event when it answers
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError as fault:
         raise Inconclusive(f"after {RESTART_SECONDS:.0f} s the restarted server does not answer at {url}") from fault
 
 
-async def _run(words: Sequence[str], names: Names) -> None:
-    with tempfile.TemporaryFile() as said:
-        try:
-            process = Child(words, environment_of({}), said)
-        except OSError as fault:
-            raise Inconclusive(f"the restart command cannot be run: {fault}") from fault
-        try:
+async def _run(words: Sequence[str], said: IO[bytes], names: Names) -> None:
+    """Run the command to its end.
+
+    It and what it starts are the operator's, and bear no mark of the run: the server lives on after it. Nor does an
+    interrupted run end the command, which may have ended the server already and not yet started it again.
+    """
+    try:
+        process = Child(words, environment_of_operator(), said)
+    except OSError as fault:
+        raise Inconclusive(f"the restart command cannot be run: {fault}") from fault
+    try:
+        async with asyncio.timeout(RESTART_SECONDS - _END_SECONDS):
             code = await process.wait()
-        finally:
-            await ended(process, _END_SECONDS)
-        if code != 0:
-            said.seek(0)
-            text = " ".join(said.read().decode("utf-8", "replace").split())
-            raise Inconclusive(f"the restart command ended with {code}: {names.redact(text)[-_TOLD_BYTES:]}")
+    except TimeoutError:
+        await ended(process, _END_SECONDS)
+        raise
+    if code != 0:
+        said.seek(0)
+        text = " ".join(said.read().decode("utf-8", "replace").split())
+        raise Inconclusive(f"the restart command ended with {code}: {names.redact(text)[-_TOLD_BYTES:]}")
 
 
 async def _answers(url: str, client: Client) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +14,9 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.http.client import Client, Counter, Names, Unreachable
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive
+from conformance.processes import restarting
 from conformance.processes.restarting import restart
+from conformance.processes.watch import Watch
 
 URL = "http://server.test/"
 
@@ -59,3 +64,62 @@ async def test_a_command_that_is_not_there_decides_nothing() -> None:
     """Nobody is to blame but the profile."""
     with pytest.raises(Inconclusive, match="cannot be run"):
         await restarted(["/no/such/command"], Waking())
+
+
+STARTS = 'env > "$0/env"; setsid sleep 60 & echo $! > "$0/pid"'
+
+
+def alive(folder: Path) -> bool:
+    """Return whether what the command started runs, and end it."""
+    process = int((folder / "pid").read_text())
+    try:
+        os.kill(process, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def written(file: Path) -> None:
+    """Wait until somebody wrote something into a file."""
+    async with asyncio.timeout(30):
+        while not file.exists() or not file.read_text():  # noqa: ASYNC110 - a shell writes it
+            await asyncio.sleep(0.01)
+
+
+async def test_what_the_command_started_is_the_operators(tmp_path: Path) -> None:
+    """It bears no mark of the run, and is there when the run has ended what it started itself."""
+    watch = Watch()
+    try:
+        await restarted(["sh", "-c", STARTS, str(tmp_path)], Waking())
+    finally:
+        watch.close()
+    assert alive(tmp_path)
+    assert "WELDPROOF_RUN" not in (tmp_path / "env").read_text()
+
+
+async def test_an_interrupted_run_lets_the_command_come_to_its_end(tmp_path: Path) -> None:
+    """The server may be down already, and would not come up again."""
+    watch = Watch()
+    begun = 'echo yes > "$0/begun"; while [ ! -e "$0/go" ]; do sleep 0.05; done; ' + STARTS
+    task = asyncio.create_task(restarted(["sh", "-c", begun, str(tmp_path)], Waking()))
+    await written(tmp_path / "begun")
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    watch.kill()
+    watch.close()
+    (tmp_path / "go").touch()
+    await written(tmp_path / "pid")
+    assert alive(tmp_path)
+
+
+async def test_a_command_without_an_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not what it started: nobody knows whether that is the server."""
+    monkeypatch.setattr(restarting, "RESTART_SECONDS", 1.0)
+    monkeypatch.setattr(restarting, "_END_SECONDS", 0.5)
+    words = ["sh", "-c", STARTS + '; echo $$ > "$0/own"; exec sleep 60', str(tmp_path)]
+    with pytest.raises(Inconclusive, match="does not answer"):
+        await restarted(words, Waking())
+    assert alive(tmp_path)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "own").read_text()), 0)
