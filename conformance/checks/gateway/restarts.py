@@ -1,4 +1,6 @@
-"""GW-IDEM, GW-CHK and GW-AUTH over a restart: a key is bound, a link lives and is paid, a revoked key stays revoked.
+"""GW-IDEM, GW-CHK, GW-AUTH and GW-RCPT over a restart.
+
+A key is bound, a link lives and is paid, a revoked key stays revoked, and what the platform signed verifies.
 
 The interface bounds the window of a key by 24 hours and by nothing else (P-ID-02), and gives a link no end but those of
 its states (3.5).
@@ -8,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import judge_nothing_second, judge_original
+from conformance.oracles import jose
+from conformance.oracles.keys import keys_of_jwks
 from conformance.outcome import Inconclusive
+from conformance.receipts.live_mutations import Vector
+from conformance.receipts.verifier import needs_platform, published, told, verifier
 from conformance.surfaces.gateway.administration import administrator
 from conformance.surfaces.gateway.calls import (
     ANYBODYS,
@@ -50,6 +56,7 @@ After: TypeAlias = Callable[[], Awaitable[None]]
 _LINK, _RESOURCE, _CHANGED = "GW-IDEM-03", "GW-IDEM-04", "GW-IDEM-06"
 _PAYS, _STAYS, _STATUS = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19"
 _REVOKED = "GW-AUTH-03"
+_PASSES, _PUBLISHED = "GW-RCPT-01", "GW-RCPT-14"
 _STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settlement_attestation_jws")
 
 
@@ -61,10 +68,12 @@ _STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settleme
     _STAYS,
     _STATUS,
     _REVOKED,
+    _PASSES,
+    _PUBLISHED,
     surface="gateway",
     exclusive="restart",
-    fix="Keep links, payments, keys and the answers under an Idempotency-Key on the disk, and watch every active link "
-    "after a start.",
+    fix="Keep links, payments, keys, the signing key and the answers under an Idempotency-Key on the disk, and watch "
+    "every active link after a start.",
     quick=OWN_PROCESSES,
 )
 async def a_restart_forgets_no_link(case: Case) -> None:
@@ -73,9 +82,10 @@ async def a_restart_forgets_no_link(case: Case) -> None:
     Creates two links and a resource, each with an Idempotency-Key; pays one link, and opens another; where an
     administrator may, has an API key made and deleted. Has the gateway started again by the profile's command. Repeats
     the first call and that of the resource, sends another body under the key of the second, looks at the paid page and
-    its status, pays the open link, and calls with the deleted key. Expects the originals, a refusal or the original for
-    the other body, Paid with the same transaction and attestation, Paid for the open link within the budget
-    (`[budgets] paid`), and a client error for the key.
+    its status, pays the open link, calls with the deleted key, and presents a receipt that the platform signed before.
+    Expects the originals, a refusal or the original for the other body, Paid with the same transaction and attestation,
+    Paid for the open link within the budget (`[budgets] paid`), a client error for the key, and that the receipt, and
+    the attestation where it did before, verifies with the published keys.
     """
     words = restart_command(case, "gateway")
     if words is None:
@@ -83,7 +93,7 @@ async def a_restart_forgets_no_link(case: Case) -> None:
         return
     parts = ((_links, (_LINK, _CHANGED)), (_resource, (_RESOURCE,)), (_paid, (_PAYS, _STAYS, _STATUS)))
     then: list[After] = []
-    for prepare, rows in (*parts, (_revoked, (_REVOKED,))):
+    for prepare, rows in (*parts, (_revoked, (_REVOKED,)), (_signed, (_PASSES, _PUBLISHED))):
         # A gateway whose links cannot be paid here, say, is judged by the rest all the same.
         try:
             then.append(await prepare(case))
@@ -130,6 +140,7 @@ async def _paid(case: Case) -> After:
     paid, waiting = await opened(paying), await opened(paying)
     await paid_rightly(paying, who, paid)
     before = await _status(paying, paid)
+    verified = before is not None and _attests(before, await published(case))
 
     async def judge() -> None:
         view, answer = await again(paying, paid)
@@ -137,6 +148,9 @@ async def _paid(case: Case) -> After:
         where = {"restart": "after the payment"}
         paying.expect(_STAYS, still, "Paid on later reads", view.text[:200], exchange=answer, where=where)
         await _same_status(paying, paid, before)
+        if verified and before is not None:
+            held, expected = _attests(before, await published(case)), "the attestation verifies after a restart"
+            paying.expect(_STATUS, held, expected, "it does not", exchange=before, where=where)
         await who.settle(waiting.bill, way(paying))
         done, budget = await flip(paying, waiting), paying.profile.budgets.paid
         found = "not Paid" if done is None else "Paid"
@@ -163,6 +177,31 @@ async def _same_status(case: Case, link: Opened, before: Answer | None) -> None:
     found = f"{after.status}, differing in {', '.join(changed) or 'nothing'}"
     held, where = after.status == before.status and not changed, {"restart": "after the payment"}
     case.expect(_STATUS, held, "the same as before", found, exchange=after, where=where)
+
+
+def _attests(status: Answer, document: Any) -> bool:
+    """Return whether the attestation of a status verifies with a key set."""
+    token = status.object().get("settlement_attestation_jws")
+    return isinstance(token, str) and jose.fault_of(token, keys_of_jwks(document)) is None
+
+
+async def _signed(case: Case) -> After:
+    """Have a receipt that the platform signed, and the key set that verifies it."""
+    hosted = await verifier(case)
+    token, where = needs_platform(hosted), {"receipt": "signed before a restart"}
+    verified = jose.fault_of(token, keys_of_jwks(await published(case))) is None
+
+    async def judge() -> None:
+        answer = await hosted.present(case, Vector("the platform's, from before", _PASSES, token, valid=True))
+        held = answer.status == 200 and bool(answer.object())
+        case.expect(_PASSES, held, "200 with a report", told(answer), exchange=answer, where=where)
+        if not verified:
+            case.inconclusive(_PUBLISHED, "no published key verified the receipt before the restart")
+            return
+        fault = jose.fault_of(token, keys_of_jwks(await published(case)))
+        case.expect(_PUBLISHED, fault is None, "verifies with the published key set", fault, where=where)
+
+    return judge
 
 
 async def _revoked(case: Case) -> After:

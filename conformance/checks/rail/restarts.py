@@ -1,4 +1,7 @@
-"""RAIL-WELD-11 and RAIL-PAY-02 to -04 over a restart: what was bought stays bought, and what was paid is served."""
+"""RAIL-WELD-11, RAIL-PAY-02 to -04 and RAIL-RCPT-02 and -03 over a restart.
+
+What was bought stays bought, what was paid is served, and a receipt from before verifies with the keys of afterwards.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,17 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.ledger import load
+from conformance.oracles import jose
+from conformance.oracles.keys import Ed25519Key
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, pay, present, purchase, redeem
+from conformance.surfaces.rail.receipts import receipt_of
 from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
 
 _ONCE: Final = "RAIL-WELD-11"
+_IN_SET, _IN_DID = "RAIL-RCPT-02", "RAIL-RCPT-03"
 # By lane, the row that a payment made on it is served.
 _SERVED: Final = {str(load()[row].lane): row for row in ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")}
 
@@ -35,9 +44,12 @@ class _Before:
 @check(
     _ONCE,
     *_SERVED.values(),
+    _IN_SET,
+    _IN_DID,
     surface="rail",
     exclusive="restart",
-    fix="Keep redemptions, stored answers and the secret of the tokens on the disk, before each counts.",
+    fix="Keep redemptions, stored answers, the signing key and the secret of the tokens on the disk, before each "
+    "counts, and publish a key for as long as its receipts are to verify.",
     quick=OWN_PROCESSES,
 )
 async def a_restart_forgets_no_payment(case: Case) -> None:
@@ -45,7 +57,8 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
 
     On every lane buys one call, and pays for another; has the rail started again by the profile's command; presents the
     first proof on the same request, and then the second, twice. Expects the stored answer or a refusal for the first,
-    200 for the second, and then its stored answer or a refusal.
+    200 for the second, and then its stored answer or a refusal. Gets the published keys after the restart: expects that
+    the receipts from before and after it verify with the key set, and the one from after it with the DID document.
     """
     words = restart_command(case, "rail")
     if words is None:
@@ -57,7 +70,9 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
             case.not_applicable(row, f"the profile does not claim the lane {lane}")
     before = await run_concurrently(_paid(case, lane) for lane in lanes)
     await start_again(case, words, case.session.rail + INDEX)
-    await run_concurrently(_judged(case, one) for one in before)
+    in_set, in_did = await published_keys(case)
+    keys = {_IN_SET: in_set, _IN_DID: in_did}
+    await run_concurrently(_judged(case, one, keys) for one in before)
 
 
 async def _paid(case: Case, lane: str) -> _Before:
@@ -67,7 +82,9 @@ async def _paid(case: Case, lane: str) -> _Before:
     return _Before(lane, bought, quote, await pay(case, quote, lane))
 
 
-async def _judged(case: Case, before: _Before) -> None:
+async def _judged(case: Case, before: _Before, keys: Mapping[str, list[Ed25519Key]]) -> None:
+    # What a DID document says of a key that signs no more is left open; the key set is what receipts name.
+    _verified(case, before.bought, {_IN_SET: keys[_IN_SET]}, {"lane": before.lane, "receipt": "from before a restart"})
     operation, where = before.quote.operation, {"lane": before.lane, "restart": "after the payment"}
     again = await present(case, operation, dict(before.bought.proof), body=before.bought.challenge.body)
     same = again.status != 200 or receipts(again) == receipts(before.bought.answer)
@@ -87,10 +104,26 @@ async def _judged(case: Case, before: _Before) -> None:
     served = await redeem(case, operation, dict(before.proof), body=before.quote.body)
     row = _SERVED[before.lane]
     case.expect(row, served.status == 200, "200", brief(served), exchange=served, where=where)
-    if served.status == 200:
+    if served.status != 200:
+        case.inconclusive(_IN_DID, "no call was served after the restart", exchange=served)
+    else:
         last = await present(case, operation, dict(before.proof), body=before.quote.body)
         same = last.status != 200 or receipts(last) == receipts(served)
         case.expect(_ONCE, same, expected, _describe(last, same), exchange=last, where=where)
+        sold = Purchase(before.quote, before.lane, before.proof, served)
+        _verified(case, sold, keys, {"lane": before.lane, "receipt": "from after a restart"})
+
+
+def _verified(case: Case, served: Purchase, keys: Mapping[str, list[Ed25519Key]], where: Mapping[str, str]) -> None:
+    """Judge that a receipt verifies with the keys that are published after the restart."""
+    for row, published in keys.items():
+        try:
+            fault = jose.fault_of(receipt_of(case, served)[1], published)
+        except Inconclusive as reason:
+            case.inconclusive(row, str(reason), exchange=served.answer)
+            continue
+        expected = "verifies with the keys that are published after the restart"
+        case.expect(row, fault is None, expected, fault, exchange=served.answer, where=where)
 
 
 def _describe(answer: Answer, same: bool) -> str:

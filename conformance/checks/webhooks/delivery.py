@@ -14,6 +14,7 @@ from conformance.surfaces.gateway.orders import on_lane, opened
 from conformance.surfaces.restarts import leave_without_restart
 from conformance.surfaces.webhooks.over_restart import over_restart
 from conformance.surfaces.webhooks.sales import Sale, deliveries, failures, given_up_after, heard, sales, sold
+from conformance.surfaces.webhooks.signatures import verification
 from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
 from conformance.webhook_receiver.inbox import Place
 
@@ -135,16 +136,18 @@ async def _not_held_up(case: Case, sale: Sale, places: tuple[Place, Place], seco
 
 @check(
     "WH-DELIV-02",
+    "WH-SIG-04",
     surface="webhooks",
     exclusive="restart",
-    fix="Keep links, destinations and events on the disk, and watch every active link after a start.",
+    fix="Keep links, destinations, their secrets and events on the disk, and watch every active link after a start.",
     quick=OWN_PROCESSES,
 )
 async def a_restart_silences_no_payment(case: Case) -> None:
-    """A payment after a restart of a link that was made before it is told by payment.confirmed.
+    """A payment after a restart of a link that was made before it is told by payment.confirmed, signed as before.
 
     Opens a link, has the gateway started again by the profile's command, and pays the link. Expects an event of the
-    payment within the budget (`[budgets] paid`).
+    payment within the budget (`[budgets] paid`), and that the signature of each delivery verifies with the secret that
+    its destination has had since before.
     """
     scene = await over_restart(case)
     if scene is None:
@@ -152,7 +155,19 @@ async def a_restart_silences_no_payment(case: Case) -> None:
         return
     paying = on_lane(case, scene.refused.lane)
     sale = await heard(paying, await sold(paying, scene.waiting))
-    _emitted(paying, sale, {"restart": "before the payment"})
+    where = {"restart": "before the payment"}
+    _emitted(paying, sale, where)
+    heard_of = sale.confirmed(case.session.inbox)
+    if not heard_of:
+        case.inconclusive("WH-SIG-04", "no event of the payment came, which WH-DELIV-02 judges")
+    for one in heard_of:
+        try:
+            done = verification(case, one)
+        except Inconclusive as reason:
+            case.inconclusive("WH-SIG-04", str(reason), exchange=one)
+            continue
+        expected = f"v1 over {done.string!r} with the destination's secret, as before"
+        case.expect("WH-SIG-04", done.holds, expected, None, exchange=one, hint=done.hint, where=where)
 
 
 @check(

@@ -1,8 +1,8 @@
 """Mutants that forget at a restart.
 
-A rail forgets what was bought, or the secret that live challenges were made with (P-ST-02). A gateway has in its
-process alone what was answered under a key (P-ID-02), what is to be delivered (P-WH-08) or told of, which links are
-paid or watched (3.5), or which keys were deleted (P-AU-04).
+A rail forgets what was bought, or the secret that live challenges were made with (P-ST-02). Rail and gateway make the
+key anew that they sign with (P-KY-01). A gateway has in its process alone what was answered under a key (P-ID-02), what
+is to be delivered (P-WH-08) or told of, which links are paid or watched (3.5), or which keys were deleted (P-AU-04).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sqlalchemy import delete
 from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.checkout.settling import Settling, Status
 from reference.protocol.checkout import LinkState
+from reference.protocol.keys import SigningKey
 from reference.rail import identity, runtime
 from reference.store.database import Change
 from reference.store.deliveries import Deliveries, Due, Event
@@ -27,6 +28,8 @@ from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.store.used_transfers import used_transfers
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
+from reference.web import keyring
+from reference.web.keyring import Keyring
 
 Agree: TypeAlias = Callable[..., Awaitable[None]]
 Changes: TypeAlias = tuple[Change, Change]
@@ -61,6 +64,20 @@ def _forget_tokens() -> None:
 
     replace(runtime, "open_secret", lambda _: opened)
     replace(identity, "agree", lambda _: agreed)
+
+
+def _key_of_the_process() -> None:
+    """Sign with a key that this process made, and publish that one alone."""
+    key = SigningKey.from_seed(secrets.token_bytes(32))
+
+    def forgetful(opened: Callable[..., Keyring]) -> Callable[..., Keyring]:
+        def of_the_process(*args: Any, **kwargs: Any) -> Keyring:
+            opened(*args, **kwargs)  # the file is there, and nobody reads its key
+            return Keyring(key, (key.public,))
+
+        return of_the_process
+
+    replace(keyring, "open_keyring", forgetful)
 
 
 def _answers_in_the_process() -> None:
@@ -194,9 +211,11 @@ def _watch_new_links_only() -> None:
 MUTANTS = (
     Mutant("restart-forgets-redemptions", "the ledger survives a restart (P-ST-02)", _forget_redemptions),
     Mutant("restart-forgets-tokens", "tokens survive a restart (P-ST-02)", _forget_tokens),
+    Mutant("restart-makes-rail-key", "the signing key is kept (P-KY-01)", _key_of_the_process),
     *(
         Mutant(name, rule, apply, surface="gateway")
         for name, rule, apply in (
+            ("restart-makes-gateway-key", "the signing key is kept (P-KY-01)", _key_of_the_process),
             (
                 "restart-forgets-answers",
                 "the window of an Idempotency-Key survives a restart (P-ID-02)",

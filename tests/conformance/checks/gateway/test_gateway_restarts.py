@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.engine.session import Session
+from conformance.oracles.forging import Signer
+from conformance.oracles.receipts import verify_receipt
 from conformance.outcome import Verdict
+from conformance.receipts.live_mutations import keys
 from conformance.surfaces.gateway import orders
 from tests.conformance.checks.gateway.scripted_checkout import PAYOUT, PROFILE, Checkout, Payer
 from tests.conformance.checks.gateway.scripted_gateway import KEYS, Gateway, profile_text
+from tests.conformance.checks.gateway.scripted_verifier import Hosted
 from tests.conformance.checks.trial import tried
 
 CHECK = "a_restart_forgets_no_link"
@@ -22,6 +27,9 @@ LINKS, CHANGED, RESOURCE = "GW-IDEM-03", "GW-IDEM-06", "GW-IDEM-04"
 PAYS, STAYS, STATUS, KEY = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19", "GW-AUTH-03"
 
 OWN, FIRST_KEY, FURTHER_KEY = "33333333-3333-4333-8333-333333333333", "weld_third-key-1", "weld_third-key-2"
+
+RECEIPTS = ("GW-RCPT-01", "GW-RCPT-14")
+SIGNING = {("GET", "/.well-known/jwks.json"), ("POST", "/compliance/screen"), ("POST", "/v1/receipt/verify")}
 
 Answered = tuple[int, CIMultiDictProxy[str], bytes]
 
@@ -45,6 +53,7 @@ class Forgetful:
     done: Path
     forget: Callable[[], None]
     calls: int = 0
+    platform: Hosted = field(default_factory=Hosted)
     has_forgotten: bool = False
 
     async def send(self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None) -> Answered:
@@ -53,8 +62,8 @@ class Forgetful:
         if self.done.exists() and not self.has_forgotten:
             self.has_forgotten = True
             self.forget()
-        if url.endswith("/.well-known/jwks.json"):
-            return 200, CIMultiDictProxy(CIMultiDict()), b'{"keys": []}'
+        if (method, urlsplit(url).path) in SIGNING:
+            return await self.platform.send(method, url, headers, body)
         if url.endswith("/v1/resources") and isinstance(self.service, Checkout):
             return 404, CIMultiDictProxy(CIMultiDict()), b"{}"
         return await self.service.send(method, url, headers, body)
@@ -90,6 +99,20 @@ async def test_answers_under_a_key_outlive_a_restart(forgets: bool, verdict: Ver
     found = await tried(CHECK, transport, restarted(profile_text(tmp_path), done))
     assert {row: found[row] for row in (LINKS, CHANGED, RESOURCE)} == dict.fromkeys((LINKS, CHANGED, RESOURCE), verdict)
     assert done.exists()
+
+
+@pytest.mark.parametrize("rotates", [False, True])
+async def test_what_was_signed_before_a_restart_verifies_after_it(rotates: bool, tmp_path: Path) -> None:
+    """A signing key that is made anew at a start breaks the rows of receipts."""
+    platform, done, other = Hosted(), tmp_path / "done", Signer(bytes(range(1, 33)), "another")
+
+    def forget() -> None:
+        platform.jwks = keys(other)
+        platform.judge = lambda token, supplied, _: verify_receipt(token, supplied or platform.jwks)
+
+    transport = Forgetful(Gateway(), done, forget if rotates else nothing, platform=platform)
+    found = await tried(CHECK, transport, restarted(profile_text(tmp_path), done))
+    assert {row: found[row] for row in RECEIPTS} == dict.fromkeys(RECEIPTS, Verdict.FAIL if rotates else Verdict.PASS)
 
 
 @pytest.mark.parametrize("flaw", ["a changed body gets the original"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail.scripted_rail import PROFILE, Call, Rail, Reply, judged
@@ -30,7 +31,12 @@ async def judged_over(done: Path, forgets: str) -> dict[str, Verdict]:
             return Reply(200, {**honest.document, "payable_receipt": again})
         return rail.challenge(call) if forgets == "tokens" else honest
 
-    rail = Rail(changed)
+    def published(call: Call, honest: Reply) -> Reply:
+        if done.exists() and forgets == "keys":
+            rail.key = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
+        return changed(call, honest)
+
+    rail = Rail(published)
     return await judged(CHECK, rail, profile_with(done))
 
 
@@ -47,7 +53,16 @@ async def test_what_a_restart_forgets_breaks_its_row(
 ) -> None:
     """A payment that buys twice, and one that buys nothing."""
     found = await judged_over(tmp_path / "done", forgets)
-    assert found == {"RAIL-WELD-11": once, "RAIL-PAY-02": served, **OTHER_LANES}
+    in_did = Verdict.PASS if served is Verdict.PASS else Verdict.INCONCLUSIVE  # no receipt of afterwards
+    signed = {"RAIL-RCPT-02": Verdict.PASS, "RAIL-RCPT-03": in_did}
+    assert found == {"RAIL-WELD-11": once, "RAIL-PAY-02": served, **OTHER_LANES, **signed}
+
+
+async def test_a_signing_key_that_is_made_anew_breaks_the_row_of_the_key_set(tmp_path: Path) -> None:
+    """Receipts from before verify with no key that is published any more; what a DID document keeps is left open."""
+    found = await judged_over(tmp_path / "done", "keys")
+    assert found["RAIL-RCPT-02"] is Verdict.FAIL
+    assert found["RAIL-PAY-02"] is Verdict.PASS
 
 
 async def test_without_a_command_nothing_is_asked() -> None:

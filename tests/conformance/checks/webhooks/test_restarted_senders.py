@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +43,11 @@ def forget_deliveries(shop: Restarting) -> None:
 def forget_destinations(shop: Restarting) -> None:
     """Forget where events go."""
     shop.places = ()
+
+
+def forget_secrets(shop: Restarting) -> None:
+    """Sign with other secrets than the destinations were given."""
+    shop.places = tuple(replace(place, secret=f"another-{place.secret}") for place in shop.places)
 
 
 def forget_signatures(shop: Restarting) -> None:
@@ -102,7 +107,13 @@ async def test_a_delivery_that_a_restart_forgets_breaks_its_row(tmp_path: Path) 
 async def test_a_payment_that_nobody_hears_of_after_a_restart_breaks_its_row(tmp_path: Path) -> None:
     """The page says Paid, and no event comes."""
     found, _ = await judged_over(SILENCED, tmp_path, forget_destinations)
-    assert found == {"WH-DELIV-02": Verdict.FAIL}
+    assert found == {"WH-DELIV-02": Verdict.FAIL, "WH-SIG-04": Verdict.INCONCLUSIVE}
+
+
+async def test_a_secret_that_a_restart_makes_anew_breaks_its_row(tmp_path: Path) -> None:
+    """The event comes, and its receiver cannot verify it with the secret that it was given."""
+    found, _ = await judged_over(SILENCED, tmp_path, forget_secrets)
+    assert found == {"WH-DELIV-02": Verdict.PASS, "WH-SIG-04": Verdict.FAIL}
 
 
 async def test_a_restart_hides_no_fault_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,5 +132,5 @@ async def test_without_a_command_nothing_is_asked(tmp_path: Path) -> None:
     """Who does not say how the gateway is restarted is not judged by it."""
     shop = Restarting(done=tmp_path / "done")
     found, _ = await judged(SILENCED, tmp_path, shop=shop)
-    assert found == {"WH-DELIV-02": Verdict.NOT_APPLICABLE}
+    assert found == dict.fromkeys(("WH-DELIV-02", "WH-SIG-04"), Verdict.NOT_APPLICABLE)
     assert not shop.links
