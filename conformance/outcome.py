@@ -11,6 +11,8 @@ STAND_IN: Final = "stand_in"
 OUR_LISTENER: Final = "the suite's own listener"
 # Member of a judgement's `where`: what the operator says and no request shows.
 ON_WORD: Final = "on_word"
+# Member of a judgement's `where`: what was not tried, since the profile does not say how, and the key that says it.
+NOT_TRIED: Final = "not_tried"
 # Member of a judgement's `where`: why a breach of a row that decides only warns here.
 ONLY_WARNS: Final = "only warns, since"
 

@@ -17,7 +17,7 @@ from conformance.engine.session import Session
 from conformance.http.client import Client, Recorded
 from conformance.ledger import Requirement, load
 from conformance.log.events import EventLog
-from conformance.outcome import ONLY_WARNS, Inconclusive, Verdict
+from conformance.outcome import NOT_TRIED, ONLY_WARNS, Inconclusive, Verdict
 from conformance.target import Profile
 
 T = TypeVar("T")
@@ -222,9 +222,17 @@ class Case:
         """Say that a row could not be decided, and why."""
         self._judge(row_id, Verdict.INCONCLUSIVE, reason, None, exchange, None, None)
 
-    def not_applicable(self, row_id: str, reason: str) -> None:
-        """Say that a row does not apply by the operator's profile, and why."""
-        self._judge(row_id, Verdict.NOT_APPLICABLE, reason, None, None, None, None)
+    def not_applicable(self, row_id: str, reason: str, *, untried: str | None = None) -> None:
+        """Say that a row does not apply by the operator's profile, and why.
+
+        Args:
+            row_id: A row the check names.
+            reason: Why not.
+            untried: What the check would have tried, and the key that lets it: whatever else is judged of the row, the
+                report says so.
+        """
+        where = None if untried is None else {NOT_TRIED: untried}
+        self._judge(row_id, Verdict.NOT_APPLICABLE, reason, None, None, where, None)
 
     def documented(self, row_id: str, reason: str) -> None:
         """Say that nothing this target or its node can be made to do shows the row, and why."""

@@ -166,6 +166,8 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
     if summary.partly:
         lines.append(f"{_number(len(summary.partly), 'requirement')} passed in part: {', '.join(summary.partly)}.")
         lines += [f"Not shown of {', '.join(ids)}: {one_line(why, 400)}." for why, ids in summary.not_shown.items()]
+    if summary.untried:
+        lines.append(f"Not tried: {one_line('; '.join(summary.untried), 1000)}.")
     for said, count in sorted(_findings_of(summary, ON_WORD).items()):
         lines.append(f"{_number(count, 'requirement')} judged on the operator's word that {said}.")
     for name, count in sorted(_findings_of(summary, STAND_IN).items()):

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from conformance.ledger import Requirement, load
 from conformance.log.events import Event
-from conformance.outcome import Exit, Verdict, worst
+from conformance.outcome import NOT_TRIED, Exit, Verdict, worst
 from conformance.report.by_hand import ByHand
 from conformance.report.causes import Cause, causes, with_causes
 from conformance.report.exchange import Exchange
@@ -205,6 +205,12 @@ class Summary:
                 if one.verdict is Verdict.DOCUMENTED:
                     found[one.expected][row.id] = None
         return {reason: tuple(ids) for reason, ids in found.items()}
+
+    @property
+    def untried(self) -> tuple[str, ...]:
+        """What was not tried since the profile does not say how, with the key that says it; other verdicts stand."""
+        told = (one.where[NOT_TRIED] for row in self.rows for one in row.findings if NOT_TRIED in one.where)
+        return tuple(sorted(set(told)))
 
     @property
     def slowest(self) -> tuple[CheckTime, ...]:

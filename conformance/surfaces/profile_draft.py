@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tomlkit
+from tomlkit.items import Table
 
 from conformance.discovery.rail import Operation
 from conformance.surfaces.agent.profile_draft import agent_help
@@ -32,6 +33,23 @@ _CHAIN_HEAD = """
 # How the suite reaches the chain nodes that the target uses, and who pays. Secrets by environment variable or file,
 # never by value. Without its table everything that needs a payment on a lane is inconclusive.
 """
+
+
+# What must outlive a restart is judged of these.
+_RESTARTED = ("rail", "gateway")
+
+
+def _surfaces(urls: Mapping[str, Mapping[str, str]]) -> Table:
+    """Return the tables of surfaces, each with a place for the command that starts it again."""
+    surfaces = tomlkit.table(is_super_table=True)
+    for name, members in urls.items():
+        table = tomlkit.table()
+        table.update(members)
+        if name in _RESTARTED:
+            table.add(tomlkit.comment("Starts it again with what it kept; without it no restart is tried:"))
+            table.add(tomlkit.comment(f'restart = ["systemctl", "--user", "restart", "my-{name}"]'))
+        surfaces[name] = table
+    return surfaces
 
 
 def claimed_lanes(found: Mapping[str, Any]) -> list[str]:
@@ -63,7 +81,7 @@ def render(
     document = tomlkit.document()
     document["version"] = 1
     document["target"] = {"name": " and ".join(one["url"] for one in urls.values()), "defaults": "none", **word}
-    document["surfaces"] = urls
+    document["surfaces"] = _surfaces(urls)
     options = ["rail.a2a", "rail.agent_card"] if rail is not None and rail["card"] else []
     options += [RECEIPTS_ONLY] if gateway is not None and gateway.receipts_only else []
     document["claims"] = {"surfaces": list(urls), "lanes": claimed_lanes(found), "options": options}

@@ -15,10 +15,11 @@ def restart_command(case: Case, surface: str) -> Sequence[str] | None:
 
 
 def leave_without_restart(case: Case, surface: str) -> None:
-    """Say of every row of a check that it does not apply: the profile has no command."""
+    """Say of every row of a check that it does not apply, since the profile has no command, and what is not tried."""
+    key = f"[surfaces.{surface}] restart"
     for row in case.check.rows:
-        reason = f"the profile does not say how the {surface} is restarted ([surfaces.{surface}] restart)"
-        case.not_applicable(row, reason)
+        reason = f"the profile does not say how the {surface} is restarted ({key})"
+        case.not_applicable(row, reason, untried=f"what a restart of the {surface} forgets (bind {key})")
 
 
 async def start_again(case: Case, words: Sequence[str], url: str) -> None:

@@ -54,6 +54,8 @@ def test_a_rail_becomes_a_profile(tmp_path: Path) -> None:
         "price_receipt_verify": "1000",
     }
     assert profile["claims"]["lanes"] == ["base"]
+    text = next(tmp_path.glob("*.toml")).read_text()
+    assert '# restart = ["systemctl", "--user", "restart", "my-rail"]' in text.partition("[surfaces.rail]")[2]
 
 
 def test_what_no_profile_can_hold_is_left_open(tmp_path: Path) -> None:

@@ -136,6 +136,17 @@ def test_what_was_not_shown_of_a_pass_is_told_with_its_reason() -> None:
     assert f"Not shown of {row}: none of its optional members was tried; bind [rail.other_bodies] x." in told
 
 
+def test_what_was_not_tried_is_told_beside_a_pass() -> None:
+    """A row may pass by other checks, whatever one of them could not try."""
+    row = "RAIL-WELD-11"
+    untried = "what a restart of the rail forgets (bind [surfaces.rail] restart)"
+    run = RunBuilder((row,)).judge(row, Verdict.PASS)
+    run.judge(row, Verdict.NOT_APPLICABLE, where={"not_tried": untried})
+    told = rests_on(summarise(run.finish({})))
+    assert f"Not tried: {untried}." in told
+    assert not [line for line in rests_on(summarise(every_verdict())) if line.startswith("Not tried")]
+
+
 def test_a_breach_of_a_row_that_was_not_selected_is_told_at_the_end() -> None:
     """It was printed as it went by; the exit code stays that of what was selected."""
     run = RunBuilder(("RAIL-402-01",)).judge("RAIL-402-01", Verdict.PASS)
