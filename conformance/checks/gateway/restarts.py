@@ -20,7 +20,7 @@ from conformance.oracles import jose
 from conformance.oracles.keys import keys_of_jwks
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector
-from conformance.receipts.verifier import needs_platform, published, told, verifier
+from conformance.receipts.verifier import describe, needs_platform, published, verifier
 from conformance.surfaces.gateway.administration import administrator
 from conformance.surfaces.gateway.calls import (
     ANYBODYS,
@@ -194,7 +194,7 @@ async def _signed(case: Case) -> After:
     async def judge() -> None:
         answer = await hosted.present(case, Vector("the platform's, from before", _PASSES, token, valid=True))
         held = answer.status == 200 and bool(answer.object())
-        case.expect(_PASSES, held, "200 with a report", told(answer), exchange=answer, where=where)
+        case.expect(_PASSES, held, "200 with a report", describe(answer), exchange=answer, where=where)
         if not verified:
             case.inconclusive(_PUBLISHED, "no published key verified the receipt before the restart")
             return
