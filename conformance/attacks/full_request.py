@@ -15,8 +15,8 @@ from conformance.attacks.fine_changes import LONG_QUERY, longer, nested
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.refusals import refused_body
+from conformance.lanes.descriptor import SignsUnfunded
 from conformance.outcome import Inconclusive
-from conformance.surfaces.rail.base.unfunded import unfunded_proof
 from conformance.surfaces.rail.purchase import Challenge, challenge, lane_of, name_live_values, present
 from conformance.vocabulary.lanes.registry import FACTS
 
@@ -80,9 +80,16 @@ async def _is_taken(case: Case, asked: Operation) -> bool:
 
 
 async def _worthless(case: Case, quote: Challenge) -> dict[str, Any]:
-    """Return a proof of no payment for a challenge, on whichever lane it offers."""
+    """Return a proof of no payment for a challenge, on whichever lane it offers.
+
+    Raises:
+        Inconclusive: There is none that costs nothing.
+    """
     offered = {lane_of(entry) for entry in quote.accepts}
     for lane, facts in FACTS.items():
         if lane in offered and facts.no_transaction is not None:
             return {"tx_id": facts.no_transaction, "payment_reference": quote.reference(lane)}
-    return await unfunded_proof(case, quote.entry("base"))
+    payer = await case.session.payer(case.lane)
+    if not isinstance(payer, SignsUnfunded):
+        raise Inconclusive("no proof is known that names no payment")
+    return await payer.unfunded(quote.entry(case.lane))

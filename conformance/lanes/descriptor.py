@@ -70,6 +70,18 @@ class Settled(Protocol):
         """
 
 
+@runtime_checkable
+class SignsUnfunded(Protocol):
+    """A payer that can sign what pays an entry without holding the money."""
+
+    async def unfunded(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a proof for an `accepts` entry that is right in everything but that its payer holds nothing.
+
+        Raises:
+            Inconclusive: The entry names no domain, no price or no token, or the node could not be asked.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """What a lane is paid by; getting it imports the chain's libraries.

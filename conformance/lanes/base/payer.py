@@ -196,6 +196,14 @@ class BasePayer(FundedPayer[Account]):
         )
         return asked.changed(**changes).signed(key or holder.key)
 
+    async def unfunded(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a proof for an entry that is right in everything but that its payer holds nothing.
+
+        Raises:
+            Inconclusive: As `authorize`.
+        """
+        return (await self.authorize(entry, self.node.account())).proof()
+
     async def settlement(self, entry: Mapping[str, Any], proof: Mapping[str, Any]) -> str | None:
         """Return the transaction that settled a proof of `pay`, found on the chain by its authorization.
 
