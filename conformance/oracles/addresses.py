@@ -21,6 +21,11 @@ def is_caip2(text: str) -> bool:
     return _CAIP2.fullmatch(text) is not None
 
 
+def is_hexadecimal(text: str) -> bool:
+    """Return whether a text is an address of 20 bytes in hexadecimal, whatever the case of its digits."""
+    return _EVM.fullmatch(text) is not None
+
+
 def _algorand(text: str) -> bool:
     try:
         raw = base64.b32decode(text + "======") if len(text) == _ALGORAND else b""
@@ -31,7 +36,7 @@ def _algorand(text: str) -> bool:
 
 
 def _base(text: str) -> bool:
-    return _EVM.fullmatch(text) is not None and int(text, 16) != 0
+    return is_hexadecimal(text) and int(text, 16) != 0
 
 
 def _solana(text: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.network import Network, is_main
 
-__all__ = ["EXAMPLE", "EXAMPLE_TEST", "NETWORKS", "Network", "is_main", "network_named"]
+__all__ = ["EXAMPLE", "EXAMPLE_TEST", "HEXADECIMAL", "NETWORKS", "Network", "is_main", "network_named"]
 
 _CIRCLE_MAIN = "USDC:GA5ZSEJYB37JRC5AVCIA5MOP4RHTM335X2KGX3IHOJAPP5RE34K4KZVN"
 _CIRCLE_TEST = "USDC:GBBD47IF6LWK7P7MDEVSCWR7DPUWV3NY3DTQEVFL4NAT4AQH3ZLLFLA5"
@@ -26,6 +26,8 @@ _FURTHER = (
 NETWORKS: Final = (*(network for lane in FACTS.values() for network in (lane.main, lane.test)), *_FURTHER)
 # What requests name that only need some network, a main one and its test network.
 EXAMPLE, EXAMPLE_TEST = NETWORKS[0], NETWORKS[1]
+# A main network whose addresses are hexadecimal.
+HEXADECIMAL: Final = next(one for one in NETWORKS if one.caip2.startswith("eip155:"))
 _BY_SPELLING: Mapping[str, Network] = {
     spelling: one for one in NETWORKS for spelling in (one.key, one.key.replace("_", "-"), one.event, one.caip2)
 }

@@ -150,7 +150,8 @@ async def _paid(case: Case) -> After:
         await _same_status(paying, paid, before)
         if verified and before is not None:
             held, expected = _attests(before, await published(case)), "the attestation verifies after a restart"
-            paying.expect(_STATUS, held, expected, "it does not", exchange=before, where=where)
+            found = "it does" if held else "it does not"
+            paying.expect(_STATUS, held, expected, found, exchange=before, where=where)
         await who.settle(waiting.bill, way(paying))
         done, budget = await flip(paying, waiting), paying.profile.budgets.paid
         found = "not Paid" if done is None else "Paid"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.oracles import jose
+from conformance.oracles.addresses import is_hexadecimal
 from conformance.oracles.x402 import atomic_amount
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
@@ -21,14 +21,13 @@ from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.keys import DID, JWKS
 from conformance.surfaces.rail.paid_answers import ABSENT, receipts_in, result_of
 from conformance.surfaces.rail.purchase import purchase
-from conformance.vocabulary.networks import EXAMPLE
+from conformance.vocabulary.networks import EXAMPLE, HEXADECIMAL
 
 VERDICTS = frozenset({"ALLOW", "REFER", "DENY"})
 _NAMES = ("screen_result", "verdict")
 # One address a verdict, as the reference screens; the discovered bodies show two of the three.
 _FLAGGED = {"recipient_address": "screen-flag", "network": EXAMPLE.key}
-_BY_BYTES = {"recipient_address": "0x000000000000000000000000000000000000f1a9", "network": "base_mainnet"}
-_EVM = re.compile(r"0x[0-9a-fA-F]{40}")
+_BY_BYTES = {"recipient_address": "0x000000000000000000000000000000000000f1a9", "network": HEXADECIMAL.key}
 _DEPTH = 4
 _SECOND_PAGE = RESOURCES.partition("?")[0] + "?limit=1&offset=1"
 _NOT_THERE = frozenset({404, 410})
@@ -111,10 +110,10 @@ async def screening_is_sold(case: Case) -> None:
 @check(
     "RAIL-SVC-03",
     surface="rail",
-    fix="Look an EVM address up by its 20 bytes: letters in it are digits, whatever their case.",
+    fix="Look a hexadecimal address up by its 20 bytes: letters in it are digits, whatever their case.",
 )
 async def letters_of_an_address_change_no_verdict(case: Case) -> None:
-    """An EVM address is screened by its bytes: in small and in capital letters it gets one verdict (P-NW-04).
+    """A hexadecimal address is screened by its bytes: in small and in capital letters it gets one verdict (P-NW-04).
 
     Buys on one lane a screening of an address that the profile's bodies name, once with its digits in lower case and
     once in upper case, neither of which is a checksum; on the reference of one that it flags. Expects one verdict.
@@ -125,7 +124,7 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
     known = [operation.body, *(() if operation.guessed else operation.other_bodies), *((_BY_BYTES,) if ours else ())]
     body = next((one for one in known if respelled(one, str.lower) != respelled(one, str.upper)), None)
     if body is None or not operation.sure or not lanes:
-        case.not_applicable("RAIL-SVC-03", "no known request of the screening names an EVM address")
+        case.not_applicable("RAIL-SVC-03", "no known request of the screening names a hexadecimal address")
         return
     bodies = [respelled(body, str.lower), respelled(body, str.upper)]
     try:
@@ -140,10 +139,10 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
 
 
 def respelled(body: Any, spell: Callable[[str], str]) -> Any:
-    """Return a request with the digits of every EVM address in it spelled otherwise."""
+    """Return a request with the digits of every hexadecimal address in it spelled otherwise."""
     if not isinstance(body, Mapping):
         return body
-    addresses = {name: text for name, text in body.items() if isinstance(text, str) and _EVM.fullmatch(text)}
+    addresses = {name: text for name, text in body.items() if isinstance(text, str) and is_hexadecimal(text)}
     return {**body, **{name: "0x" + spell(text[2:]) for name, text in addresses.items()}}
 
 
