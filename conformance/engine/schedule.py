@@ -175,10 +175,10 @@ class Schedule:
     async def _starting_again(self) -> None:
         """Run the checks that start a service again, those of the gateway one after the other and beside the rail's.
 
-        Events come first, for the time-out of a delivery made then is what a check that moves the clock waits for.
+        Events come last: a further restart would cut off the deliveries that a check which moves the clock waits for.
         """
         again = sorted(
-            (one for one in self._checks if one.exclusive == "restart"), key=lambda one: one.surface != "webhooks"
+            (one for one in self._checks if one.exclusive == "restart"), key=lambda one: one.surface == "webhooks"
         )
         async with asyncio.TaskGroup() as group:
             for gateways in (True, False):
