@@ -104,7 +104,7 @@ def _put(value: Any, place: Place, new: Any) -> Any:
     return [_put(one, rest, new) if at == first else one for at, one in enumerate(value)]
 
 
-def _told(place: Place) -> str:
+def _path(place: Place) -> str:
     return "/".join(map(str, place))
 
 
@@ -112,7 +112,7 @@ def _texts(body: Any) -> Iterator[FineChange]:
     texts = [(place, leaf) for place, leaf in _leaves(body) if isinstance(leaf, str) and leaf]
     texts.sort(key=lambda one: -len(one[1]))
     for place, leaf in islice(texts, _MOST_PLACES):
-        where = _told(place)
+        where = _path(place)
         yield FineChange(f"another letter at the end of {where}", _put(body, place, leaf[:-1] + _letter(leaf[-1])))
         if len(leaf) > _LONG:
             half = len(leaf) // 2
@@ -128,7 +128,7 @@ def _texts(body: Any) -> Iterator[FineChange]:
             for form in ("NFC", "NFD")
         )
     for place, leaf in texts[:1]:
-        yield FineChange(f"a space behind {_told(place)}", _put(body, place, leaf + " "), sure=False)
+        yield FineChange(f"a space behind {_path(place)}", _put(body, place, leaf + " "), sure=False)
 
 
 def _letter(given: str) -> str:
@@ -167,7 +167,7 @@ def _left_out(body: Any, known: Any) -> Iterator[FineChange]:
 def _arrays(body: Any) -> Iterator[FineChange]:
     for place, given in islice(_arrays_of(body), _MOST_PLACES):
         if given:
-            where = _told(place)
+            where = _path(place)
             yield FineChange(f"{where} the other way round", _put(body, place, given[::-1]), sure=False)
             yield FineChange(f"the last of {where} left out", _put(body, place, given[:-1]), sure=False)
 
@@ -183,7 +183,7 @@ def _arrays_of(value: Any, place: Place = ()) -> Iterator[tuple[Place, list[Any]
 def _numbers(body: Any) -> Iterator[FineChange]:
     numbers = [(place, leaf) for place, leaf in _leaves(body) if not isinstance(leaf, str)]
     for place, leaf in numbers[:_MOST_PLACES]:
-        where = _told(place)
+        where = _path(place)
         if not isinstance(leaf, bool):
             yield FineChange(f"one more at {where}", _put(body, place, leaf + 1))
         yield FineChange(f"{where} as a text", _put(body, place, str(leaf).lower()), sure=False)

@@ -58,12 +58,12 @@ async def _judge(
     if stored and either is not None:
         return
     beyond = _STORED if stored else None
-    if served and either is not None and not await _told_apart(case, *either):
+    if served and either is not None and not await _receipts_differ(case, *either):
         beyond = _ONE
     case.expect(row, not served, "not served", answer.status, exchange=answer, where=where, beyond=beyond)
 
 
-async def _told_apart(case: Case, asked: Operation, other: Any) -> bool:
+async def _receipts_differ(case: Case, asked: Operation, other: Any) -> bool:
     """Return whether receipts of the two requests, each paid for, name different requests."""
     try:
         hashes = [_request_hash(await purchase(case, asked, case.lane, body=body)) for body in (asked.body, other)]

@@ -122,13 +122,13 @@ def judge_claims(case: Case, served: Purchase, payer: Payer, claims: Mapping[str
 
     What is written in another way than the offer writes it, or names nothing that is known, is not compared.
     """
-    for name, right, paid in _told(served, payer, claims):
+    for name, right, paid in _compared(served, payer, claims):
         where = {"operation": served.operation.path, "claim": name}
         expected, found = f"{name} of what was paid, {paid}", None if right else str(claims[name])
         case.expect(ROW, right, expected, found, exchange=served.answer, where=where, beyond=_CLAIMS_OPEN)
 
 
-def _told(served: Purchase, payer: Payer, claims: Mapping[str, Any]) -> Iterator[tuple[str, bool, str]]:
+def _compared(served: Purchase, payer: Payer, claims: Mapping[str, Any]) -> Iterator[tuple[str, bool, str]]:
     """Yield each claim that can be compared: its name, whether it is right, and what was paid."""
     entry, terms = served.challenge.entry(served.lane), served.proof.get("authorization")
     sender = terms.get("from") if isinstance(terms, Mapping) else payer.address

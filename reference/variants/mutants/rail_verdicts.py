@@ -114,11 +114,11 @@ class _TrustingDoor:
     async def redeem(self, service: Service, proofs: Sequence[str], order: Callable[[], Order]) -> Served:
         """Redeem with a service that says so."""
 
-        def told(*args: Any) -> dict[str, Any]:
+        def reported(*args: Any) -> dict[str, Any]:
             result = service.run(*args)
             return {**result, **{name: True for name in ("verified", "valid") if name in result}}
 
-        return await self._clean.redeem(dataclasses.replace(service, run=told), proofs, order)
+        return await self._clean.redeem(dataclasses.replace(service, run=reported), proofs, order)
 
 
 def _a2a_trusts() -> None:
