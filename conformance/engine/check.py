@@ -57,7 +57,7 @@ class Check:
             chains and its clock does not touch it.
         quick: What `run --quick` makes of it.
         needs_more: Why no single request shows what it finds, where that does not follow from the others.
-        pays_rail: Whether it pays the rail as well, where its surface is another.
+        pays_rail: Whether it pays at nodes of the rail as well, where its surface is another.
         extra: The extra of the distribution that it needs beside its lane's.
     """
 
@@ -118,7 +118,7 @@ def check(
         quick: What `run --quick` makes of it; by default what its company says (`quick.BY_COMPANY`).
         needs_more: Why no single request shows what it finds, where its company does not say it: it sends several at
             once, or what it compares stands in several answers.
-        pays_rail: It pays the rail as well, though its surface is another; so its nodes are left alone meanwhile.
+        pays_rail: It pays at nodes of the rail as well, whatever its surface; so they are left alone meanwhile.
         extra: The extra of the distribution that it needs beside its lane's.
 
     Raises:

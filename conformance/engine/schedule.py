@@ -3,7 +3,7 @@
 Ordinary checks come first, in an order of the seed's but for the longest, which begin before all others. Once they are
 done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, then what starts a
 service again, one check a service at a time, and then what moves the clock. Meanwhile the workers go on with what none
-of that touches: checks of checkouts, where these are paid at nodes of their own and the rail's are disturbed; checks of
+of that touches: checks of checkouts, while nodes of the rail are disturbed at which no checkout is paid; checks of
 surfaces behind which no chain is, while chains are disturbed; and to the end those that judge programs of their own.
 They are fewer meanwhile: what can only run one after the other is what everybody waits for in the end. Where that is
 not much, the longest of these begin with the first. Last comes what disturbs a chain while it moves the clock, by
@@ -94,8 +94,7 @@ class Schedule:
     ) -> None:
         self._checks, self._session, self._workers, self._run = checks, session, max(1, workers), run
         self._limits_apart = "gateway" in session.profile.limited
-        lanes = session.profile.claims.lanes
-        self._checkouts_apart = bool(lanes) and all(map(session.profile.checkout_node_apart, lanes))
+        self._lanes_apart = frozenset(filter(session.profile.checkout_node_apart, session.profile.claims.lanes))
         order = random.Random(session.seed)  # noqa: S311 - an order, not a secret
         self._queues = [_Queue(sorted(order.sample(one, len(one)), key=_length)) for one in self._ordinary()]
         disturbing = [checks for checks in self._by("chain") if session.profile.controls(checks[0].lane or "")]
@@ -119,8 +118,8 @@ class Schedule:
     def _ordinary(self) -> Iterable[list[Check]]:
         """Yield the checks that disturb nobody, in four parts.
 
-        The rail's nodes disturb the first only, the nodes of checkouts the second as well, no chain the third, and
-        nothing the fourth.
+        Nodes of the rail alone disturb the first only, the nodes of checkouts the second as well, no chain the third,
+        and nothing the fourth.
         """
         parts: list[list[Check]] = [[], [], [], []]
         for one in self._checks:
@@ -133,7 +132,7 @@ class Schedule:
             return 3
         if one.surface in _WITHOUT_CHAIN:
             return 2
-        return int(self._checkouts_apart and one.surface in _OF_CHECKOUTS and not one.pays_rail)
+        return int(bool(self._lanes_apart) and one.surface in _OF_CHECKOUTS and not one.pays_rail)
 
     async def _worker(self, number: int) -> None:
         if 0 < number < len(self._queues) and self._queues[number].has_one_of(self._longest):
@@ -154,14 +153,13 @@ class Schedule:
     async def _alone(self) -> None:
         """Run the checks that disturb others, each kind once nobody is left whom it would disturb."""
         general, of_checkouts, without_chain, _ = self._queues
-        apart = [checks for checks in self._by("chain") if checks[0].surface in _OF_CHECKOUTS and self._checkouts_apart]
+        chains = self._by("chain")
         await general.done.wait()
         async with asyncio.TaskGroup() as group:
-            for checks in self._by("chain"):
-                if checks not in apart:
-                    group.create_task(self._in_turn(checks))
+            for checks in filter(self._of_the_rail_alone, chains):
+                group.create_task(self._in_turn(checks))
             await of_checkouts.done.wait()
-            for checks in apart:
+            for checks in itertools.filterfalse(self._of_the_rail_alone, chains):
                 group.create_task(self._in_turn(checks))
             await without_chain.done.wait()
             for checks in self._by("surface"):
@@ -183,6 +181,10 @@ class Schedule:
         async with asyncio.TaskGroup() as group:
             for gateways in (True, False):
                 group.create_task(self._in_turn([one for one in again if (one.surface in _OF_CHECKOUTS) is gateways]))
+
+    def _of_the_rail_alone(self, disturbing: Sequence[Check]) -> bool:
+        """Return whether no checkout is paid at the node that these disturb."""
+        return disturbing[0].lane in self._lanes_apart and disturbing[0].surface not in _OF_CHECKOUTS
 
     def _by(self, kind: str) -> list[list[Check]]:
         found: dict[str, list[Check]] = {}

@@ -27,6 +27,7 @@ _CENT = 0.01
     lane="each",
     fix="Check at the creation of a link, in this order: the decision about the tenant, the mode of the key, and for "
     "tenants of the plan trial what their paid mainnet links and the new one come to.",
+    pays_rail=True,
 )
 async def a_tenant_pays_its_way(case: Case) -> None:
     """A tenant that is not approved has test networks alone; another one mainnet by a live key, up to the allowance.

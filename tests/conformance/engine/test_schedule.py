@@ -304,11 +304,34 @@ async def test_checkouts_go_on_beside_the_rails_nodes_where_theirs_are_others(*,
     assert bool(met) is apart
 
 
-def test_checks_of_checkouts_that_pay_the_rail_say_so() -> None:
-    """Whose module asks for what the rail sells pays it."""
+async def test_a_node_at_which_checkouts_are_paid_waits_for_them_and_another_lanes_does_not() -> None:
+    notes = Notes()
+    seen = asyncio.Event()
+
+    async def disturbs(_: Case) -> None:
+        await asyncio.wait_for(seen.wait(), 600)
+
+    async def pays_a_link(case: Case) -> None:
+        seen.set()
+        await notes.body("pays_a_link")(case)
+
+    checks = [
+        check("pays_a_link", pays_a_link),
+        check("disturbs", disturbs, "rail", "chain", "base"),
+        check("disturbs_both", notes.body("disturbs_both"), "rail", "chain", "solana"),
+        *(check(f"ordinary{n}", notes.body(f"ordinary{n}")) for n in range(8)),
+    ]
+    await run(*checks, workers=2, lanes=("base", "solana"), **_nodes(f"{NOBODY}/1", f"{NOBODY}/2"))
+
+    assert notes.met["disturbs_both"] == set()
+
+
+def test_checks_of_checkouts_that_pay_at_nodes_of_the_rail_say_so() -> None:
+    """Whose module asks for what the rail sells, or for a payer of it, pays there."""
     for one in registered():
         if one.surface in {"gateway", "webhooks"}:
-            asks = "session.operations" in inspect.getsource(inspect.getmodule(one.run) or one.run)
+            source = inspect.getsource(inspect.getmodule(one.run) or one.run)
+            asks = any(name in source for name in ("session.operations", "session.payer("))
             assert one.pays_rail is asks, one.id
 
 
