@@ -19,6 +19,8 @@ from conformance.vocabulary.lanes.registry import FACTS
 
 # Of an authorization that the rail settles: who pays, until when, and for which challenge.
 _LIVE_TERMS = ("from", "to", "validBefore", "nonce")
+# Digits of a time in seconds; it has eleven from the year 2286 on.
+_LONGEST_TIME = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +189,10 @@ def name_live_values(case: Case, proof: Mapping[str, Any]) -> None:
     terms = proof.get("authorization")
     if isinstance(terms, Mapping):
         for member in _LIVE_TERMS:
-            if isinstance(terms.get(member), str):
-                case.client.names.name(terms[member], f"AUTHORIZATION_{member.upper()}")
+            value = terms.get(member)
+            # An end that no clock shows is what a check made it, and alike in each run.
+            if isinstance(value, str) and not (value.isdecimal() and len(value) > _LONGEST_TIME):
+                case.client.names.name(value, f"AUTHORIZATION_{member.upper()}")
 
 
 async def purchase(case: Case, operation: Operation, lane: str, *, body: Any = None) -> Purchase:
