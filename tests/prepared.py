@@ -4,7 +4,7 @@
 process shows: what it keeps, what a kill leaves, how it ends. Each of these is still a process of its own, with its own
 environment, folder, descriptors and exit status. What Python itself does before the module's first line is not shown by
 them; a test of that starts `sys.executable`. A mutant is put in place after the fork, before the service that it breaks
-is run: its catalog imports what it breaks, here as in a process started anew.
+is imported, here as in a process started anew; it shares the libraries alone.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ _PEER = struct.Struct("3i")
 _CONNECTING_SECONDS = 60
 # Programs that run others, and which.
 _RUNNING = {"tests.reference.jumping": ("reference.rail", "reference.gateway")}
+
+# Programs that change a service before it is imported, and whose libraries they share.
+_BROKEN = {"reference.variants.mutants": ("reference.rail", "reference.gateway")}
 
 
 class Prepared:
@@ -274,7 +277,12 @@ def _prepare(module: str) -> None:
     for program in () if module == "conformance" else _RUNNING.get(module, (module,)):
         importlib.import_module(f"{program}.__main__")
         del sys.modules[f"{program}.__main__"]
+    for service in _BROKEN.get(module, ()):
+        importlib.import_module(f"{service}.__main__")
     importlib.import_module("tests.prepared_children").prepare(module)
+    if module in _BROKEN:
+        for name in [name for name in sys.modules if name.partition(".")[0] == "reference"]:
+            del sys.modules[name]
     threads = [*Path("/proc/self/task").iterdir()]
     assert len(threads) == 1, f"{module} starts threads when it is imported: it cannot be forked"
     del sys.path[0]

@@ -4,7 +4,7 @@ A stack is ten services, and a command that brings up its own starts the launche
 A command imports what it works with once it is named, and a run every check; a prepared one has imported all of that,
 and so has a prepared pytest, whose plugin of ours runs the command.
 Here each is still a process of its own, with its own session, environment, folder and descriptors, and a child of the
-process that started it. What is started in another way, mutants and looks of the reference among them, starts anew.
+process that started it. What is started in another way starts anew.
 
 uvloop starts processes past Python: a prepared command has Python's own event loop, its services have theirs.
 """

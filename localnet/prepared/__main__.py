@@ -20,6 +20,7 @@ from localnet.prepared.requests import Request
 _FLOOR = 256
 # Letters of a name that the system keeps.
 _NAME_LETTERS = 15
+_REFERENCE = "reference"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -31,6 +32,8 @@ def main() -> None:
     found = Forking(socket.socket(fileno=int(sys.argv[1]))).forked()
     if found is not None:
         _become(*found)
+        if found[0].is_variant:
+            _forget_the_service()
         runpy.run_module(found[0].words[0], run_name="__main__", alter_sys=True)
 
 
@@ -48,11 +51,18 @@ def _become(request: Request, fds: Sequence[int]) -> None:
     os.chdir(request.folder)
     sys.path[0] = str(request.folder)
     sys.argv = [*request.words]
-    name = request.words[0].removeprefix("reference.").removeprefix("addons.")
+    name = request.service.removeprefix("reference.").removeprefix("addons.")
     Path("/proc/self/comm").write_text(name[:_NAME_LETTERS], "ascii")
     gc.set_threshold(*_COLLECTING)
     gc.enable()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+
+def _forget_the_service() -> None:
+    """Leave its modules to be imported anew, after what a variant changes; libraries stay."""
+    for name in [*sys.modules]:
+        if name.partition(".")[0] == _REFERENCE:
+            del sys.modules[name]
 
 
 # What an import may have lifted: each process starts as Python does.

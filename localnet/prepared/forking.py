@@ -22,9 +22,8 @@ from pathlib import Path
 
 from localnet.prepared.requests import ANEW, MOST_BYTES, MOST_DESCRIPTORS, Request, of_python
 
-# What may be forked. A broken variant puts its fault in place before what it breaks is imported, and so is none of it.
+# What may be forked.
 _OURS = ("reference.", "sim.", "tools.")
-_NEVER = ("reference.variants.mutants", "reference.variants.chameleon")
 _NAMESPACES = ("net", "mnt", "pid", "user")
 _PEER = struct.Struct("3i")
 _STDIN = 0
@@ -86,7 +85,7 @@ class Forking:
         message, fds, _, _ = socket.recv_fds(door, MOST_BYTES, MOST_DESCRIPTORS)
         request = Request.read(message) if message else None
         pid = -1
-        if request is not None and self._may(request, door) and _imported(request.words[0]):
+        if request is not None and self._may(request, door) and _imported(request.service):
             pid = os.fork()
             if pid == 0:
                 self._leave()
@@ -106,13 +105,8 @@ class Forking:
         return None
 
     def _may(self, request: Request, door: socket.socket) -> bool:
-        module = request.words[0]
-        return (
-            module.startswith(_OURS)
-            and not module.startswith(_NEVER)
-            and of_python(request.environment) == self._python
-            and _same_place(door)
-        )
+        ours = request.service.startswith(_OURS)
+        return ours and of_python(request.environment) == self._python and _same_place(door)
 
     def _pass_on(self, running: _Running) -> None:
         try:

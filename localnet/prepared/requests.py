@@ -12,6 +12,8 @@ from pathlib import Path
 
 MOST_BYTES = 180_000
 MOST_DESCRIPTORS = 16
+# Programs that run a service in another look, `MODULE LOOK SERVICE …`.
+_VARIANTS = ("reference.variants.mutants", "reference.variants.chameleon")
 # The answer in place of a process's number: whoever asks starts the process himself.
 ANEW = b"anew"
 
@@ -31,6 +33,16 @@ class Request:
     environment: Mapping[str, str]
     folder: Path
     places: tuple[int, ...]
+
+    @property
+    def is_variant(self) -> bool:
+        """Whether it is a service in another look, which is put on before the service's own modules are imported."""
+        return self.words[0] in _VARIANTS
+
+    @property
+    def service(self) -> str:
+        """The module of the service; nothing where a variant names none."""
+        return (self.words[2] if len(self.words) > 2 else "") if self.is_variant else self.words[0]
 
     def message(self) -> bytes:
         """Return the request as bytes."""

@@ -12,10 +12,11 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from localnet.prepared.service import Prepared, prepared
-from localnet.processes import Child, ChildFault
+from localnet.processes import Child, ChildFault, listening_socket
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="services are forked on Linux only")
 SERVICE = ("sim.base", "--port", "0", "--block-seconds", "60")
@@ -81,6 +82,29 @@ async def test_services_are_processes_with_a_session_and_an_environment_of_their
         assert [os.getsid(child.pid) for child in children] == [child.pid for child in children]
         await asyncio.gather(*(child.stop() for child in children))
         assert not any(child.running for child in children)
+
+
+async def test_a_variant_is_forked_and_breaks_nobody_else(tmp_path: Path) -> None:
+    """What it changes is in place before the service's modules are imported, of which others have their own."""
+    spoiled = ("reference.variants.mutants", "agent-card-nameless")
+    named: list[bool] = []
+    async with forking(tmp_path) as found, aiohttp.ClientSession() as session:
+        parents: set[int] = set()
+        for before in ((), spoiled, ()):
+            with listening_socket("127.0.0.1", 0) as bound:
+                told = {**os.environ, "WP_MODE": "test", "WP_AGENT_FD": str(bound.fileno())}
+                words = [*before, "reference.agent"]
+                child = await Child.start(
+                    "it", words, log=tmp_path / "said", environment=told, sockets=[bound], prepared=found
+                )
+                parents.add(parent_of(child.pid))
+                url = f"http://127.0.0.1:{bound.getsockname()[1]}/.well-known/agent-card.json"
+                async with session.get(url) as answer:
+                    named.append("name" in await answer.json())
+            await child.stop()
+    assert named == [True, False, True]
+    assert len(parents) == 1
+    assert os.getpid() not in parents
 
 
 async def test_a_service_that_cannot_start_says_why_in_its_log(tmp_path: Path) -> None:
