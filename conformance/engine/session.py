@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from conformance.discovery.rail import Operation, discover
 from conformance.discovery.rehearsing import refusal
+from conformance.engine.stray_payments import StrayPayments
 from conformance.engine.waiting import Waiting
 from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.lanes.checkout_request import CheckoutPayer
@@ -70,7 +71,7 @@ class Session:
         nonce: Text that no other run uses, for names that must be new to the target.
         pages: Looks at checkout pages.
         networks_told: Spellings of each network by its key, in the link and in the event, as they were first seen.
-        stray_payments: Check that made each transaction that pays no link, by the transaction's id.
+        stray_payments: Transactions that checks made and that pay no link.
         kept: What is opened during the run and closed at its end, before anything else.
         wallet: What the run may take of the operator's money, and took.
     """
@@ -102,7 +103,7 @@ class Session:
         self.limits_lock = asyncio.Lock()
         self.waiting = Waiting()
         self.networks_told: dict[str, tuple[Any, Any]] = {}
-        self.stray_payments: dict[str, str] = {}
+        self.stray_payments = StrayPayments()
         self.kept = AsyncExitStack()
         self.apart = 0
         self.nonce = secrets.token_hex(6)

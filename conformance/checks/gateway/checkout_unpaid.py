@@ -48,12 +48,13 @@ async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]
     *links, control = await several(case, len(wanted) + 1)
 
     async def pay(one: Way, link: Opened) -> str | None:
-        try:
-            tx_id = await one.pay(link.bill)
-        except Inconclusive as reason:
-            case.note(f"{one.what}: {reason}")
-            return None
-        case.session.stray_payments |= dict.fromkeys(who.together(tx_id), case.check.id)
+        with case.session.stray_payments.by(case.check.id) as made:
+            try:
+                tx_id = await one.pay(link.bill)
+            except Inconclusive as reason:
+                case.note(f"{one.what}: {reason}")
+                return None
+            made |= {*who.together(tx_id)}
         return tx_id
 
     sent = await run_concurrently(map(pay, wanted, links))
@@ -229,12 +230,13 @@ async def pending_payment(case: Case) -> None:
     waiting, dropped, first, second = await several(case, 4)
     # The first payment fills the purse, so that what the node does next it does to the payments that are meant.
     await paid_rightly(case, who, first)
-    if "reject_late" in names:
-        async with below.fault("reject_late"):
-            await who.submitted(dropped.bill)
-    async with below.fault("withhold"):
-        tx_id = await who.submitted(waiting.bill)
-        case.session.stray_payments[tx_id] = case.check.id
+    with case.session.stray_payments.by(case.check.id) as made:
+        if "reject_late" in names:
+            async with below.fault("reject_late"):
+                made.add(await who.submitted(dropped.bill))
+        async with below.fault("withhold"):
+            tx_id = await who.submitted(waiting.bill)
+        made.add(tx_id)
     try:
         done = await paid_rightly(case, who, second)
         await settle_down(done)

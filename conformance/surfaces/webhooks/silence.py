@@ -12,8 +12,7 @@ from conformance.surfaces.gateway.orders import Opened
 from conformance.webhook_receiver.inbox import Inbox, Received
 
 ROW = "WH-DELIV-03"
-# Another check's wrong payment is known once it can become nothing else, which may be after an event tells of it.
-_LOOKS, _LOOK_SECONDS = 25, 0.2
+_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +70,15 @@ async def judge_silence(case: Case, honest: Opened, unpaid: Iterable[Unpaid]) ->
 
 
 async def _false_confirmations(case: Case, inbox: Inbox, unpaid: Unpaid) -> list[Received]:
-    """Return the events that call a link paid, without those by another check's wrong payment, which judges them."""
-    spurious: list[Received] = []
-    for _ in range(_LOOKS):
-        others = [tx_id for tx_id, check in case.session.stray_payments.items() if check != case.check.id]
+    """Return the events that call a link paid, without those by another check's wrong payment, which judges them.
+
+    Such a payment is known once it can become nothing else, which may be after an event tells of it.
+    """
+    strays = case.session.stray_payments
+    while True:
+        unknown = strays.come_from_others(case.check.id)
         events = [one for one in inbox.received if one.confirms and one.tells_of(unpaid.words)]
-        spurious = [one for one in events if not one.tells_of(others)]
-        if not spurious:
-            break
+        spurious = [one for one in events if not one.tells_of(strays.of_others(case.check.id))]
+        if not (spurious and unknown):
+            return spurious
         await asyncio.sleep(_LOOK_SECONDS)
-    return spurious

@@ -1,0 +1,92 @@
+"""Whose wrong payment an event tells of decides which check judges it, however late its id is known."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
+
+from conformance.engine.check import Case
+from conformance.engine.stray_payments import StrayPayments
+from conformance.surfaces.gateway.orders import Opened
+from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
+
+OURS, THEIRS = "an_unpaid_link_is_told_of_nowhere", "payment_without_the_memo"
+
+
+@dataclass
+class Delivery:
+    """A payment.confirmed, by its words."""
+
+    words: Sequence[str]
+    confirms: bool = True
+
+    def tells_of(self, asked: Sequence[str]) -> bool:
+        return bool({*asked} & {*self.words})
+
+
+class Inbox:
+    """What came."""
+
+    def __init__(self, *received: Delivery) -> None:
+        self.received = received
+
+    def of_tenant(self, name: str) -> None:
+        assert name == "first"
+
+    async def wait(self, wanted: Callable[[Delivery], bool], *, seconds: float) -> list[Delivery]:
+        assert seconds
+        return [one for one in self.received if wanted(one)]
+
+
+def link(mark: str) -> Opened:
+    order = SimpleNamespace(mark=mark, token=f"token of {mark}", tenant=SimpleNamespace(name="first"))
+    return cast("Opened", SimpleNamespace(order=order))
+
+
+async def judged(strays: StrayPayments, *told: Delivery) -> bool:
+    """Return whether the silence about an idle link was kept."""
+    held: list[bool] = []
+
+    def expect(_row: str, good: bool, *_words: str, **_rest: Any) -> None:
+        held.append(good)
+
+    case = SimpleNamespace(
+        check=SimpleNamespace(id=OURS),
+        expect=expect,
+        profile=SimpleNamespace(claims_surface=lambda _: True, budgets=SimpleNamespace(paid=1)),
+        session=SimpleNamespace(stray_payments=strays, inbox=Inbox(Delivery(["honest"]), *told)),
+    )
+    await judge_silence(cast("Case", case), link("honest"), [Unpaid(link("idle"), "none")])
+    (found,) = held
+    return found
+
+
+async def test_an_event_of_a_link_that_nobody_paid_fails_at_once() -> None:
+    strays = StrayPayments()
+    assert await judged(strays)
+    assert not await asyncio.wait_for(judged(strays, Delivery(["idle", "tx of nobody"])), 600)
+
+
+async def test_an_event_of_another_checks_wrong_payment_is_not_judged_here() -> None:
+    strays = StrayPayments()
+    with strays.by(THEIRS) as made:
+        made.add("their tx")
+    with strays.by(OURS) as made:
+        made.add("our tx")
+    assert await judged(strays, Delivery(["idle", "their tx"]))
+    assert not await judged(strays, Delivery(["idle", "our tx"]))
+
+
+async def test_a_wrong_payment_that_is_still_under_way_is_waited_for() -> None:
+    """Its event may come before whoever makes it knows what it became; another event is judged then as well."""
+    strays = StrayPayments()
+    for told, kept in (("their tx", True), ("another tx", False)):
+        with strays.by(THEIRS) as made:
+            judging = asyncio.create_task(judged(strays, Delivery(["idle", told])))
+            await asyncio.sleep(0.5)
+            assert not judging.done()
+            made.add("their tx")
+        assert await asyncio.wait_for(judging, 600) is kept
