@@ -44,6 +44,7 @@ _OWN_FIELDS = frozenset({"date", "connection", "keep-alive", "retry-after", "ide
 _AT_TIMES = {
     "base-window-in-64-bits": "without the node's help the rail's second look has to come before the block",
     "hub-two-keys": "two registrations at once have to meet",
+    "webhooks-told-from-pool": "the gateway has to look before the payment is in a block",
     "solana-longest-signatures": "four of five signatures are as long as they can be in base58",
 }
 _TRIES = 40
