@@ -8,6 +8,7 @@ from typing import Any
 from playwright.async_api import CDPSession, Page
 
 _MOST_TABS = 120
+_FOCUSED = "document.activeElement === document.body ? document : document.activeElement"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,10 @@ class Keyboard:
 
     async def focus(self) -> Focus:
         """Return what has the focus: the page itself when nothing in it has, nothing when that is elsewhere."""
-        nodes = (await self._tree.send("Accessibility.getFullAXTree"))["nodes"]
-        focused = [one for one in nodes if not one["ignored"] and _is_focused(one)]
-        found = focused[-1] if focused else {}
+        asked = await self._tree.send("Runtime.evaluate", {"expression": _FOCUSED})
+        place = {"objectId": asked["result"]["objectId"], "fetchRelatives": False}
+        (node,) = (await self._tree.send("Accessibility.getPartialAXTree", place))["nodes"]
+        found = node if not node["ignored"] and _is_focused(node) else {}
         return Focus(*(str(found.get(name, {}).get("value", "")) for name in ("role", "name", "value")))
 
     async def to(self, role: str, name: str) -> Focus:

@@ -16,6 +16,7 @@ import rfc8785
 from reference.protocol.falcon import Library
 
 FALCON = cast("Library", importlib.import_module("pqcrypto.sign.falcon_1024"))
+_generate_keypair = FALCON.generate_keypair
 ISSUED, EXPIRES, DURING = "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
 
 
@@ -28,7 +29,7 @@ def sealed(value: Any) -> str:
 @cache
 def key_pair(number: int) -> tuple[bytes, bytes]:  # noqa: ARG001 - the cache knows them by it
     """Return one of this run's key pairs."""
-    public, secret = FALCON.generate_keypair()
+    public, secret = _generate_keypair()
     return bytes(public), bytes(secret)
 
 

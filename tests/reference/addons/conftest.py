@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -16,7 +17,7 @@ from reference.addons.kit import Addon
 from reference.addons.kit.settings import AddonSettings
 from reference.addons.zkp_receipt.receipts import ADDON as ZKP_RECEIPT
 from reference.web.hub_link import Entry, HubLink, HubSettings, State
-from tests.reference.falcon_issuer import Issuer
+from tests.reference.falcon_issuer import FALCON, Issuer, key_pair
 
 BUNDLED = {"atb": ATB_VERIFIER, "federation": FEDERATION_VALIDATOR, "zkp": ZKP_RECEIPT}
 ISSUER = Issuer()
@@ -34,6 +35,13 @@ class PinnedLink(HubLink):
     @property
     def state(self) -> State:
         return "unreachable" if self.trusted is None else "connected"
+
+
+@pytest.fixture(autouse=True)
+def keys_made_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An addon makes itself a key on its first run, which takes longer than most tests: each takes the run's next."""
+    numbers = itertools.cycle(range(100, 108))
+    monkeypatch.setattr(FALCON, "generate_keypair", lambda: key_pair(next(numbers)))
 
 
 @pytest.fixture
