@@ -332,12 +332,13 @@ class Client:
 
     def _request(self, method: str, url: str, fields: Sequence[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
         shown = [(name, *self._header(name, value)) for name, value in fields]
-        text, in_text = (None, []) if body is None else self.names.named(_text(body))
+        content = None if body is None else _text(body)
+        text, in_text = (None, []) if content is None else self.names.named(content)
         address, in_address = self.names.named(url)
         parts = urlsplit(url)
         in_fields = {str(place): found for place, (_, _, found) in enumerate(shown) if found}
         names = {"url": in_address, "headers": in_fields, "body": in_text}
-        whole = body is None or _text(body).encode() == body
+        whole = content is None or content.encode() == body
         return {
             "method": method,
             "url": address,
