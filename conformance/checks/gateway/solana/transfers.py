@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -12,6 +13,9 @@ from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import Opened, flip, odd_amount, opened, paid_rightly, payer
 
+# What is added to the least amount, in micro-units, and which of the three that makes it.
+_MORE: Final = {0: "the least", 2: "the one between", 4: "the greatest"}
+
 
 @check(
     "GW-CHK-21",
@@ -20,28 +24,30 @@ from conformance.surfaces.gateway.orders import Opened, flip, odd_amount, opened
     fix="Of a transaction's unused fitting transfers let a link take the one of exactly its amount, else the first.",
 )
 async def each_link_takes_its_own_transfer(case: Case) -> None:
-    """A transaction with a transfer for each of two links pays both, whichever is looked at first (P-CK-08).
+    """A transaction with a transfer for each of three links pays all, whichever is looked at first (P-CK-08).
 
-    Creates pairs of links of different amounts, and pays each pair by one transaction with both memos and a transfer of
-    each amount, the greater one first; the greater link's memo is first in one half of them and was made first in the
-    other. Expects Paid on every page: who takes any transfer that is enough leaves too little for the other.
+    Creates threes of links of different amounts, and pays each three by one transaction with all memos and a transfer
+    of each amount, the greatest one first; the greatest link's memo is first in one half of them and was made first in
+    the other. Expects Paid on every page: who takes any transfer that is enough leaves too little for another one.
     """
-    who, pairs = await case.session.gateway_payer("solana"), []
+    who, threes = await case.session.gateway_payer("solana"), []
     if not isinstance(who, SolanaPayer):
         raise Inconclusive("the payer of this lane pays no several transfers at once")
     for number in range(4):
-        less = odd_amount(case)
-        amounts = (less, less + 2) if number % 2 else (less + 2, less)
-        links = [await opened(case, microunits=amount) for amount in amounts]
+        # Who takes any is found out unless he looks at the greatest first and at the least last.
+        least = odd_amount(case)
+        amounts = [least + more for more in _MORE]
+        links = [await opened(case, microunits=amount) for amount in (amounts if number % 2 else amounts[::-1])]
         links.sort(key=lambda one: one.order.microunits)
-        pairs.append(links)
+        threes.append(links)
         await _pay_together(who, links if number < 2 else links[::-1], links[::-1])
     control = await opened(case)
     await paid_rightly(case, await payer(case), control)
-    flips = await run_concurrently(flip(case, link) for pair in pairs for link in pair)
+    flips = await run_concurrently(flip(case, link) for links in threes for link in links)
     for place, done in enumerate(flips):
-        link = pairs[place // 2][place % 2]
-        where = {"pair": str(place // 2 + 1), "amount": "the greater" if place % 2 else "the less"}
+        number, which = divmod(place, len(_MORE))
+        link = threes[number][which]
+        where = {"transaction": str(number + 1), "amount": tuple(_MORE.values())[which]}
         found = "not Paid" if done is None else "Paid"
         case.expect("GW-CHK-21", done is not None, "Paid", found, exchange=link.page, where=where)
 
