@@ -47,7 +47,7 @@ _CONNECTING_SECONDS = 60
 _RUNNING = {"tests.reference.jumping": ("reference.rail", "reference.gateway")}
 
 # Programs that change a service before it is imported, and whose libraries they share.
-_BROKEN = {"reference.variants.mutants": ("reference.rail", "reference.gateway")}
+_BROKEN = {"reference.variants.mutants": ("reference.rail",)}
 
 
 class Prepared:
@@ -281,8 +281,7 @@ def _prepare(module: str) -> None:
         importlib.import_module(f"{service}.__main__")
     importlib.import_module("tests.prepared_children").prepare(module)
     if module in _BROKEN:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "reference"]:
-            del sys.modules[name]
+        importlib.import_module("localnet.prepared.forgetting").forget_services()
     threads = [*Path("/proc/self/task").iterdir()]
     assert len(threads) == 1, f"{module} starts threads when it is imported: it cannot be forked"
     del sys.path[0]

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from localnet.prepared.forgetting import forget_services
 from localnet.prepared.forking import Forking
 from localnet.prepared.requests import Request
 
@@ -20,7 +21,6 @@ from localnet.prepared.requests import Request
 _FLOOR = 256
 # Letters of a name that the system keeps.
 _NAME_LETTERS = 15
-_REFERENCE = "reference"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     if found is not None:
         _become(*found)
         if found[0].is_variant:
-            _forget_the_service()
+            forget_services()
         runpy.run_module(found[0].words[0], run_name="__main__", alter_sys=True)
 
 
@@ -56,13 +56,6 @@ def _become(request: Request, fds: Sequence[int]) -> None:
     gc.set_threshold(*_COLLECTING)
     gc.enable()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
-
-
-def _forget_the_service() -> None:
-    """Leave its modules to be imported anew, after what a variant changes; libraries stay."""
-    for name in [*sys.modules]:
-        if name.partition(".")[0] == _REFERENCE:
-            del sys.modules[name]
 
 
 # What an import may have lifted: each process starts as Python does.

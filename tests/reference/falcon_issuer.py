@@ -16,7 +16,7 @@ import rfc8785
 from reference.protocol.falcon import Library
 
 FALCON = cast("Library", importlib.import_module("pqcrypto.sign.falcon_1024"))
-_generate_keypair = FALCON.generate_keypair
+_generate_keypair = FALCON.generate_keypair  # a test may put these pairs in its place
 ISSUED, EXPIRES, DURING = "2026-01-01T00:00:00Z", "2027-01-01T00:00:00Z", "2026-06-01T00:00:00Z"
 
 

@@ -54,7 +54,7 @@ async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]
             except Inconclusive as reason:
                 case.note(f"{one.what}: {reason}")
                 return None
-            made |= {*who.together(tx_id)}
+            made.update(who.together(tx_id))
         return tx_id
 
     sent = await run_concurrently(map(pay, wanted, links))

@@ -76,9 +76,8 @@ async def _false_confirmations(case: Case, inbox: Inbox, unpaid: Unpaid) -> list
     """
     strays = case.session.stray_payments
     while True:
-        unknown = strays.come_from_others(case.check.id)
         events = [one for one in inbox.received if one.confirms and one.tells_of(unpaid.words)]
         spurious = [one for one in events if not one.tells_of(strays.of_others(case.check.id))]
-        if not (spurious and unknown):
+        if not (spurious and strays.come_from_others(case.check.id)):
             return spurious
         await asyncio.sleep(_LOOK_SECONDS)

@@ -13,8 +13,8 @@ from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import Opened, flip, odd_amount, opened, paid_rightly, payer
 
-# What is added to the least amount, in micro-units, and which of the three that makes it.
-_MORE: Final = {0: "the least", 2: "the one between", 4: "the greatest"}
+# Of each three, in the order of their amounts.
+_AMOUNTS: Final = ("the least", "the one between", "the greatest")
 
 
 @check(
@@ -36,7 +36,7 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
     for number in range(4):
         # Who takes any is found out unless he looks at the greatest first and at the least last.
         least = odd_amount(case)
-        amounts = [least + more for more in _MORE]
+        amounts = [least + 2 * place for place in range(len(_AMOUNTS))]
         links = [await opened(case, microunits=amount) for amount in (amounts if number % 2 else amounts[::-1])]
         links.sort(key=lambda one: one.order.microunits)
         threes.append(links)
@@ -45,9 +45,9 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
     await paid_rightly(case, await payer(case), control)
     flips = await run_concurrently(flip(case, link) for links in threes for link in links)
     for place, done in enumerate(flips):
-        number, which = divmod(place, len(_MORE))
+        number, which = divmod(place, len(_AMOUNTS))
         link = threes[number][which]
-        where = {"transaction": str(number + 1), "amount": tuple(_MORE.values())[which]}
+        where = {"transaction": str(number + 1), "amount": _AMOUNTS[which]}
         found = "not Paid" if done is None else "Paid"
         case.expect("GW-CHK-21", done is not None, "Paid", found, exchange=link.page, where=where)
 
