@@ -182,7 +182,12 @@ class _Telling:
     def __init__(self, config: pytest.Config, door: connection.Connection) -> None:
         self._config = config
         self._door = door
+        self._begun = False
         self._all = bool(config.getoption("xmlpath", None) or config.getoption("durations") is not None)
+
+    def begin(self) -> None:
+        """Send what is told from now on: a plugin hears at its registration of each warning before it."""
+        self._begun = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Send a report; that setting up or tearing down went well is told only where somebody lists it."""
@@ -193,6 +198,8 @@ class _Telling:
 
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, nodeid: str) -> None:
         """Send a warning, by its words: what it is about may be nothing to send."""
+        if not self._begun:
+            return
         message = {
             "text": str(warning_message.message),
             "category": warning_message.category.__name__,
@@ -247,7 +254,9 @@ def _move_in(config: pytest.Config, name: int, door: connection.Connection) -> N
     folders: Any = vars(config)["_tmp_path_factory"]
     folders._basetemp = folders.getbasetemp() / f"worker-{name}"
     Path(folders._basetemp).mkdir(mode=0o700)
-    plugins.register(_Telling(config, door))
+    telling = _Telling(config, door)
+    plugins.register(telling)
+    telling.begin()
 
 
 def _run(session: pytest.Session, door: connection.Connection, some: list[int]) -> None:
