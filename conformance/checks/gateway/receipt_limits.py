@@ -62,8 +62,7 @@ async def _exhaust(case: Case, service: LimitedGateway, call: tuple[dict[str, st
     await service.advance(MINUTE + 1)
     started, answers = service.now, []
     for number in range(_BEYOND // _BATCH):
-        if number:
-            await service.advance(_APART)
+        await service.advance_to(started + number * _APART)
         answers += await _verify(service, call, _BATCH)
     quick_enough(service, started, throttled(answers), f"{len(answers)} calls")
     _judge(case, service, answers, f"within {(_BEYOND // _BATCH - 1) * _APART:.0f} seconds")

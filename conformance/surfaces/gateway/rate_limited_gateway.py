@@ -93,6 +93,16 @@ class LimitedGateway:
                 "least that"
             )
 
+    async def advance_to(self, moment: float) -> None:
+        """Let time pass until its clock shows a moment in unix seconds; none where calls took until then.
+
+        Raises:
+            Inconclusive: As `advance`.
+        """
+        seconds = moment - self.now
+        if seconds > 0:
+            await self.advance(seconds)
+
 
 @asynccontextmanager
 async def limited_gateway(case: Case) -> AsyncIterator[LimitedGateway]:

@@ -301,6 +301,21 @@ async def test_a_limit_that_slow_calls_keep_is_undecided(name: str, row: str, sl
     assert set(verdicts.values()) <= {Verdict.PASS, Verdict.NOT_APPLICABLE}
 
 
+@pytest.mark.parametrize(
+    ("name", "row", "flaw"),
+    [
+        ("a_sustained_rate_is_throttled", "GW-RATE-01", "no rate"),
+        ("verification_is_throttled", "GW-RCPT-31", "no receipt rate"),
+    ],
+)
+async def test_a_limit_is_decided_as_long_as_its_calls_fit_into_a_minute(
+    name: str, row: str, flaw: str, tmp_path: Path
+) -> None:
+    """On a machine that is busy calls take a part of the time between them, and that time is not added to it."""
+    assert (await judged(name, tmp_path, slow=(1, 0.1)))[row] is Verdict.PASS
+    assert (await judged(name, tmp_path, flaw, slow=(1, 0.1)))[row] is Verdict.FAIL
+
+
 async def test_a_credential_that_is_not_looked_at_leaves_the_envelope_decided(tmp_path: Path) -> None:
     """Where a call without a tenant id is carried out, refusals of keys show whether they bear the envelope."""
     verdicts = await judged("a_call_without_a_tenant_id_is_rejected", tmp_path, "no tenant id")
