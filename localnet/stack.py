@@ -50,6 +50,8 @@ class Stack:
         """
         started = [child for child in self.children if child.name in TITLES.values()]
         await _stop_all(started)
+        for name in RESTARTED:
+            restart_file(self.plan.data_dir, name).unlink(missing_ok=True)
         for name in TITLES:
             shutil.rmtree(self.plan.data_dir / name, ignore_errors=True)
         self.children[:] = [child for child in self.children if child not in started]

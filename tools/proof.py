@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -12,35 +13,56 @@ from conformance.cli.explanation import Explanation, explanation
 from conformance.ledger import load
 from conformance.report.conclusion import SURFACES
 from conformance.selftest.kill_lists import load_kill_lists
-from tools.mutation import judged
+from tools.mutation import judged, killed
+from tools.mutation.stacks import STACKS
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "proof.md"
 _SHOWN: Final = 3
 _HEAD: Final = (
-    "What shows that the suite sees each requirement broken. Made from the ledger, the checks, the kill lists and the "
-    "judged survivors by `python -m tools.proof`; a test compares it. `weldproof selftest NAME` runs a mutant again."
+    "What shows that the suite sees each requirement broken. Made from the ledger, the checks, the kill lists, and "
+    "what was found of mutants made by rule, by `python -m tools.proof`; a test compares it. `weldproof selftest NAME` "
+    "runs a mutant again. The last column counts mutants made by rule that the row failed; such a trial ends with the "
+    "first check that fails."
 )
 
 
-def page(rows: Sequence[Explanation], named: int, verdicts: Mapping[str, int]) -> str:
+@dataclass(frozen=True, slots=True)
+class ByRule:
+    """What is known of the mutants made by rule.
+
+    Attributes:
+        killed: How many a row has failed.
+        rows: How many of these each row has failed; a trial ends with the first check that fails.
+        verdicts: How many survivors were judged as what.
+    """
+
+    killed: int
+    rows: Mapping[str, int]
+    verdicts: Mapping[str, int]
+
+
+def page(rows: Sequence[Explanation], named: int, by_rule: ByRule) -> str:
     """Return the page.
 
     Args:
         rows: Every requirement with what is known of it.
         named: Mutants that have a kill list.
-        verdicts: How many survivors among the mutants made by rule were judged as what.
+        by_rule: What is known of those that are made by rule.
     """
     parts = [
         "# Proof",
         _HEAD,
-        *_totals(rows, named, verdicts),
+        *_totals(rows, named, by_rule),
     ]
     for surface in dict.fromkeys(one.row.surface for one in rows):
-        parts += [f"## {SURFACES.get(surface, surface)}", _table([one for one in rows if one.row.surface == surface])]
+        parts += [
+            f"## {SURFACES.get(surface, surface)}",
+            _table([one for one in rows if one.row.surface == surface], by_rule.rows),
+        ]
     return "\n\n".join(parts) + "\n"
 
 
-def _totals(rows: Sequence[Explanation], named: int, verdicts: Mapping[str, int]) -> Iterator[str]:
+def _totals(rows: Sequence[Explanation], named: int, by_rule: ByRule) -> Iterator[str]:
     unshown = [one.row.id for one in rows if one.row.documented and not one.checks]
     deciding = [one for one in rows if one.row.decides and one.row.id not in unshown]
     unseen = [one.row.id for one in deciding if not _kills(one)]
@@ -53,8 +75,11 @@ def _totals(rows: Sequence[Explanation], named: int, verdicts: Mapping[str, int]
         "Requirements that nothing on the wire shows, which decide nothing; the page of each says why: "
         f"{', '.join(map(_linked, unshown)) or 'none'}."
     )
-    counted = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
-    yield f"Survivors among the [mutants made by rule](generated-mutants.md), as far as they were judged: {counted}."
+    counted = ", ".join(f"{number} {verdict}" for verdict, number in sorted(by_rule.verdicts.items()))
+    yield (
+        f"Of the [mutants made by rule](generated-mutants.md), a row has failed {by_rule.killed}, as far as they were "
+        f"tried; survivors that were judged: {counted}."
+    )
 
 
 def _kills(one: Explanation) -> list[str]:
@@ -66,22 +91,35 @@ def _linked(row: str) -> str:
     return f"[{row}](requirements/{row}.md)"
 
 
-def _table(rows: Iterable[Explanation]) -> str:
-    lines = ["| Requirement | Level | Source | Checks | Mutants that it catches |", "| --- | --- | --- | --- | --- |"]
+def _table(rows: Iterable[Explanation], by_rule: Mapping[str, int]) -> str:
+    lines = [
+        "| Requirement | Level | Source | Checks | Mutants that it catches | Made by rule |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for one in rows:
         kills = _kills(one)
         shown = ", ".join(f"`{name}`" for name in kills[:_SHOWN])
         more = f" and {len(kills) - _SHOWN} more" if len(kills) > _SHOWN else ""
         source = f"{one.row.basis}, {one.row.section}"
         checks = len(one.checks) or ("documented" if one.row.documented else "none")
-        lines.append(f"| {_linked(one.row.id)} | {one.row.level} | {source} | {checks} | {shown}{more} |")
-    return "\n".join(line.replace("|  |", "| |") for line in lines)
+        cells = [
+            _linked(one.row.id),
+            one.row.level,
+            source,
+            str(checks),
+            f"{shown}{more}",
+            str(by_rule[one.row.id] or ""),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(line.replace("  |", " |") for line in lines)
 
 
 def made() -> str:
     """Return the page as it should be."""
+    found = [rows for stack in STACKS for rows in killed.load(stack).values()]
     verdicts = Counter(one.verdict for one in judged.load().values())
-    return page([explanation(row) for row in load()], len(load_kill_lists()), verdicts)
+    by_rule = ByRule(len(found), Counter(row for rows in found for row in rows), verdicts)
+    return page([explanation(row) for row in load()], len(load_kill_lists()), by_rule)
 
 
 def main() -> int:

@@ -45,7 +45,7 @@ def against_generated(
     # The program starts in the checkout, wherever this command was called.
     given["--folder"] = None if options["folder"] is None else options["folder"].resolve()
     words += [word for name, value in given.items() if value is not None for word in (name, str(value))]
-    flags = {"--json": as_json, "--list": only_list, "--whole": options["whole"]}
+    flags = {"--json": as_json, "--list": only_list, "--whole": options["whole"], "--again": options["again"]}
     words += [name for name, is_given in flags.items() if is_given]
     os.chdir(checkout)
     os.execv(sys.executable, [sys.executable, "-m", _PROGRAM, *words])  # noqa: S606 - our own program

@@ -25,6 +25,7 @@ import click
 @click.option("--only", multiple=True, metavar="GLOB", help="With --generated: only ids, or FILE:LINE, like this.")
 @click.option("--sample", type=click.IntRange(1), help="With --generated: so many, drawn by the seed.")
 @click.option("--stack", metavar="NAME", help="With --generated: the stack to run, such as `gateway`.")
+@click.option("--again", is_flag=True, help="With --generated: only those that a row of the stack has failed before.")
 @click.option("--whole", is_flag=True, help="With --generated: every row that reaches a mutant, not until one fails.")
 @click.option(
     "--folder", type=click.Path(path_type=Path, file_okay=False), help="With --generated: what was found, and is kept."

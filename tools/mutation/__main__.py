@@ -26,14 +26,13 @@ import orjson
 from conformance.cli.shards import part_of
 from conformance.processes.interrupt import interruptible
 from localnet.processes import ChildFault
-from tools.mutation import judged, reach
+from tools.mutation import judged, killed, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
 from tools.mutation.recording import recorded
+from tools.mutation.stacks import STACKS
 from tools.mutation.stand import NoStart
 from tools.mutation.trying import Result, Results, Unclean, tried
 
-SURFACES = {"gateway": ("gateway", "webhooks"), "rail": ("rail",), "agent": ("agent",)}
-LANES = {"gateway": ("algorand",), "rail": ("algorand",), "agent": ("algorand",)}
 EXIT_UNCAUGHT, EXIT_USAGE, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 1, 2, 3, 130
 _CAUGHT = frozenset({"killed", "unreached", "no-start"})
 
@@ -44,8 +43,11 @@ _CAUGHT = frozenset({"killed", "unreached", "no-start"})
 @click.option("--shard", "part", metavar="I/N", help="Only the I-th of N parts.")
 @click.option("--sample", type=click.IntRange(1), help="Only so many, drawn by the seed from what the stack reaches.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the sample and of the runs.")
-@click.option("--stack", type=click.Choice(sorted(SURFACES)), default="gateway", show_default=True, help="What to run.")
+@click.option("--stack", type=click.Choice(sorted(STACKS)), default="gateway", show_default=True, help="What to run.")
 @click.option("--whole", is_flag=True, help="Run every row that reaches a mutant, not until the first that fails.")
+@click.option("--again", is_flag=True, help="Only mutants that were killed on this stack before.")
+@click.option("--keep", is_flag=True, help="Add what is killed to tools/mutation/killed.")
+@click.option("--tidy", is_flag=True, help="Take out of tools/mutation/killed what is no mutant any more, no more.")
 @click.option("--record", is_flag=True, help="Record which checks reach which line, and try nothing.")
 @click.option("--check", "checks", multiple=True, help="With --record: only this check, beside what is recorded.")
 @click.option(
@@ -60,6 +62,9 @@ def main(
     seed: int,
     stack: str,
     whole: bool,
+    again: bool,
+    keep: bool,
+    tidy: bool,
     record: bool,
     checks: tuple[str, ...],
     folder: Path,
@@ -68,7 +73,13 @@ def main(
     """Do what the help says."""
     if record:
         sys.exit(_run(_record(stack, seed, checks)))
+    if tidy:
+        killed.tidy({one.id for one in mutants()})
+        return
     found: Sequence[Mutant] = [one for one in mutants(packages=_packages(only)) if not only or _matches(one, only)]
+    if again:
+        before = killed.load(stack)
+        found = [one for one in found if one.id in before]
     if not found:
         raise click.UsageError(f"no mutant matches {', '.join(only)}")
     if sample is not None:
@@ -80,7 +91,7 @@ def main(
         for one in found:
             click.echo(f"{one.id}  {one.file}:{one.line}  {one.before} => {one.after}")
         return
-    sys.exit(_run(_try(found, stack, seed, folder, whole=whole, as_json=as_json)))
+    sys.exit(_run(_try(found, stack, seed, folder, whole=whole, keep=keep, as_json=as_json)))
 
 
 def _packages(globs: Sequence[str]) -> tuple[str, ...]:
@@ -117,12 +128,14 @@ def _run(work: Any) -> int:
 
 
 async def _record(stack: str, seed: int, checks: Sequence[str]) -> int:
-    found = await recorded(SURFACES[stack], LANES[stack], seed, click.echo, checks)
+    found = await recorded(STACKS[stack], seed, click.echo, checks)
     reach.save(stack, reach.load(stack).with_more(found) if checks else found)
     return 0
 
 
-async def _try(found: Sequence[Mutant], stack: str, seed: int, folder: Path, *, whole: bool, as_json: bool) -> int:
+async def _try(
+    found: Sequence[Mutant], stack: str, seed: int, folder: Path, *, whole: bool, keep: bool, as_json: bool
+) -> int:
     results = Results(folder)
     before = results.read()
     wanted = [one for one in found if one.id not in before]
@@ -135,6 +148,8 @@ async def _try(found: Sequence[Mutant], stack: str, seed: int, folder: Path, *, 
     await tried(wanted, reach.load(stack), seed, whole=whole, add=add)
     every = results.read()
     told = [every[one.id] for one in found if one.id in every]
+    if keep:
+        killed.keep(stack, told)
     if as_json:
         click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
     else:

@@ -2,35 +2,82 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import tempfile
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tools.mutation.reach import STARTING, Reach, gathered
+from tools.mutation.service.tracing import ASKING
+from tools.mutation.stacks import StackKind
 from tools.mutation.stand import RUNNER, standing
 
+_TELLING_SECONDS = 20.0
 
-async def recorded(
-    surfaces: Sequence[str], lanes: Sequence[str], seed: int, say: Callable[[str], None], only: Collection[str] = ()
-) -> Reach:
+
+async def recorded(kind: StackKind, seed: int, say: Callable[[str], None], only: Collection[str] = ()) -> Reach:
     """Return what reaches what on a stand of some surfaces and lanes.
 
     Args:
-        surfaces: Surfaces whose rows are run.
-        lanes: Lanes that are offered.
+        kind: What is run.
         seed: Seed of the runs.
         say: Takes a line for each check.
         only: Names of checks, without their lanes, that alone are recorded; all where there are none.
     """
     with tempfile.TemporaryDirectory(prefix="weldproof-lines-") as name:
-        folder = Path(name)
-        async with standing(surfaces, lanes) as stand:
+        noted = Notes(Path(name))
+        async with standing(kind.surfaces, kind.lanes) as stand:
             await stand.renew([RUNNER, "trace", name])
-            seen = {STARTING: await stand.lines(0, folder)}
-            chosen = [one for one in stand.checks() if not only or one.id.partition("[")[0] in only]
-            for number, check in enumerate(chosen, start=1):
+            seen = {STARTING: await noted.since(stand.services)}
+            for check in [one for one in stand.checks() if not only or one.id.partition("[")[0] in only]:
                 judged = await stand.judge([check], seed)
-                seen[check.id] = await stand.lines(number, folder)
+                seen[check.id] = await noted.since(stand.services)
                 unsound = [f"{row}: {reason}" for row, reason in judged.reasons.items()]
                 say(f"{check.id}: {len(seen[check.id])} lines, {judged.seconds} s {' '.join(unsound)}")
-    return Reach(tuple(surfaces), tuple(lanes), gathered(seen))
+    return Reach(kind.surfaces, kind.lanes, gathered(seen))
+
+
+class Notes:
+    """The folder in which traced processes note their lines: those of the stack, and those that checks start."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[str, int] = {}
+
+    async def since(self, running: Sequence[int]) -> set[tuple[str, int]]:
+        """Return the lines, as (file, line), that were run since this was last asked.
+
+        Args:
+            running: Processes that go on, and are asked to note their lines anew.
+
+        Raises:
+            TimeoutError: One does not answer.
+        """
+        told = {*self._folder.glob("*.told")}
+        for pid in running:
+            await self._asked(pid)
+        # A process that nobody asks goes on with its file, or has ended.
+        own = {self._folder / f"{pid}.lines" for pid in running}
+        others = {*self._folder.glob("*.lines")} - own
+        text = "".join(self._further(path) for path in [*({*self._folder.glob("*.told")} - told), *others])
+        places = [line.rpartition(":") for line in text.splitlines()]
+        return {(file, int(number)) for file, _, number in places}
+
+    async def _asked(self, pid: int) -> None:
+        before = len([*self._folder.glob(f"{pid}.*.told")])
+        with suppress(ProcessLookupError):
+            os.kill(pid, ASKING)
+            async with asyncio.timeout(_TELLING_SECONDS):
+                while len([*self._folder.glob(f"{pid}.*.told")]) == before:  # noqa: ASYNC110 - another process writes it
+                    await asyncio.sleep(0.02)
+
+    def _further(self, path: Path) -> str:
+        """Return what a process noted since its file was last read, whole lines of it."""
+        pid = path.name.partition(".")[0]
+        data = path.read_bytes()[self._read.get(pid, 0) :]
+        data = data[: data.rfind(b"\n") + 1]
+        if path.suffix == ".lines":
+            self._read[pid] = self._read.get(pid, 0) + len(data)
+        return data.decode("utf-8")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -13,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance import target
+from conformance.cli.selftesting import FUZZ_SECONDS, PROPAGATION_SECONDS
 from conformance.engine.check import Check
 from conformance.engine.runner import Plan as RunPlan
 from conformance.engine.runner import Run, select_checks
@@ -21,19 +20,16 @@ from conformance.log.events import EventLog
 from conformance.outcome import Verdict, worst
 from conformance.processes.watch import temporary_folder
 from conformance.target import Profile
+from localnet.hub import ADDONS
 from localnet.plan import Plan
 from localnet.processes import ChildFault
 from localnet.profile import profile_text
 from localnet.stack import Stack, running
 from localnet.surfaces import TITLES
-from tools.mutation.service.tracing import ASKING
 
 RUNNER = "tools.mutation.service"
-# As in `weldproof selftest`: enough generated requests for the rows that judge each exchange.
-FUZZ_SECONDS = 3.0
 # A service that starts takes a second or two; one that is not there by then never will be.
 _START_SECONDS = 45.0
-_TELLING_SECONDS = 20.0
 
 
 class NoStart(Exception):
@@ -65,6 +61,7 @@ class Stand:
         self._folder = folder
         self._rows = rows_of(surfaces)
         self._started = True
+        self._restarts = asyncio.create_task(self._follow_restarts())
 
     @property
     def fresh(self) -> bool:
@@ -77,7 +74,9 @@ class Stand:
         path = self._folder / "weldproof.toml"
         path.write_text(profile_text(self._stack.facts), "utf-8")
         found = target.load(path)
-        return found.model_copy(update={"budgets": found.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})})
+        budgets = found.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
+        hub = found.hub.model_copy(update={"propagation_budget": PROPAGATION_SECONDS})
+        return found.model_copy(update={"budgets": budgets, "hub": hub})
 
     def checks(self) -> tuple[Check, ...]:
         """Return every check of the stand's surfaces and lanes."""
@@ -90,12 +89,24 @@ class Stand:
             NoStart: They did not come up.
         """
         self._started = False
+        await self.end()
         try:
             async with asyncio.timeout(_START_SECONDS):
                 await self._stack.renew(before)
             self._started = True
         except (ChildFault, TimeoutError, OSError, ValueError, KeyError) as fault:
             raise NoStart(str(fault) or type(fault).__name__) from fault
+        self._restarts = asyncio.create_task(self._follow_restarts())
+
+    async def end(self) -> None:
+        """Start no surface again that asks for it."""
+        self._restarts.cancel()
+        await asyncio.gather(self._restarts, return_exceptions=True)
+
+    async def _follow_restarts(self) -> None:
+        """Start surfaces again whenever a row asks; where one does not come back, rows find that nobody answers."""
+        with suppress(ChildFault):
+            await self._stack.follow_restarts()
 
     async def judge(self, checks: Sequence[Check], seed: int, *, whole: bool = True, seconds: float = 900.0) -> Judged:
         """Run some checks; unless it is to be the whole of them, stop after the first row that fails."""
@@ -123,23 +134,10 @@ class Stand:
                 await Run(plan, profile, log).whole()
         return log
 
-    async def lines(self, asked: int, folder: Path) -> set[tuple[str, int]]:
-        """Return what lines the services ran since they were last asked, as (file, line); `asked` counts from 0."""
-        pids = [child.pid for child in self._stack.children if child.name in self._services]
-        for pid in pids:
-            os.kill(pid, ASKING)
-        found: set[tuple[str, int]] = set()
-        for pid in pids:
-            path = folder / f"{pid}.{asked}.json"
-            async with asyncio.timeout(_TELLING_SECONDS):
-                while not path.exists():  # noqa: ASYNC110 - another process writes it
-                    await asyncio.sleep(0.02)
-            found |= {(str(file), int(line)) for file, line in json.loads(path.read_bytes())}
-        return found
-
     @property
-    def _services(self) -> frozenset[str]:
-        return frozenset(TITLES.values())
+    def services(self) -> tuple[int, ...]:
+        """Processes of the surfaces and of their companions."""
+        return tuple(child.pid for child in self._stack.children if child.name in TITLES.values())
 
 
 def rows_of(surfaces: Sequence[str]) -> tuple[Requirement, ...]:
@@ -149,7 +147,7 @@ def rows_of(surfaces: Sequence[str]) -> tuple[Requirement, ...]:
 
 @asynccontextmanager
 async def standing(surfaces: Sequence[str], lanes: Sequence[str], *, companions: bool = True) -> AsyncIterator[Stand]:
-    """Bring a stack up and end it on leaving.
+    """Bring a stack up and end it on leaving; addons come along with a control plane.
 
     Args:
         surfaces: Surfaces whose rows are run; webhooks come with the gateway.
@@ -161,14 +159,16 @@ async def standing(surfaces: Sequence[str], lanes: Sequence[str], *, companions:
     """
     started = tuple(one for one in surfaces if one != "webhooks")
     with temporary_folder() as folder:
-        plan = Plan(folder, 0, lanes=tuple(lanes), surfaces=started, companions=companions, addons=())
+        addons = ADDONS if "control_plane" in started else ()
+        plan = Plan(folder, 0, lanes=tuple(lanes), surfaces=started, companions=companions, addons=addons)
         async with running(plan) as stack:
             clock = asyncio.create_task(stack.follow_clock())
+            stand = Stand(stack, folder, surfaces)
             try:
-                yield Stand(stack, folder, surfaces)
+                yield stand
             finally:
                 clock.cancel()
-                await asyncio.gather(clock, return_exceptions=True)
+                await asyncio.gather(clock, stand.end(), return_exceptions=True)
 
 
 @contextmanager

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -15,8 +19,10 @@ import pytest
 from conformance.cli.generated import against_generated
 from conformance.cli.usage import UsageFault
 from tools.mutation import __main__ as command
-from tools.mutation import judged
+from tools.mutation import judged, killed, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
+from tools.mutation.recording import Notes
+from tools.mutation.stacks import STACKS
 
 ROOT = Path(__file__).parents[3]
 RULES = """
@@ -152,6 +158,86 @@ def test_a_run_tells_what_is_killed_what_survives_and_what_nothing_reaches(tmp_p
     assert survived["rows_run"]
     again = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     assert orjson.loads(again.stdout) == orjson.loads(done.stdout)
+
+
+def test_what_a_row_failed_once_is_kept_and_goes_when_it_is_not_any_more(tmp_path: Path) -> None:
+    """A killed mutant is added with its rows, one that survives is taken out, and so is one whose rule has changed."""
+    first = [
+        result("a", "killed", "GW-LINK-02", "GW-LINK-01"),
+        result("b", "killed", "GW-LINK-03"),
+        result("c", "warned"),
+    ]
+    killed.keep("gateway", first, tmp_path)
+    killed.keep("rail", [result("d", "killed", "RAIL-402-01")], tmp_path)
+    assert killed.load("gateway", tmp_path) == {"a": ("GW-LINK-01", "GW-LINK-02"), "b": ("GW-LINK-03",)}
+    killed.keep("gateway", [result("b", "survived"), result("c", "killed", "GW-LINK-04")], tmp_path)
+    assert [*killed.load("gateway", tmp_path)] == ["a", "c"]
+    killed.tidy({"c"}, tmp_path)
+    assert killed.load("gateway", tmp_path) == {"c": ("GW-LINK-04",)}
+    assert killed.load("rail", tmp_path) == {}
+    assert killed.load("agent", tmp_path) == {}
+
+
+def result(name: str, outcome: str, *rows: str) -> dict[str, Any]:
+    return {"id": name, "outcome": outcome, "killed_by": dict.fromkeys(rows, "found")}
+
+
+def test_each_stack_has_its_lines_recorded_and_what_was_killed_is_a_mutant_of_today() -> None:
+    """Each stack says what it runs as its recording does; `python -m tools.mutation --tidy` takes changed rules out."""
+    known = {one.id for one in mutants()}
+    for name, kind in STACKS.items():
+        recorded = reach.load(name)
+        assert (recorded.surfaces, recorded.lanes) == (kind.surfaces, kind.lanes)
+        assert {*killed.load(name)} <= known
+    assert {path.stem for path in killed.FOLDER.glob("*.json")} <= {*STACKS}
+
+
+async def test_lines_are_noted_by_the_stack_and_by_what_checks_start(tmp_path: Path) -> None:
+    """A process that goes on notes its lines anew when it is asked, and one that was killed has left what it ran."""
+    folder = tmp_path / "reference"
+    folder.mkdir()
+    (folder / "rules.py").write_text("def first():\n    return 1\n\n\ndef second():\n    return 2\n", "utf-8")
+    notes = Notes(tmp_path)
+    async with _traced(folder) as running, _traced(folder) as started:
+        assert await _lines(notes, running) == {1, 5}
+        await _call(running, "first")
+        await _call(started, "second")
+        started.kill()
+        await started.wait()
+        assert await _lines(notes, running) == {2, 6}
+        assert await _lines(notes, running) == set()
+        await _call(running, "first")
+        assert await _lines(notes, running) == {2}
+
+
+@asynccontextmanager
+async def _traced(folder: Path) -> AsyncIterator[Process]:
+    """A process that notes the lines of a module as it calls the functions that it is told."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(folder)!r}); from tools.mutation.service.tracing import trace\n"
+        f"trace({str(folder.parent)!r}); import rules; print('ready', flush=True)\n"
+        "for name in sys.stdin: print(getattr(rules, name.strip())(), flush=True)"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, cwd=ROOT, stdin=PIPE, stdout=PIPE)
+    try:
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"ready\n"
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def _call(process: Process, function: str) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{function}\n".encode())
+    assert await process.stdout.readline()
+
+
+async def _lines(notes: Notes, process: Process) -> set[int]:
+    return {line for _, line in await notes.since([process.pid])}
 
 
 def test_without_a_checkout_it_says_so(tmp_path: Path) -> None:

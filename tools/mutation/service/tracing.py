@@ -1,8 +1,11 @@
-"""Which lines of the reference a process has run since it was last asked, written to a file at a signal."""
+"""Which lines of the reference a process runs, written to a file as they are first run.
+
+`PID.lines` takes a line `FILE:LINE` each. At the signal `ASKING` it becomes `PID.N.told`, N from 0, and what is run
+from then on is noted anew. A process that ends, in whatever way, leaves what it noted last.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -15,11 +18,11 @@ from typing import Any
 ASKING = signal.SIGUSR1
 _FOLDER = f"{os.sep}reference{os.sep}"
 # Places that are no part of the reference's own rules.
-_NOT = tuple(f"{_FOLDER}{name}{os.sep}" for name in ("bench", "chameleon", "mutants"))
+_NOT = tuple(f"{_FOLDER}{name}{os.sep}" for name in ("bench", "variants"))
 
 
 def trace(folder: str) -> None:
-    """Record lines from now on, in every thread; at each `ASKING` write `PID.N.json` into a folder, N from 0."""
+    """Note the lines of the reference that are run from now on, in every thread, in a file of a folder."""
     recording = _Recording(Path(folder))
     signal.signal(ASKING, recording.tell)
     threading.settrace(recording.enter)
@@ -28,9 +31,13 @@ def trace(folder: str) -> None:
 
 class _Recording:
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._seen: set[tuple[str, int]] = set()
+        self._path = folder / f"{os.getpid()}.lines"
         self._told = 0
+        self._seen: set[tuple[str, int]] = set()
+        self._file = self._opened()
+
+    def _opened(self) -> int:
+        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def enter(self, frame: FrameType, _: str, __: Any) -> Any:
         path = frame.f_code.co_filename
@@ -38,13 +45,18 @@ class _Recording:
 
     def line(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
-            self._seen.add((frame.f_code.co_filename, frame.f_lineno))
+            place = (frame.f_code.co_filename, frame.f_lineno)
+            if place not in self._seen:
+                self._seen.add(place)
+                os.write(self._file, f"{place[0]}:{place[1]}\n".encode())
         return self.line
 
     def tell(self, _: int, __: FrameType | None) -> None:
-        seen, self._seen = self._seen, set()
-        path = self._folder / f"{os.getpid()}.{self._told}.json"
+        told = self._path.with_name(f"{os.getpid()}.{self._told}.told")
         self._told += 1
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps(sorted(seen)), "utf-8")
-        fresh.replace(path)
+        self._path.rename(told)
+        # Another thread may be about to write: its file number stays good, and goes to the new file.
+        fresh = self._opened()
+        os.dup2(fresh, self._file)
+        os.close(fresh)
+        self._seen = set()

@@ -1,0 +1,31 @@
+"""The stacks on which mutants are tried: one surface each, and a lane where it is paid on one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class StackKind:
+    """What a stack runs.
+
+    Attributes:
+        surfaces: Surfaces whose rows are run, as the ledger names them; webhooks come with the gateway.
+        lanes: Lanes that are offered.
+    """
+
+    surfaces: tuple[str, ...]
+    lanes: tuple[str, ...] = ()
+
+
+STACKS: Final = {
+    "gateway": StackKind(("gateway", "webhooks"), ("algorand",)),
+    "gateway-base": StackKind(("gateway", "webhooks"), ("base",)),
+    "gateway-solana": StackKind(("gateway", "webhooks"), ("solana",)),
+    "rail": StackKind(("rail",), ("algorand",)),
+    "rail-base": StackKind(("rail",), ("base",)),
+    "rail-solana": StackKind(("rail",), ("solana",)),
+    "agent": StackKind(("agent",), ("algorand",)),
+    "control_plane": StackKind(("control_plane",)),
+}
