@@ -80,12 +80,18 @@ async def _nothing(*_: object) -> None:
     return None
 
 
-def _lowest(_: Any) -> Callable[..., Transfer | None]:
-    def chosen(found: tuple[Transfer, ...], used: Any, asked: Asked) -> Transfer | None:
-        del asked
-        return min((one for one in found if one.ordinal not in used), key=lambda one: one.ordinal, default=None)
+def _first_by(key: Callable[[Transfer], int]) -> Change:
+    """Return what chooses, of a transaction's transfers that are enough, the first by a key."""
 
-    return chosen
+    def made(_: Any) -> Callable[..., Transfer | None]:
+        def chosen(found: tuple[Transfer, ...], used: Any, asked: Asked) -> Transfer | None:
+            del asked
+            free = [one for one in found if one.ordinal not in used]
+            return min(free, key=key, default=None)
+
+        return chosen
+
+    return made
 
 
 def _as_if(**members: Any) -> Callable[[], None]:
@@ -152,7 +158,12 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         (
             "claimed-first-transfer",
             "a link takes the transfer of exactly its amount (P-CK-08)",
-            _swap(checkout, "chosen", _lowest),
+            _swap(checkout, "chosen", _first_by(lambda one: one.ordinal)),
+        ),
+        (
+            "claimed-last-transfer",
+            "a link takes the transfer of exactly its amount (P-CK-08)",
+            _swap(checkout, "chosen", _first_by(lambda one: -one.ordinal)),
         ),
         (
             "claimed-mainnet-unapproved",

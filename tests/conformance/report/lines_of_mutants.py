@@ -43,7 +43,6 @@ _OWN_FIELDS = frozenset({"date", "connection", "keep-alive", "retry-after", "ide
 # What these break shows at times, by a race or by what a chain draws; a replay is tried until it does.
 _AT_TIMES = {
     "base-window-in-64-bits": "without the node's help the rail's second look has to come before the block",
-    "claimed-first-transfer": "the greatest of three links must not be looked at first, and the least last",
     "hub-two-keys": "two registrations at once have to meet",
     "looks-then-acts": "two calls have to meet between the look and the act",
     "webhooks-told-from-pool": "the gateway has to look before the payment is in a block",

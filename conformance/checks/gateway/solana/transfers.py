@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -13,8 +13,17 @@ from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import Opened, flip, odd_amount, opened, paid_rightly, payer
 
-# Of each three, in the order of their amounts.
-_AMOUNTS: Final = ("the least", "the one between", "the greatest")
+_Any = TypeVar("_Any")
+
+# Of each four, in the order of their amounts.
+_AMOUNTS: Final = ("the least", "the second", "the third", "the greatest")
+# For each transaction whether the links are made, the memos stand and the transfers stand by falling amounts. Who takes
+# the first transfer that is enough is found out by falling ones, unless he looks at the links by falling amounts as
+# well; who takes the last is by rising ones. An order of his own is the right one for a transaction in one of 24 cases.
+_FALLING: Final = (
+    *((True, False, True), (False, True, True), (False, False, True)),
+    *((True, False, False), (False, True, False), (True, True, False)),
+)
 
 
 @check(
@@ -24,32 +33,36 @@ _AMOUNTS: Final = ("the least", "the one between", "the greatest")
     fix="Of a transaction's unused fitting transfers let a link take the one of exactly its amount, else the first.",
 )
 async def each_link_takes_its_own_transfer(case: Case) -> None:
-    """A transaction with a transfer for each of three links pays all, whichever is looked at first (P-CK-08).
+    """A transaction with a transfer for each of four links pays all, whichever is looked at first (P-CK-08).
 
-    Creates threes of links of different amounts, and pays each three by one transaction with all memos and a transfer
-    of each amount, the greatest one first; the greatest link's memo is first in one half of them and was made first in
-    the other. Expects Paid on every page: who takes any transfer that is enough leaves too little for another one.
+    Creates fours of links of different amounts, and pays each four by one transaction with all memos and a transfer
+    of each amount. Links are made, memos stand, and transfers stand by falling amounts in some and by rising ones in
+    others. Expects Paid on every page: who takes any transfer that is enough leaves too little for another link.
     """
-    who, threes = await case.session.gateway_payer("solana"), []
+    who, fours = await case.session.gateway_payer("solana"), []
     if not isinstance(who, SolanaPayer):
         raise Inconclusive("the payer of this lane pays no several transfers at once")
-    for number in range(4):
-        # Who takes any is found out unless he looks at the greatest first and at the least last.
+    for made, memos, transfers in _FALLING:
         least = odd_amount(case)
         amounts = [least + 2 * place for place in range(len(_AMOUNTS))]
-        links = [await opened(case, microunits=amount) for amount in (amounts if number % 2 else amounts[::-1])]
+        links = [await opened(case, microunits=amount) for amount in _in_order(amounts, falling=made)]
         links.sort(key=lambda one: one.order.microunits)
-        threes.append(links)
-        await _pay_together(who, links if number < 2 else links[::-1], links[::-1])
+        fours.append(links)
+        await _pay_together(who, _in_order(links, falling=memos), _in_order(links, falling=transfers))
     control = await opened(case)
     await paid_rightly(case, await payer(case), control)
-    flips = await run_concurrently(flip(case, link) for links in threes for link in links)
+    flips = await run_concurrently(flip(case, link) for links in fours for link in links)
     for place, done in enumerate(flips):
         number, which = divmod(place, len(_AMOUNTS))
-        link = threes[number][which]
-        where = {"transaction": str(number + 1), "amount": _AMOUNTS[which]}
-        found = "not Paid" if done is None else "Paid"
-        case.expect("GW-CHK-21", done is not None, "Paid", found, exchange=link.page, where=where)
+        link = fours[number][which]
+        # Which link of a transaction goes without is up to the target, and may be another one at a replay.
+        where = {"transfers": "by falling amounts" if _FALLING[number][2] else "by rising amounts"}
+        found = f"{_AMOUNTS[which]} of four is {'not Paid' if done is None else 'Paid'}"
+        case.expect("GW-CHK-21", done is not None, "every link Paid", found, exchange=link.page, where=where)
+
+
+def _in_order(rising: Sequence[_Any], *, falling: bool) -> Sequence[_Any]:
+    return rising[::-1] if falling else rising
 
 
 async def _pay_together(who: SolanaPayer, memos: Sequence[Opened], transfers: Sequence[Opened]) -> None:
