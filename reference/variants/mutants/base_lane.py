@@ -18,6 +18,7 @@ from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.collecting import Presented
 from reference.rail.settlement import SettlingPaymentSource
+from reference.store.settlements import Fate
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import Rule, replace, replace_rule
 
@@ -159,6 +160,28 @@ def _with(codes: tuple[str, ...], *rules: Rule) -> Callable[[], None]:
     return apply
 
 
+def _gives_up() -> None:
+    """Take a settlement for failed that is in no block yet, and money that it moved later for a stranger's."""
+
+    def pending(_: Callable[..., Any]) -> Callable[..., Any]:
+        async def failed(self: SettlingPaymentSource, presented: Presented) -> PaymentRefused:
+            sent = await self._settlements.open_for(presented.token.text)
+            if sent is not None:
+                await self._settlements.close(sent, Fate.FAILED, now=self._clock.now())
+            return PaymentRefused("settlement_failed", "", presented.terms.caip2)
+
+        return failed
+
+    def foreign(_: Callable[..., Any]) -> Callable[..., Any]:
+        async def used(_: SettlingPaymentSource, tx_id: str, presented: Presented) -> Payment:
+            raise PaymentRefused("authorization_used", tx_id, presented.terms.caip2)
+
+        return used
+
+    replace(SettlingPaymentSource, "_pending", pending)
+    replace(SettlingPaymentSource, "_foreign", foreign)
+
+
 MUTANTS = (
     Mutant(
         "base-nonce-unbound",
@@ -197,6 +220,7 @@ MUTANTS = (
     ),
     Mutant("base-unsettled", "a call is served once its authorization is settled (P-LN-03)", _unsettled),
     Mutant("base-window-in-64-bits", "the numbers of an authorization have 256 bits (5.5, Base)", _window_in_64_bits),
+    Mutant("base-gives-up", "what was sent is followed until the chain shows what became of it (P-LN-03)", _gives_up),
     Mutant("base-sent-is-paid", "the settlement is in a block (P-LN-03)", _sent_is_paid),
     Mutant("base-any-log", "the Transfer is the log directly after the use (P-LN-10)", _any_log),
     Mutant("base-transfer-shared", "one Transfer pays once (P-LN-03, P-LN-10)", _any_log_for_many),

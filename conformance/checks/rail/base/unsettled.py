@@ -68,8 +68,9 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     Keeps the rail's settlements in the node's pool by the node's own control and presents four authorizations; moves
     one payer's money away, has one cancel and one use the nonce to pay itself, in blocks without them; then lets the
     settlements in and presents all again. Expects that none is served while it waits, that the untouched one is
-    afterwards, and the other three never. Beside them wait authorizations whose window ends beyond what 64 bits hold:
-    a rail may refuse them, but what it refuses otherwise than the untouched one while they wait it must not cash.
+    afterwards, where its money moved, and the other three never. Beside them wait authorizations whose window ends
+    beyond what 64 bits hold: a rail may refuse them, but what it refuses otherwise than the untouched one while they
+    wait it must not cash.
     """
     payer = await base_payer(case)
     if not await _has_faults(case, payer, "withhold"):
@@ -174,7 +175,11 @@ def _judge(case: Case, row: str, answer: Answer, what: str) -> None:
 
 
 async def _served_once(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> Answer:
-    """Judge that a payment that was held up has moved one price when it is served, and never more than one."""
+    """Judge that a payment that was held up has moved one price when it is served, and never more than one.
+
+    The payer has done all that is asked. Whoever cashes what he signed has to serve him, and must not refuse him for
+    good because it took a while.
+    """
     answer = await _once_more(case, stake, given)
     moved, where = await stake.moved(), {"payment": what}
     held = moved == stake.price if answer.status == 200 else moved <= stake.price
@@ -182,10 +187,28 @@ async def _served_once(case: Case, stake: FundedChallenge, given: Authorization,
     case.expect("RAIL-PAY-07", held, "served for one price", found, exchange=answer, where=where)
     if answer.status != 200:
         case.note(f"{what}: in the end it was answered {found}")
+    judge_cashed(case, answer, moved, what)
     return answer
 
 
+def judge_cashed(case: Case, answer: Answer, moved: int, what: str) -> None:
+    """Judge that a valid payment is not refused for good while what it moved is kept."""
+    hint = (
+        "A settlement that was sent may come to its block after the answer: answer with Retry-After, keep the claim, "
+        "and serve the same proof once the chain shows that it paid."
+    )
+    found = f"{brief(answer)}, {moved} moved"
+    held = not (_is_final(answer) and moved > 0)
+    case.expect(
+        *("RAIL-PAY-04", held, "served, or refused and nothing cashed", found),
+        exchange=answer,
+        where={"payment": what},
+        hint=hint,
+    )
+
+
 @check(
+    "RAIL-PAY-04",
     "RAIL-PAY-07",
     "RAIL-WELD-11",
     surface="rail",
@@ -199,7 +222,8 @@ async def settlement_that_is_taken_back(case: Case) -> None:
 
     Has the node drop a settlement from its pool; then replaces the blocks in which a settlement has just been mined;
     then makes the node lie about finality until a call is served, and replaces those blocks. Expects that what is
-    served of the first two has moved one price, and that the third buys no second receipt.
+    served of the first two has moved one price, that neither is cashed and refused for good, and that the third buys
+    no second receipt.
     """
     payer = await base_payer(case)
     if not await _has_faults(case, payer, "reject_late", "early_finality"):

@@ -1,4 +1,4 @@
-"""A payment whose window ends beyond 64 bits, refused while its settlement waits and cashed all the same."""
+"""A payment that is refused while its settlement waits, or afterwards, and cashed all the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checks.rail.base.unsettled import judge_wide_windows
+from conformance.checks.rail.base.unsettled import judge_cashed, judge_wide_windows
 from conformance.engine.check import Case
 from conformance.http.client import Answer
 
@@ -59,3 +59,24 @@ async def test_a_payment_that_is_refused_for_its_window_and_cashed_is_a_breach()
 async def test_what_says_nothing_of_the_window_decides_nothing(told: Answer, beside: list[Answer]) -> None:
     """Later, the same as any payment that waits, words that differ with each payment, or a service that is away."""
     assert await held(told, PRICE, beside)
+
+
+@pytest.mark.parametrize(
+    ("told", "moved", "holds"),
+    [
+        (answer(402, "settlement_failed"), PRICE, False),
+        (answer(409, "payment_in_progress"), PRICE, True),
+        (answer(402, "settlement_failed"), 0, True),
+        (WAITS, PRICE, True),
+        (answer(503, "chain_unavailable"), PRICE, True),
+        (answer(200, ""), PRICE, True),
+    ],
+)
+def test_who_cashes_a_payment_that_took_a_while_does_not_refuse_it_for_good(
+    told: Answer, moved: int, *, holds: bool
+) -> None:
+    """Later, served, or a service that is away are no refusal, and one that moved nothing costs nobody anything."""
+    found: list[bool] = []
+    case: Any = SimpleNamespace(expect=lambda _, held, *__, **___: found.append(held))
+    judge_cashed(cast("Case", case), told, moved, "its settlement was held up for a while")
+    assert found == [holds]
