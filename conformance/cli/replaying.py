@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ _RECORDED = frozenset({"exchange", "arrival"})
 _SHOWN = 2000
 # By what a judgement, and an exchange, of another run of the check is known as the same.
 _SAME_JUDGEMENT, _SAME_EXCHANGE = ("check", "row", "where"), ("check", "ordinal")
+# By what another place of the check is known to have the same breach, and how many are named.
+_SAME_BREACH, _PLACES = ("check", "row", "verdict"), 3
 
 
 def replay(
@@ -79,8 +81,29 @@ def replay(
     except asyncio.CancelledError:
         ctx.exit(Exit.INTERRUPTED)
     if recorded.judgement is None:
-        ctx.exit(_compare(recorded.exchange, log, as_json=as_json))
-    ctx.exit(_compare_judged(recorded.exchange, recorded.judgement, log, as_json=as_json))
+        code = _compare(recorded.exchange, log, as_json=as_json)
+    else:
+        code = _compare_judged(recorded.exchange, recorded.judgement, log, as_json=as_json)
+    if code == Exit.FAILED:
+        for line in _otherwise(recorded, log, tries=tries, beside=beside):
+            click.echo(line, err=True)
+    ctx.exit(code)
+
+
+def _otherwise(recorded: _Record, log: EventLog, *, tries: int, beside: bool) -> Iterator[str]:
+    """Yield what may help where something did not come out as before."""
+    before = recorded.judgement
+    if before is not None:
+        same = (one for one in log.of("judgement") if all(one[name] == before[name] for name in _SAME_BREACH))
+        places = [" ".join(f"{name}={value}" for name, value in one["where"].items()) for one in same]
+        for place in list(dict.fromkeys(places))[:_PLACES]:
+            yield one_line(f"{before['row']} came out so at another place of the check: {place}", _SHOWN)
+    advice = [
+        *(["--tries 20 for what hangs on a race or on chance"] if tries == 1 else []),
+        *(["--beside for what another check provoked at the same time"] if not beside else []),
+    ]
+    if advice:
+        yield f"It came out otherwise. Give {', '.join(advice)}."
 
 
 def _target(started: Event, config: Path | None, *, ours: bool) -> Profile | None:

@@ -24,8 +24,8 @@ EARLIER, BESIDE, LATER = "cards_name_the_agent", "every_demo_key_is_fresh", "exp
 PROFILE = '[surfaces.agent]\nurl = "{url}"\n[claims]\nsurfaces = ["agent"]\n'
 
 
-def record(log: EventLog, verdict: Verdict | None, status: int = 200) -> None:
-    """Put an exchange, and what it was judged as, into a log."""
+def record(log: EventLog, verdict: Verdict | None, status: int = 200, *elsewhere: str) -> None:
+    """Put an exchange, and what it was judged as, into a log; and that the row fails at other places."""
     request: dict[str, Any] = {
         "method": "GET",
         "url": "http://h/health",
@@ -38,6 +38,10 @@ def record(log: EventLog, verdict: Verdict | None, status: int = 200) -> None:
     if verdict is not None:
         judged: dict[str, Any] = {"expected": "an object", "found": None, "hint": None, "where": {}}
         log.add("judgement", check=CHECK, row=ROW, verdict=verdict.value, exchange=3, **judged)
+        for place in elsewhere:
+            log.add(
+                "judgement", check=CHECK, row=ROW, verdict="fail", exchange=3, **{**judged, "where": {"path": place}}
+            )
 
 
 def replayed(
@@ -47,11 +51,13 @@ def replayed(
     *words: str,
     before: tuple[Verdict | None, int] = (Verdict.FAIL, 200),
     after: tuple[Verdict | None, int] = (Verdict.FAIL, 200),
+    elsewhere: Sequence[str] = (),
     beside: Sequence[str] = (),
 ) -> tuple[Result, list[Profile | None], list[set[str]]]:
     """Replay an exchange of a run with these options; return how it ended, whom it opened and which checks ran.
 
-    Other checks ran `beside` its own; in their company it comes out as `before`, and alone as `after`.
+    Other checks ran `beside` its own; in their company it comes out as `before`, and alone as `after`, and the row
+    fails `elsewhere` in the check then.
     """
     log = EventLog(folder / LOG)
     log.add("run.started", seed=5, options=options, rows=[ROW], target={"name": "the shop's agent"})
@@ -74,7 +80,10 @@ def replayed(
             ran.append({one.id for one in plan.checks})
 
         async def whole(self) -> None:
-            record(self._log, *(before if ran[-1] > {CHECK} else after))
+            if ran[-1] > {CHECK}:
+                record(self._log, *before)
+            else:
+                record(self._log, *after, *elsewhere)
 
     @asynccontextmanager
     async def opened(profile: Profile | None, _: Sequence[str]) -> AsyncIterator[Profile]:
@@ -144,3 +153,19 @@ def test_a_breach_that_another_check_provokes_is_shown_beside_it(
     done, _, seen = replayed(tmp_path, monkeypatch, {"own_stack": True}, *words, after=after, beside=[BESIDE])
     assert done.exit_code == code, done.output
     assert seen == [ran]
+
+
+def test_what_comes_out_otherwise_is_said_with_what_to_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Options that were not given, and other places of the check at which the row is broken."""
+    after = (Verdict.PASS, 200)
+    done, _, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, after=after, elsewhere=["/a", "/a", "/b"])
+    assert done.exit_code == Exit.FAILED
+    lines = done.stderr.splitlines()
+    assert lines[:2] == [f"{ROW} came out so at another place of the check: path={place}" for place in ("/a", "/b")]
+    assert "--tries 20" in lines[2]
+    assert "--beside" in lines[2]
+    done, _, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, "--tries", "2", after=after)
+    assert "--tries 20" not in done.stderr
+    assert "--beside" in done.stderr
+    done, _, _ = replayed(tmp_path, monkeypatch, {"own_stack": True})
+    assert done.stderr == ""
