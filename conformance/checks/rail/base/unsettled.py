@@ -113,7 +113,7 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     for what, stake, answer in zip(list(acts)[1:], all_[1:], again, strict=True):
         _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
         stake.judged.append(("RAIL-PAY-11", what))
-    await _served_once(case, all_[0], given[0], "its settlement was held up for a while")
+    await _served_once(case, all_[0], given[0], "its settlement was held up for a while", before=answers[0])
     await judge_wide_windows(case, wide, answers[len(acts) :], beside=answers[: len(acts)])
     await stakes.audit()
 
@@ -174,11 +174,13 @@ def _judge(case: Case, row: str, answer: Answer, what: str) -> None:
     case.expect(row, answer.status >= 300, "not served", brief(answer), exchange=answer, where={"payment": what})
 
 
-async def _served_once(case: Case, stake: FundedChallenge, given: Authorization, what: str) -> Answer:
+async def _served_once(
+    case: Case, stake: FundedChallenge, given: Authorization, what: str, *, before: Answer
+) -> Answer:
     """Judge that a payment that was held up has moved one price when it is served, and never more than one.
 
     The payer has done all that is asked. Whoever cashes what he signed has to serve him, and must not refuse him for
-    good because it took a while.
+    good because it took a while. Whom the answer `before` has served may be refused for that: he is at his second call.
     """
     answer = await _once_more(case, stake, given)
     moved, where = await stake.moved(), {"payment": what}
@@ -187,7 +189,7 @@ async def _served_once(case: Case, stake: FundedChallenge, given: Authorization,
     case.expect("RAIL-PAY-07", held, "served for one price", found, exchange=answer, where=where)
     if answer.status != 200:
         case.note(f"{what}: in the end it was answered {found}")
-    judge_cashed(case, answer, moved, what)
+    judge_cashed(case, before if before.status == 200 else answer, moved, what)
     return answer
 
 
@@ -246,7 +248,7 @@ async def _lost_from_the_pool(case: Case, payer: BasePayer, stake: FundedChallen
             where = {"payment": "its settlement was lost from the pool"}
             found = f"200, {moved} of {stake.price} moved"
             case.expect("RAIL-PAY-07", False, "served for one price", found, exchange=answer, where=where)
-    await _served_once(case, stake, given, "its settlement was lost from the pool")
+    await _served_once(case, stake, given, "its settlement was lost from the pool", before=answer)
 
 
 async def _head(payer: BasePayer) -> int:
@@ -269,7 +271,7 @@ async def _mined_and_taken_back(case: Case, payer: BasePayer, stake: FundedChall
         case.note(f"{what}: it was served before, and nothing has moved")
         await stake.redeem(case, given)
     else:
-        await _served_once(case, stake, given, what)
+        await _served_once(case, stake, given, what, before=answer)
 
 
 async def _mined(stake: FundedChallenge, given: Authorization, asking: asyncio.Task[Answer]) -> bool:
