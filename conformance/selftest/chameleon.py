@@ -37,6 +37,7 @@ class Trial:
         told: Keys of the target profile that the look bound.
         differences: One line for each row that is not sound, none when the suite is right.
         rows: How many rows were judged.
+        passed: Those that passed.
         seconds: How long it took, the stack's start among it.
         values: The values of each point that the run's log shows.
     """
@@ -47,12 +48,13 @@ class Trial:
     told: Sequence[str]
     differences: Sequence[str]
     rows: int
+    passed: Sequence[str]
     seconds: float
     values: Mapping[str, Sequence[str]] = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
         """Return the trial as JSON members."""
-        names = ("seed", "lane", "rows", "seconds", "differences", "drawn", "told", "values")
+        names = ("seed", "lane", "rows", "passed", "seconds", "differences", "drawn", "told", "values")
         return {name: getattr(self, name) for name in names}
 
 
@@ -106,6 +108,7 @@ async def trial(
         sorted(looks[0]["bindings"]),
         unsound(found, undecided),
         len(found),
+        sorted(row["id"] for row in found if row["verdict"] == Verdict.PASS.value),
         round(time.perf_counter() - started, 1),
         seen(log.events),
     )
