@@ -13,16 +13,18 @@ from conformance.cli.explanation import Explanation, explanation
 from conformance.ledger import load
 from conformance.report.conclusion import SURFACES
 from conformance.selftest.kill_lists import load_kill_lists
+from tools import sound_looks
 from tools.mutation import judged, killed
 from tools.mutation.stacks import STACKS
+from tools.sound_looks import SoundLooks
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "proof.md"
 _SHOWN: Final = 3
 _HEAD: Final = (
     "What shows that the suite sees each requirement broken. Made from the ledger, the checks, the kill lists, and "
     "what was found of mutants made by rule, by `python -m tools.proof`; a test compares it. `weldproof selftest NAME` "
-    "runs a mutant again. The last column counts mutants made by rule that the row failed; such a trial ends with the "
-    "first check that fails."
+    "runs a mutant again. Made by rule counts those that the row failed, where a trial ends with the first check that "
+    "fails; Looks counts correct servers, each in another look, in which the row passed."
 )
 
 
@@ -41,23 +43,25 @@ class ByRule:
     verdicts: Mapping[str, int]
 
 
-def page(rows: Sequence[Explanation], named: int, by_rule: ByRule) -> str:
+def page(rows: Sequence[Explanation], named: int, by_rule: ByRule, looks: SoundLooks) -> str:
     """Return the page.
 
     Args:
         rows: Every requirement with what is known of it.
         named: Mutants that have a kill list.
         by_rule: What is known of those that are made by rule.
+        looks: Looks of the correct server that were sound.
     """
     parts = [
         "# Proof",
         _HEAD,
         *_totals(rows, named, by_rule),
+        f"{len(looks.seeds)} [looks of a correct server](chameleon.md) were sound: not one row failed or warned.",
     ]
     for surface in dict.fromkeys(one.row.surface for one in rows):
         parts += [
             f"## {SURFACES.get(surface, surface)}",
-            _table([one for one in rows if one.row.surface == surface], by_rule.rows),
+            _table([one for one in rows if one.row.surface == surface], by_rule.rows, looks.passed),
         ]
     return "\n\n".join(parts) + "\n"
 
@@ -91,27 +95,20 @@ def _linked(row: str) -> str:
     return f"[{row}](requirements/{row}.md)"
 
 
-def _table(rows: Iterable[Explanation], by_rule: Mapping[str, int]) -> str:
+def _table(rows: Iterable[Explanation], by_rule: Mapping[str, int], looks: Mapping[str, int]) -> str:
     lines = [
-        "| Requirement | Level | Source | Checks | Mutants that it catches | Made by rule |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| Requirement | Level | Source | Checks | Mutants that it catches | Made by rule | Looks |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one in rows:
-        kills = _kills(one)
+        row, kills = one.row, _kills(one)
         shown = ", ".join(f"`{name}`" for name in kills[:_SHOWN])
         more = f" and {len(kills) - _SHOWN} more" if len(kills) > _SHOWN else ""
-        source = f"{one.row.basis}, {one.row.section}"
-        checks = len(one.checks) or ("documented" if one.row.documented else "none")
-        cells = [
-            _linked(one.row.id),
-            one.row.level,
-            source,
-            str(checks),
-            f"{shown}{more}",
-            str(by_rule[one.row.id] or ""),
-        ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(line.replace("  |", " |") for line in lines)
+        checks = len(one.checks) or ("documented" if row.documented else "none")
+        counts = [str(found.get(row.id) or "") for found in (by_rule, looks)]
+        cells = [_linked(row.id), row.level, f"{row.basis}, {row.section}", str(checks), f"{shown}{more}", *counts]
+        lines.append("|" + "".join(f" {cell} |" if cell else " |" for cell in cells))
+    return "\n".join(lines)
 
 
 def made() -> str:
@@ -119,7 +116,7 @@ def made() -> str:
     found = [rows for stack in STACKS for rows in killed.load(stack).values()]
     verdicts = Counter(one.verdict for one in judged.load().values())
     by_rule = ByRule(len(found), Counter(row for rows in found for row in rows), verdicts)
-    return page([explanation(row) for row in load()], len(load_kill_lists()), by_rule)
+    return page([explanation(row) for row in load()], len(load_kill_lists()), by_rule, sound_looks.load())
 
 
 def main() -> int:
