@@ -95,7 +95,7 @@ lines: $(READY_TEST)
 	$(BIN)/python -m tests.conformance.report.lines_of_mutants $(if $(SHARD),--shard $(SHARD))
 
 # The suite against a correct server that takes each open point another way; SEEDS=8 for eight of them.
-chameleon: $(READY)
+chameleon: $(READY_TEST)
 	$(BIN)/weldproof selftest --chameleon --seeds $(or $(SEEDS),8)
 
 # The locked versions, by uv, which is got where it is not there.
