@@ -78,7 +78,9 @@ def _chosen(ids: Sequence[str], part: str | None) -> tuple[KillList, ...]:
 
 def _print_lists(lists: Sequence[KillList], *, as_json: bool) -> None:
     if as_json:
-        click.echo(orjson.dumps([{**_described(one), "also": dict(one.also)} for one in lists]))
+        click.echo(
+            orjson.dumps([{**_described(one), "also": dict(one.also), "at_times": dict(one.at_times)} for one in lists])
+        )
         return
     for one in lists:
         click.echo(f"{one.mutant:36} {one.caught_by:16} {one.rule}")

@@ -2,14 +2,15 @@
 
 A kill list names, for one mutant, the row its author said beforehand must catch it, and every further (row, verdict)
 pair with the reason why that row sees it too. It is exact over the surface: a pair that is missing and a pair that is
-too many both fail the selftest.
+too many both fail the selftest. Only where calls race may a row see the fault at times; it is listed with what must
+meet for that.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 
 from conformance.ledger import load
@@ -31,6 +32,7 @@ class KillList:
         lanes: Lanes of the stack that it runs on.
         caught_by: The row its author named beforehand.
         also: Further rows, each with the reason why it sees the fault.
+        at_times: Rows that see it at times, each with what must meet for that; these may be breached or not.
         warns: Those rows whose breach only warns although they decide: the fault shows beyond what they surely say.
         receiver: Whether it is a mutant of a webhook receiver, which is then the one under test.
     """
@@ -43,6 +45,7 @@ class KillList:
     lanes: tuple[str, ...] = DEFAULT_LANES
     warns: tuple[str, ...] = ()
     receiver: bool = False
+    at_times: Mapping[str, str] = field(default_factory=dict)
 
     def expected(self) -> dict[str, Verdict]:
         """Return each row that must be breached and as what."""
@@ -58,7 +61,7 @@ class KillList:
             found: Verdict of every row of the surface.
         """
         expected = self.expected()
-        breached = {row: verdict for row, verdict in found.items() if verdict in BREACHES}
+        breached = {row: found[row] for row in found if found[row] in BREACHES and row not in self.at_times}
         broken = [f"{row}: {verdict.value}" for row, verdict in found.items() if verdict is Verdict.ERROR]
         missed = [
             f"{row}: expected {verdict.value}, got {found[row].value if row in found else 'nothing'}"
@@ -85,12 +88,18 @@ def load_kill_lists() -> tuple[KillList, ...]:
         lanes = tuple(entry.get("lanes", DEFAULT_LANES))
         also, warns = entry.get("also", {}), tuple(entry.get("warns", ()))
         receiver = entry.get("receiver", False)
-        kill = KillList(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], also, lanes, warns, receiver)
-        unknown = [row for row in (kill.caught_by, *kill.also) if row not in load()]
-        unreasoned = [row for row, reason in kill.also.items() if not reason.strip()]
+        at_times = entry.get("at_times", {})
+        kill = KillList(
+            *(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], also, lanes, warns, receiver, at_times)
+        )
+        reasons = {**kill.also, **kill.at_times}
+        unknown = [row for row in (kill.caught_by, *reasons) if row not in load()]
+        unreasoned = [row for row, reason in reasons.items() if not reason.strip()]
         if unknown or unreasoned or not kill.rule:
             raise ValueError(f"kill list of {kill.mutant}: unknown rows {unknown}, rows without a reason {unreasoned}")
         listed = (kill.caught_by, *kill.also)
+        if both := {*listed} & {*kill.at_times}:
+            raise ValueError(f"kill list of {kill.mutant}: {sorted(both)} are always breached and at times")
         idle = [row for row in warns if row not in listed or not load()[row].decides]
         if idle:
             raise ValueError(f"kill list of {kill.mutant}: {idle} are no deciding rows of it that could warn")

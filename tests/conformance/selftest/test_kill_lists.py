@@ -31,6 +31,15 @@ def test_a_deciding_row_may_be_listed_as_one_that_warns() -> None:
     assert kill.differences(EXACT) == [f"{DECIDING}: expected warn, got fail"]
 
 
+def test_a_row_that_sees_it_at_times_may_be_breached_or_not() -> None:
+    """Where calls race; what is wrong with the suite is told all the same, and no other row is let off."""
+    kill = replace(KILL, at_times={OTHER: "two calls have to meet"})
+    for verdict in (Verdict.PASS, Verdict.WARN, Verdict.FAIL):
+        assert kill.differences({**EXACT, OTHER: verdict}) == []
+    assert kill.differences({**EXACT, OTHER: Verdict.ERROR}) == [f"{OTHER}: error"]
+    assert kill.differences({**EXACT, DECIDING: Verdict.PASS}) == [f"{DECIDING}: expected fail, got pass"]
+
+
 @pytest.mark.parametrize(
     ("found", "told"),
     [
