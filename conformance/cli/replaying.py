@@ -80,13 +80,9 @@ def replay(
         ctx.exit(Exit.NO_VERDICT)
     except asyncio.CancelledError:
         ctx.exit(Exit.INTERRUPTED)
-    if recorded.judgement is None:
-        code = _compare(recorded.exchange, log, as_json=as_json)
-    else:
-        code = _compare_judged(recorded.exchange, recorded.judgement, log, as_json=as_json)
-    if code == Exit.FAILED:
-        for line in _otherwise(recorded, log, tries=tries, beside=beside):
-            click.echo(line, err=True)
+    code = _compared(recorded, log, as_json=as_json)
+    for line in _otherwise(recorded, log, tries=tries, beside=beside) if code == Exit.FAILED else ():
+        click.echo(line, err=True)
     ctx.exit(code)
 
 
@@ -245,6 +241,12 @@ def _judgement_of(recorded: Event, events: tuple[Event, ...]) -> Event | None:
         raise UsageFault(f"number {recorded['n']} is a delivery that no check judged")
     verdict = worst(Verdict(one["verdict"]) for one in judged)
     return next(one for one in judged if one["verdict"] == verdict)
+
+
+def _compared(recorded: _Record, log: EventLog, *, as_json: bool) -> int:
+    if recorded.judgement is None:
+        return _compare(recorded.exchange, log, as_json=as_json)
+    return _compare_judged(recorded.exchange, recorded.judgement, log, as_json=as_json)
 
 
 def _compare_judged(before: Event, judgement: Event, log: EventLog, *, as_json: bool) -> int:

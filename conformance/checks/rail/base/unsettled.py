@@ -91,12 +91,8 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     async def pays_itself(stake: FundedChallenge, _: Authorization) -> None:
         await payer.use(await stake.sign(to=stake.account.address))
 
-    acts: dict[str, Act] = {
-        "waits": nothing,
-        "empties its account": empties,
-        "cancels": cancels,
-        "uses the nonce to pay itself": pays_itself,
-    }
+    acts: dict[str, Act] = {"waits": nothing, "empties its account": empties, "cancels": cancels}
+    acts["uses the nonce to pay itself"] = pays_itself
     stakes = FundedChallenges(case, payer)
     control = await stakes.stake(operation)
     all_ = await run_concurrently(stakes.stake(operation, coin=True) for _ in acts)
@@ -114,14 +110,19 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     for what, stake, answer in zip(list(acts)[1:], all_[1:], again, strict=True):
         _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
         stake.judged.append(("RAIL-PAY-11", what))
-    what = "its settlement was held up for a while"
-    answer = await _served_once(case, all_[0], given[0], what)
-    if (await control.redeem(case, await control.sign())).status == 200:
-        judge_cashed(case, answer, await all_[0].moved(), what)
-    else:
-        case.note("a challenge of that age was not live any more, so that a refusal of what was cashed says nothing")
+    await _held_up(case, all_[0], given[0], control)
     await judge_wide_windows(case, wide, answers[len(acts) :], beside=answers[: len(acts)])
     await stakes.audit()
+
+
+async def _held_up(case: Case, stake: FundedChallenge, given: Authorization, control: FundedChallenge) -> None:
+    """Judge a payment whose settlement is in a block at last; `control` is a challenge of its age, not paid yet."""
+    what = "its settlement was held up for a while"
+    answer = await _served_once(case, stake, given, what)
+    if (await control.redeem(case, await control.sign())).status == 200:
+        judge_cashed(case, answer, await stake.moved(), what)
+    else:
+        case.note("a challenge of that age was not live any more, so that a refusal of what was cashed says nothing")
 
 
 async def _wide_windows(
@@ -201,14 +202,9 @@ def judge_cashed(case: Case, answer: Answer, moved: int, what: str) -> None:
         "A settlement that was sent may come to its block after the answer: answer with Retry-After, keep the claim, "
         "and serve the same proof once the chain shows that it paid."
     )
-    found = f"{brief(answer)}, {moved} moved"
-    held = not (_is_final(answer) and moved > 0)
-    case.expect(
-        *("RAIL-PAY-04", held, "served, or refused and nothing cashed", found),
-        exchange=answer,
-        where={"payment": what},
-        hint=hint,
-    )
+    found, where = f"{brief(answer)}, {moved} moved", {"payment": what}
+    held, expected = not (_is_final(answer) and moved > 0), "served, or refused and nothing cashed"
+    case.expect("RAIL-PAY-04", held, expected, found, exchange=answer, where=where, hint=hint)
 
 
 @check(
