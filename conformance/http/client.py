@@ -116,12 +116,14 @@ class Answer:
         status: HTTP status.
         headers: Case-insensitive multi-mapping.
         body: Raw bytes.
+        seconds: From the call until the answer was whole.
     """
 
     n: int
     status: int
     headers: CIMultiDictProxy[str]
     body: bytes
+    seconds: float = 0.0
 
     def json(self) -> Any:
         """Return the body as JSON by RFC 8259 (no NaN, no duplicate members); a whole number is an integer.
@@ -295,7 +297,7 @@ class Client:
                 response=None if status == 0 else self._response(status, headers, content, elapsed),
                 error=None if error is None else self.names.redact(error),
             )
-        answer = Answer(n, status, headers, content)
+        answer = Answer(n, status, headers, content, elapsed / 1000)
         if self.heard is not None:
             rest = url.encode("utf-8", "surrogatepass") + (body or b"")
             for echo in echoes(fields, headers, content, self.names, rest):

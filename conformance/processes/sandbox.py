@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,8 @@ from programs import unshare
 _END_SECONDS = 15.0
 _POLL_SECONDS = 0.1
 _TOLD_LETTERS = 400
+# A program is started within half a second; where that takes longer than this, so does everything it does.
+_STARTS_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,10 @@ class Enclosed:
         urls: Where its ports are reached from outside.
         app: The folder that is `/app` inside.
         calls: Every place that was called, in the order of the first call.
+        ended: Whether the program is over.
+        begun: When the enclosure was begun, by the monotonic clock.
+        started: Set once the program starts, or will not.
+        slowness: How many times longer than usual things take on this machine: 1 on one that is not overloaded.
     """
 
     urls: Mapping[int, str]
@@ -75,6 +82,14 @@ class Enclosed:
     names: Names
     calls: list[Called] = field(default_factory=list)
     ended: bool = False
+    begun: float = field(default_factory=time.monotonic)
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    slowness: float = 1.0
+
+    def starts(self) -> None:
+        """Note that the program starts now, and how slow the machine is by how long it took until then."""
+        self.slowness = max(1.0, (time.monotonic() - self.begun) / _STARTS_SECONDS)
+        self.started.set()
 
     @property
     def said(self) -> str:
@@ -83,10 +98,14 @@ class Enclosed:
         return self.names.redact(text)[-_TOLD_LETTERS:] or "it said nothing"
 
     async def answers(self, port: int, seconds: float = READY_SECONDS) -> bool:
-        """Return whether something answers at a port inside, within some seconds or at a last look after them."""
-        ends = asyncio.get_running_loop().time() + seconds
+        """Return whether something answers at a port inside, within some seconds or at a last look after them.
+
+        The seconds begin when the program does, and are longer on a machine that took long to start it.
+        """
+        await self.started.wait()
+        ends = time.monotonic() + seconds * self.slowness
         while not self.ended:
-            last = asyncio.get_running_loop().time() >= ends
+            last = time.monotonic() >= ends
             if await speaks(self.urls[port]):
                 return True
             if last:
@@ -190,6 +209,9 @@ async def _read(process: asyncio.subprocess.Process, found: Enclosed) -> None:
         message = json.loads(line)
         if "called" in message:
             found.calls.append(Called(*message["called"]))
+        if "started" in message:
+            found.starts()
         if "ended" in message:
             found.ended = True
     found.ended = True
+    found.started.set()

@@ -105,3 +105,23 @@ async def test_a_program_that_ends_is_quoted_without_secrets() -> None:
         assert not await inside.answers(8094)
         assert inside.ended
         assert inside.said == "$SECRET_WORD"
+
+
+async def test_a_machine_that_is_slow_to_start_a_program_is_given_more_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the start takes twice what is usual, so may the answer; a quick start earns no more than was asked for."""
+    late = Program(
+        (sys.executable, "-I", "-c", f"import time; time.sleep(2.6)\n{SERVER}"),
+        {"URLS": "", "SECRET_WORD": "w"},
+        8094,
+        "it",
+    )
+    async with enclosed(late, Names(), ports=(8094,)) as inside:
+        assert not await inside.answers(8094, 1.5)
+    slowly = "import sys, time\nif 'conformance.processes.sandbox_init' in sys.orig_argv: time.sleep(4.5)\n"
+    (tmp_path / "sitecustomize.py").write_text(slowly)
+    monkeypatch.syspath_prepend(tmp_path)
+    async with enclosed(late, Names(), ports=(8094,)) as inside:
+        assert await inside.answers(8094, 1.5)
+        assert inside.slowness > 2

@@ -213,6 +213,18 @@ async def test_a_posture_that_is_late_by_itself_judges_nobody(monkeypatch: pytes
     assert verdicts(await judged(Late(), "a_hanging_service_hangs_nobody")) == {"CP-POST-05": "inconclusive"}
 
 
+async def test_answers_that_a_slow_machine_gave_up_are_not_held_against_a_hub() -> None:
+    """Who takes as long as a service is given, though all answer at once, may have lost answers to the machine."""
+
+    class Starved(Hub):
+        def _posture(self, services: list[dict[str, object]]) -> object:
+            time.sleep(2.1)
+            return super()._posture(services)
+
+    found = verdicts(await judged(Starved("never well"), "the_posture_shows_services_as_they_are", budget=SHORT))
+    assert found == {"CP-POST-03": "inconclusive", "CP-POST-04": "pass", "CP-POST-06": "inconclusive"}
+
+
 async def test_a_chain_that_only_its_key_can_tell_leaves_one_row_open() -> None:
     """Entries with a MAC of their own alone, and no chain key: that the changes are logged is judged all the same."""
 
