@@ -16,18 +16,13 @@ from conformance.cli.own_receiver import with_receiver
 from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.engine.runner import Plan, Run, select_checks
-from conformance.ledger import Requirement, load
+from conformance.ledger import load
 from conformance.log.events import EventLog
 from conformance.outcome import Exit, Verdict
 from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault, own_stack, surface_options
+from conformance.selftest.budgets import with_short_budgets
 from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
-from conformance.target import Budgets, Profile
-
-# Enough generated requests for the rows that judge each exchange.
-FUZZ_SECONDS = 3.0
-# What a broken hub or addon never does is waited for so long; a whole one needs a second or two.
-PROPAGATION_SECONDS = 20.0
 
 
 def selftest(
@@ -104,12 +99,6 @@ async def _all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any
                 click.echo(f"    {line}")
 
 
-def _budgets(profile: Profile, rows: Sequence[Requirement]) -> Budgets:
-    """Return the budgets of one mutant: generated requests are short where no row is about them."""
-    generated = any(row.id == "X-OAS-01" for row in rows)
-    return profile.budgets if generated else profile.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
-
-
 async def verdicts_against(
     mutant: str | None, surface: str, seed: int, lanes: Sequence[str] = DEFAULT_LANES
 ) -> dict[str, Verdict]:
@@ -123,8 +112,7 @@ async def verdicts_against(
     rows = load().select(surface.split())
     options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
     async with own_stack([*options, *surface_options(rows)]) as stack:
-        hub = stack.profile.hub.model_copy(update={"propagation_budget": PROPAGATION_SECONDS})
-        profile = stack.profile.model_copy(update={"budgets": _budgets(stack.profile, rows), "hub": hub})
+        profile = with_short_budgets(stack.profile, generated=any(row.id == "X-OAS-01" for row in rows))
         async with with_receiver(profile, mutant) as judged:
             plan = Plan(rows, select_checks(rows, judged), seed=seed, workers=judged.pace.workers)
             await Run(plan, judged, log).whole()

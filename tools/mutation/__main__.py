@@ -80,6 +80,8 @@ def main(
     if again:
         before = killed.load(stack)
         found = [one for one in found if one.id in before]
+        if not found:
+            raise click.UsageError(f"none of them was killed on the stack {stack} before: try some with --keep")
     if not found:
         raise click.UsageError(f"no mutant matches {', '.join(only)}")
     if sample is not None:

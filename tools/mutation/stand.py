@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from conformance import target
-from conformance.cli.selftesting import FUZZ_SECONDS, PROPAGATION_SECONDS
 from conformance.engine.check import Check
 from conformance.engine.runner import Plan as RunPlan
 from conformance.engine.runner import Run, select_checks
@@ -19,6 +18,7 @@ from conformance.ledger import Requirement, load
 from conformance.log.events import EventLog
 from conformance.outcome import Verdict, worst
 from conformance.processes.watch import temporary_folder
+from conformance.selftest.budgets import with_short_budgets
 from conformance.target import Profile
 from localnet.hub import ADDONS
 from localnet.plan import Plan
@@ -73,10 +73,7 @@ class Stand:
         """The target profile that fits the stack as it runs now."""
         path = self._folder / "weldproof.toml"
         path.write_text(profile_text(self._stack.facts), "utf-8")
-        found = target.load(path)
-        budgets = found.budgets.model_copy(update={"fuzz": FUZZ_SECONDS})
-        hub = found.hub.model_copy(update={"propagation_budget": PROPAGATION_SECONDS})
-        return found.model_copy(update={"budgets": budgets, "hub": hub})
+        return with_short_budgets(target.load(path))
 
     def checks(self) -> tuple[Check, ...]:
         """Return every check of the stand's surfaces and lanes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -12,8 +12,6 @@ from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.payer import SolanaPayer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import Opened, flip, odd_amount, opened, paid_rightly, payer
-
-_Any = TypeVar("_Any")
 
 # Of each four, in the order of their amounts.
 _AMOUNTS: Final = ("the least", "the second", "the third", "the greatest")
@@ -45,10 +43,10 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
     for made, memos, transfers in _FALLING:
         least = odd_amount(case)
         amounts = [least + 2 * place for place in range(len(_AMOUNTS))]
-        links = [await opened(case, microunits=amount) for amount in _in_order(amounts, falling=made)]
+        links = [await opened(case, microunits=amount) for amount in amounts[:: -1 if made else 1]]
         links.sort(key=lambda one: one.order.microunits)
         fours.append(links)
-        await _pay_together(who, _in_order(links, falling=memos), _in_order(links, falling=transfers))
+        await _pay_together(who, links[:: -1 if memos else 1], links[:: -1 if transfers else 1])
     control = await opened(case)
     await paid_rightly(case, await payer(case), control)
     flips = await run_concurrently(flip(case, link) for links in fours for link in links)
@@ -59,10 +57,6 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
         where = {"transfers": "by falling amounts" if _FALLING[number][2] else "by rising amounts"}
         found = f"{_AMOUNTS[which]} of four is {'not Paid' if done is None else 'Paid'}"
         case.expect("GW-CHK-21", done is not None, "every link Paid", found, exchange=link.page, where=where)
-
-
-def _in_order(rising: Sequence[_Any], *, falling: bool) -> Sequence[_Any]:
-    return rising[::-1] if falling else rising
 
 
 async def _pay_together(who: SolanaPayer, memos: Sequence[Opened], transfers: Sequence[Opened]) -> None:
