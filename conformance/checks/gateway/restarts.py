@@ -8,11 +8,13 @@ its states (3.5).
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import judge_nothing_second, judge_original
@@ -57,6 +59,8 @@ _LINK, _RESOURCE, _CHANGED = "GW-IDEM-03", "GW-IDEM-04", "GW-IDEM-06"
 _PAYS, _STAYS, _STATUS = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19"
 _REVOKED = "GW-AUTH-03"
 _PASSES, _PUBLISHED = "GW-RCPT-01", "GW-RCPT-14"
+# Seconds after each payment made while the gateway is started again, which takes some a second and others a minute.
+_PAUSES: Final = (0.3, 0.6, 1.2, 2.4, 0.0)
 _STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settlement_attestation_jws")
 
 
@@ -72,20 +76,21 @@ _STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settleme
     _PUBLISHED,
     surface="gateway",
     exclusive="restart",
-    fix="Keep links, payments, keys, the signing key and the answers under an Idempotency-Key on the disk, and watch "
-    "every active link after a start.",
+    fix="Keep links, payments, keys, the signing key and the answers under an Idempotency-Key on the disk; watch every "
+    "active link after a start, and look for payments from where the last look ended.",
     quick=OWN_PROCESSES,
 )
 async def a_restart_forgets_no_link(case: Case) -> None:
     """After a restart a key brings the original, a paid link is Paid, an open one gets Paid, a deleted key stays so.
 
     Creates two links and a resource, each with an Idempotency-Key; pays one link, and opens another; where an
-    administrator may, has an API key made and deleted. Has the gateway started again by the profile's command. Repeats
-    the first call and that of the resource, sends another body under the key of the second, looks at the paid page and
-    its status, pays the open link, calls with the deleted key, and presents a receipt that the platform signed before.
+    administrator may, has an API key made and deleted. Has the gateway started again by the profile's command, and pays
+    further links until it answers again. Repeats the first call and that of the resource, sends another body under the
+    key of the second, looks at the paid page and its status, pays the open link, calls with the deleted key, and
+    presents a receipt that the platform signed before.
     Expects the originals, a refusal or the original for the other body, Paid with the same transaction and attestation,
-    Paid for the open link within the budget (`[budgets] paid`), a client error for the key, and that the receipt, and
-    the attestation where it did before, verifies with the published keys.
+    Paid for the open link and for those that were paid meanwhile within the budget (`[budgets] paid`), a client error
+    for the key, and that the receipt, and the attestation where it did before, verifies with the published keys.
     """
     words = restart_command(case, "gateway")
     if words is None:
@@ -100,7 +105,7 @@ async def a_restart_forgets_no_link(case: Case) -> None:
         except Inconclusive as reason:
             for row in rows:
                 case.inconclusive(row, str(reason))
-    await start_again(case, words, case.session.gateway + ANYBODYS)
+    then.append(await _meanwhile(case, words))
     for judge in then:
         await judge()
 
@@ -157,6 +162,43 @@ async def _paid(case: Case) -> After:
         found = "not Paid" if done is None else "Paid"
         where = {"restart": "before the payment"}
         paying.expect(_PAYS, done is not None, f"Paid within {budget:g} s", found, exchange=waiting.page, where=where)
+
+    return judge
+
+
+async def _meanwhile(case: Case, words: Sequence[str]) -> After:
+    """Have the gateway started again, and pay links until it answers: some of them while it is away."""
+    try:
+        paying = await on_first_lane(case)
+        who, links = await payer(paying), [await opened(paying) for _ in _PAUSES]
+    except Inconclusive as reason:
+        await start_again(case, words, case.session.gateway + ANYBODYS)
+        case.inconclusive(_PAYS, str(reason))
+        return _nothing
+    payments: list[asyncio.Task[str]] = []
+
+    async def pay() -> None:
+        for link, pause in zip(links, _PAUSES, strict=True):
+            payments.append(asyncio.create_task(who.settle(link.bill, way(paying))))
+            await asyncio.sleep(pause)
+
+    issuing = asyncio.create_task(pay())
+    try:
+        await start_again(case, words, case.session.gateway + ANYBODYS)
+    finally:
+        issuing.cancel()
+        done = await asyncio.gather(*payments, return_exceptions=True)
+    paid = [link for link, one in zip(links, done, strict=False) if isinstance(one, str)]
+
+    async def judge() -> None:
+        if not paid:
+            reason = next((str(one) for one in done if isinstance(one, Inconclusive)), "no payment was made")
+            case.inconclusive(_PAYS, f"while the gateway was started again: {reason}")
+        budget, where = paying.profile.budgets.paid, {"restart": "beside the payment"}
+        for link, turned in zip(paid, await run_concurrently(flip(paying, one) for one in paid), strict=True):
+            found = "not Paid" if turned is None else "Paid"
+            expected = f"Paid within {budget:g} s"
+            paying.expect(_PAYS, turned is not None, expected, found, exchange=link.page, where=where)
 
     return judge
 

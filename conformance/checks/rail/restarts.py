@@ -5,16 +5,19 @@ What was bought stays bought, what was paid is served, and a receipt from before
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.attacks.engine import receipts
+from conformance.checks.rail.base.unsettled import Judge, on_its_way
 from conformance.discovery.rail import INDEX
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
+from conformance.judging.rail.base.funded_challenges import base_payer
 from conformance.ledger import load
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
@@ -25,7 +28,7 @@ from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, p
 from conformance.surfaces.rail.receipts import receipt_of
 from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
 
-_ONCE: Final = "RAIL-WELD-11"
+_ONCE, _CHARGED = "RAIL-WELD-11", "RAIL-PAY-07"
 _IN_SET, _IN_DID = "RAIL-RCPT-02", "RAIL-RCPT-03"
 # By lane, the row that a payment made on it is served.
 _SERVED: Final = {str(load()[row].lane): row for row in ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")}
@@ -44,12 +47,13 @@ class _Before:
 @check(
     _ONCE,
     *_SERVED.values(),
+    _CHARGED,
     _IN_SET,
     _IN_DID,
     surface="rail",
     exclusive="restart",
-    fix="Keep redemptions, stored answers, the signing key and the secret of the tokens on the disk, before each "
-    "counts, and publish a key for as long as its receipts are to verify.",
+    fix="Keep redemptions, stored answers, settlements, the signing key and the secret of the tokens on the disk "
+    "before each counts; follow what was sent, and publish a key for as long as its receipts are to verify.",
     quick=OWN_PROCESSES,
 )
 async def a_restart_forgets_no_payment(case: Case) -> None:
@@ -57,8 +61,10 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
 
     On every lane buys one call, and pays for another; has the rail started again by the profile's command; presents the
     first proof on the same request, and then the second, twice. Expects the stored answer or a refusal for the first,
-    200 for the second, and then its stored answer or a refusal. Gets the published keys after the restart: expects that
-    the receipts from before and after it verify with the key set, and the one from after it with the DID document.
+    200 for the second, and then its stored answer or a refusal. On Base a settlement is on its way meanwhile, kept in
+    the node's pool by the node's own control: expects that it is charged once, and that its call is served, where a
+    challenge of its age can still be paid. Gets the published keys after the restart: expects that the receipts from
+    before and after it verify with the key set, and the one from after it with the DID document.
     """
     words = restart_command(case, "rail")
     if words is None:
@@ -69,10 +75,28 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
         if lane not in lanes:
             case.not_applicable(row, f"the profile does not claim the lane {lane}")
     before = await run_concurrently(_paid(case, lane) for lane in lanes)
-    await start_again(case, words, case.session.rail + INDEX)
+    settled = await _started_again(case, words)
     in_set, in_did = await published_keys(case)
     keys = {_IN_SET: in_set, _IN_DID: in_did}
-    await run_concurrently(_judged(case, one, keys) for one in before)
+    await run_concurrently([*(_judged(case, one, keys) for one in before), settled()])
+
+
+async def _started_again(case: Case, words: Sequence[str]) -> Judge:
+    """Have the rail started again while a settlement of it is on its way, and return what judges that."""
+    async with AsyncExitStack() as kept:
+        judge: Judge = _nothing
+        if "base" not in case.profile.claims.lanes:
+            case.not_applicable(_CHARGED, "the profile does not claim the lane base")
+        elif "withhold" in await (await base_payer(case)).fault_names():
+            judge = await kept.enter_async_context(on_its_way(case))
+        else:
+            case.documented(_CHARGED, "this node cannot be made to keep a settlement waiting (control verb withhold)")
+        await start_again(case, words, case.session.rail + INDEX)
+    return judge
+
+
+async def _nothing() -> None:
+    """Judge nothing."""
 
 
 async def _paid(case: Case, lane: str) -> _Before:

@@ -87,7 +87,7 @@ class BaseCheckout:
         return await Token(self.payer.node, asset).balance(address)
 
     def unbound(self) -> Sequence[Way]:
-        """Return payments without the memo, with other nonces, and with the memo's authorization cancelled."""
+        """Return payments without the memo, with other nonces, and with the memo's cancelled or used elsewhere."""
 
         def with_nonce(nonce: Callable[[Bill], bytes]) -> Callable[[Bill], Awaitable[str]]:
             async def pay(bill: Bill) -> str:
@@ -102,6 +102,7 @@ class BaseCheckout:
                 "the memo itself as the nonce", with_nonce(lambda bill: bill.memo.encode()[:32].ljust(32, b"\0")), True
             ),
             Way("the memo's nonce cancelled, a plain transfer beside", self._cancelled),
+            Way("the memo's nonce used at a look-alike, a plain transfer right after", self._used_elsewhere),
             *respelled(self),
         ]
 
@@ -112,6 +113,15 @@ class BaseCheckout:
         beside = await self._authorized(bill, nonce=os.urandom(32))
         cancel = token.cancel_call(me.address, nonce, cancellation(domain, me.address, nonce, me.key))
         return await self.payer.batch([(token.address, cancel), (token.address, token.use_call(beside))])
+
+    async def _used_elsewhere(self, bill: Bill) -> str:
+        """Let a look-alike tell that the memo's nonce was used, and transfer the amount, by the payer's contract."""
+        token = Token(self.payer.node, bill.asset)
+        fake = await self.payer.deploy("CopycatToken", *await token.names())
+        contract = await self.payer.batcher()
+        await self._transfer(bill.changed(address=contract))
+        claim = own_call("CopycatToken", "claim", contract, nonce_of(bill.memo))
+        return await self.payer.batch([(fake, claim), (token.address, token.transfer_call(bill.address, bill.amount))])
 
     def short(self) -> Sequence[Way]:
         """Return payments of less, and the memo's authorization beside another transfer of the whole amount."""

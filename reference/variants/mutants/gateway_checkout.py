@@ -24,6 +24,7 @@ from reference.lanes.node import Node
 from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState
+from reference.protocol.eip3009 import follows, nonce_of
 from reference.protocol.networks import same_address
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
 from reference.protocol.purposes import checkout_reference
@@ -97,6 +98,11 @@ def _inner_memos() -> None:
         return observe
 
     replace(SolanaLane, "_observed", generous)
+
+
+def _used_anywhere(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    uses = seen.authorizations_used
+    return any(used.nonce == nonce_of(asked.memo) and follows(transfer.ordinal, used.ordinal) for used in uses)
 
 
 def _anywhere_after() -> None:
@@ -364,6 +370,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "checkout-nonce-ignored",
             "the nonce is the memo's hash (3.5)",
             _bound_by(checkout.uses_bound_nonce, _exact_amount),
+        ),
+        (
+            "checkout-nonce-of-any",
+            "the asset itself tells of the authorization's use (3.5)",
+            _bound_by(checkout.uses_bound_nonce, _used_anywhere),
         ),
         ("checkout-follows-later", "the transfer is the log after the authorization's (3.5)", _anywhere_after),
         ("checkout-less", "the value is the amount or more (3.5)", _rule(checkout.is_enough, _always)),

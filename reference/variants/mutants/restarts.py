@@ -1,28 +1,37 @@
 """Mutants that forget at a restart.
 
-A rail forgets what was bought, or the secret that live challenges were made with (P-ST-02). Rail and gateway make the
-key anew that they sign with (P-KY-01). A gateway has in its process alone what was answered under a key (P-ID-02), what
-is to be delivered (P-WH-08) or told of, which links are paid or watched (3.5), or which keys were deleted (P-AU-04).
+A rail forgets what was bought, the secret that live challenges were made with (P-ST-02), or what it sent (P-LN-03).
+Rail and gateway make the key anew that they sign with (P-KY-01). A gateway has in its process alone what was answered
+under a key (P-ID-02), what is to be delivered (P-WH-08) or told of, which links are paid or watched (3.5), how far a
+chain was searched, or which keys were deleted (P-AU-04).
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import delete
 
 from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.checkout.settling import Settling, Status
+from reference.lanes.algorand.finder import AlgorandFinder
+from reference.lanes.finding import Head
+from reference.protocol import weld
 from reference.protocol.checkout import LinkState
 from reference.protocol.keys import SigningKey
+from reference.protocol.refusals import PaymentRefused
 from reference.rail import identity, runtime
+from reference.rail.collecting import Presented
+from reference.rail.settlement import SettlingPaymentSource
 from reference.store.database import Change
 from reference.store.deliveries import Deliveries, Due, Event
 from reference.store.idempotency import Answers, Scope, StoredAnswer
 from reference.store.links import Link, Links
-from reference.store.payments import Payment
+from reference.store.payments import Payment, Payments
+from reference.store.settlements import Settlement, Settlements
 from reference.store.tables import redemptions
 from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.store.used_transfers import used_transfers
@@ -208,9 +217,63 @@ def _watch_new_links_only() -> None:
     replace(Links, "new_addresses", forgetful)
 
 
+def _settlements_of_the_process() -> None:
+    """Follow what this process sent, and take money that anything else moved for a stranger's."""
+    sent: set[str] = set()
+
+    def noting(reserve: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        async def reserved(settlements: Settlements, new: Settlement) -> None:
+            sent.add(new.token)
+            await reserve(settlements, new)
+
+        return reserved
+
+    def own(open_for: Callable[..., Awaitable[Settlement | None]]) -> Callable[..., Awaitable[Settlement | None]]:
+        async def found(settlements: Settlements, token: str) -> Settlement | None:
+            return await open_for(settlements, token) if token in sent else None
+
+        return found
+
+    def all_own(open_on: Callable[..., Awaitable[Sequence[Settlement]]]) -> Callable[..., Awaitable[list[Settlement]]]:
+        async def found(settlements: Settlements, caip2: str) -> list[Settlement]:
+            return [one for one in await open_on(settlements, caip2) if one.token in sent]
+
+        return found
+
+    async def foreign(_: SettlingPaymentSource, tx_id: str, presented: Presented) -> weld.Payment:
+        raise PaymentRefused("authorization_used", tx_id, presented.terms.caip2)
+
+    replace(Settlements, "reserve", noting)
+    replace(Settlements, "open_for", own)
+    replace(Settlements, "open_on", all_own)
+    replace(SettlingPaymentSource, "_foreign", lambda _: foreign)
+
+
+def _look_from_now_on() -> None:
+    """Look for payments of links that are older than the process from the newest block on."""
+    started = int(time.time())
+
+    async def nowhere(_: Payments) -> Mapping[tuple[str, str], int]:
+        return {}
+
+    def at_the_head(start: Callable[..., Awaitable[int]]) -> Callable[..., Awaitable[int]]:
+        async def found(finder: AlgorandFinder, since: int, head: Head) -> int:
+            return head.position if since < started else await start(finder, since, head)
+
+        return found
+
+    replace(Payments, "positions", lambda _: nowhere)
+    replace(AlgorandFinder, "start", at_the_head)
+
+
 MUTANTS = (
     Mutant("restart-forgets-redemptions", "the ledger survives a restart (P-ST-02)", _forget_redemptions),
     Mutant("restart-forgets-tokens", "tokens survive a restart (P-ST-02)", _forget_tokens),
+    Mutant(
+        "restart-disowns-settlements",
+        "what was sent is followed, after a restart too (P-LN-03)",
+        _settlements_of_the_process,
+    ),
     Mutant("restart-makes-rail-key", "the signing key is kept (P-KY-01)", _key_of_the_process),
     *(
         Mutant(name, rule, apply, surface="gateway")
@@ -235,6 +298,11 @@ MUTANTS = (
                 "restart-watches-new-links-only",
                 "a payment of an active link turns its page to Paid, after a restart too (P-CK-02)",
                 _watch_new_links_only,
+            ),
+            (
+                "restart-looks-from-now",
+                "a payment that came while the gateway was away is found (P-CK-02)",
+                _look_from_now_on,
             ),
             ("restart-reopens-links", "the state paid is final (3.5)", _paid_in_the_process),
             ("restart-revives-keys", "a key that is deleted ends, and for good (P-AU-04)", _revoked_in_the_process),

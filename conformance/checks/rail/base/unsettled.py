@@ -19,12 +19,15 @@ from conformance.lanes.base.payer import BasePayer
 from conformance.surfaces.rail.paid_answers import brief
 
 Act = Callable[[FundedChallenge, Authorization], Awaitable[None]]
+Judge = Callable[[], Awaitable[None]]
 _LOOK_SECONDS, _LOOKS = 0.02, 500
 _BLOCKS_LATER = 4
 # Ends of windows, by how they are written: one bit more than a signed number of 64 bits holds, then one more, and all.
 _WIDE: Final[Mapping[str, int]] = {"2^63": 2**63, "2^64": 2**64, "2^256 - 1": 2**256 - 1}
 # In conflict with itself, too early, too many.
 _LATER: Final = frozenset({409, 425, 429})
+# So long a rail may wait for a settlement before it says that it is on its way, and is then started again.
+_SENT_SECONDS = 5.0
 
 
 @asynccontextmanager
@@ -110,19 +113,44 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     for what, stake, answer in zip(list(acts)[1:], all_[1:], again, strict=True):
         _judge(case, "RAIL-PAY-11", answer, f"its settlement failed in its block; the payer {what}")
         stake.judged.append(("RAIL-PAY-11", what))
-    await _held_up(case, all_[0], given[0], control)
+    await _held_up(case, all_[0], given[0], control, "its settlement was held up for a while")
     await judge_wide_windows(case, wide, answers[len(acts) :], beside=answers[: len(acts)])
     await stakes.audit()
 
 
-async def _held_up(case: Case, stake: FundedChallenge, given: Authorization, control: FundedChallenge) -> None:
+async def _held_up(
+    case: Case, stake: FundedChallenge, given: Authorization, control: FundedChallenge, what: str
+) -> None:
     """Judge a payment whose settlement is in a block at last; `control` is a challenge of its age, not paid yet."""
-    what = "its settlement was held up for a while"
     answer = await _served_once(case, stake, given, what)
     if (await control.redeem(case, await control.sign())).status == 200:
         judge_cashed(case, answer, await stake.moved(), what)
     else:
         case.note("a challenge of that age was not live any more, so that a refusal of what was cashed says nothing")
+
+
+@asynccontextmanager
+async def on_its_way(case: Case) -> AsyncIterator[Judge]:
+    """Keep a settlement of the rail's in the node's pool by the node's own control, and let it in at the end.
+
+    Yields what judges it then: it is charged once, and its call is served where a challenge of its age can be paid.
+    """
+    payer = await base_payer(case)
+    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    control, stake = await run_concurrently(stakes.stake(operation) for _ in range(2))
+    given = await stake.sign()
+
+    async def judge() -> None:
+        await _held_up(case, stake, given, control, "the rail was started again while its settlement was on its way")
+        await stakes.audit()
+
+    async with _fault(payer, "withhold"):
+        asking = asyncio.create_task(stake.present(case, given))
+        try:
+            await asyncio.wait([asking], timeout=_SENT_SECONDS)
+            yield judge
+        finally:
+            await asyncio.wait([asking])
 
 
 async def _wide_windows(

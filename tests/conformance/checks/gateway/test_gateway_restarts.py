@@ -146,7 +146,8 @@ async def test_a_link_that_is_not_paid_any_more_breaks_its_row(tmp_path: Path) -
     checkout = Checkout()
 
     def forget() -> None:
-        checkout.transfers.clear()
+        honest, gone = checkout.rule, {link.token for link in checkout.links.values() if link.state == "paid"}
+        checkout.rule = lambda link, seen: link.token not in gone and honest(link, seen)
         for link in checkout.links.values():
             link.state = "active"
 
@@ -161,6 +162,18 @@ async def test_a_link_that_nobody_watches_any_more_breaks_its_row(tmp_path: Path
     def forget() -> None:
         old, honest = {*checkout.links}, checkout.rule
         checkout.rule = lambda link, seen: link.token not in old and honest(link, seen)
+
+    found = await judged_checkout(tmp_path / "done", checkout, forget)
+    assert (found[PAYS], found[STAYS]) == (Verdict.FAIL, Verdict.PASS)
+
+
+async def test_a_payment_that_came_while_the_gateway_was_away_is_looked_for(tmp_path: Path) -> None:
+    """Who looks from the newest block on after a restart finds no payment that is older."""
+    checkout = Checkout()
+
+    def forget() -> None:
+        honest, missed = checkout.rule, [*checkout.transfers]
+        checkout.rule = lambda link, seen: all(seen is not one for one in missed) and honest(link, seen)
 
     found = await judged_checkout(tmp_path / "done", checkout, forget)
     assert (found[PAYS], found[STAYS]) == (Verdict.FAIL, Verdict.PASS)
