@@ -6,7 +6,9 @@ had the refused call created or stored anything, that would come back, or the ke
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import time
 from collections.abc import Iterator, Mapping
 
 from conformance.engine.check import Case, check
@@ -14,6 +16,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.nothing_created import REFUSED, nothing_created
+from conformance.surfaces.gateway.administration import two_keys
 from conformance.surfaces.gateway.calls import (
     LINKS,
     RESOURCES,
@@ -34,6 +37,8 @@ from conformance.surfaces.gateway.calls import (
     target_of,
 )
 
+# A key may be remembered for a moment by whoever looked it up.
+_FORGOTTEN_SECONDS, _LOOK_SECONDS = 3.0, 0.2
 _FIX = (
     "On POST /v1/payment-links and /v1/resources demand `Authorization: Bearer <key>` and an X-Tenant-Id that is the "
     "key's own tenant, before anything is read or stored."
@@ -171,6 +176,39 @@ async def a_wrong_key_is_rejected(case: Case) -> None:
             rejected(case, "GW-AUTH-03", path, _with(tenant, f"Bearer {value}"), tenant, how, envelope="GW-AUTH-08")
             for how, value in wrong_keys(tenant.key)
         )
+
+
+@check(
+    "GW-AUTH-03",
+    surface="gateway",
+    fix="Look a key up at every call, or forget what is kept of it once it is deleted.",
+)
+async def a_deleted_key_is_rejected(case: Case) -> None:
+    """A key that was deleted is no valid key any more, and the tenant's other key is one still.
+
+    Where an administrator may, has a tenant made with two keys, and one of them deleted once a link was made with it.
+    Expects a client error for that one, within three seconds, and a link for the other.
+    """
+    keys = await two_keys(case, "Weldproof keys")
+    if keys is None:
+        case.not_applicable("GW-AUTH-03", "the profile names no administrator of a gateway with that option")
+        return
+    await created(case, Creation(LINKS, link_body(case, keys.other), keys.other))
+    await keys.delete()
+    ends = time.monotonic() + _FORGOTTEN_SECONDS
+    answer = await _tried(case, keys.other)
+    while not is_rejected(answer) and time.monotonic() < ends:
+        await asyncio.sleep(_LOOK_SECONDS)
+        answer = await _tried(case, keys.other)
+    found = f"{answer.status} {short(answer)}"
+    case.expect("GW-AUTH-03", is_rejected(answer), "a client error", found, exchange=answer, where={"key": "deleted"})
+    answer = await _tried(case, keys.kept)
+    where = {"key": "the other one of its tenant"}
+    case.expect("GW-AUTH-03", is_created(case, answer), "a link", answer.status, exchange=answer, where=where)
+
+
+async def _tried(case: Case, tenant: Credentials) -> Answer:
+    return named(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant), tenant)))
 
 
 @check("GW-AUTH-04", "GW-AUTH-08", surface="gateway", fix=_FIX)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from conformance.engine.check import Case, check
@@ -23,7 +22,7 @@ from conformance.oracles.keys import keys_of_jwks
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Vector
 from conformance.receipts.verifier import describe, needs_platform, published, verifier
-from conformance.surfaces.gateway.administration import administrator
+from conformance.surfaces.gateway.administration import two_keys
 from conformance.surfaces.gateway.calls import (
     ANYBODYS,
     CHECKOUT,
@@ -249,20 +248,18 @@ async def _signed(case: Case) -> After:
 
 async def _revoked(case: Case) -> After:
     """Have a tenant made with a second key, and that key deleted."""
-    if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+    keys = await two_keys(case, "Weldproof restart")
+    if keys is None:
         case.not_applicable(_REVOKED, "the profile names no administrator of a gateway with the option gateway.tenants")
         return _nothing
-    admin = administrator(case)
-    tenant = await admin.tenant("Weldproof restart", case.session.tenant().payout)
-    made = await admin.done("POST", tenant.id, "api-keys", body={"mode": "test"})
-    await admin.done("DELETE", tenant.id, "api-keys", str(made.get("key_id")))
-    gone = replace(tenant, key=str(made.get("api_key")))
+    await keys.delete()
+    gone = keys.other
 
     async def refused() -> Answer:
         return named(case, await post(target_of(case), Creation(LINKS, link_body(case, gone), gone)))
 
     if not is_rejected(early := await refused()):
-        raise Inconclusive(f"a deleted key is answered {early.status} before any restart")
+        raise Inconclusive(f"a deleted key is answered {early.status} before any restart, which {_REVOKED} judges")
 
     async def judge() -> None:
         answer = await refused()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -64,6 +64,48 @@ class Administrator:
         addresses = {network: {"payout_address": address} for network, address in payout.items()}
         await self.done("PUT", tenant_id, "networks", body=addresses)
         return Credentials("own", tenant_id, key, tuple(payout), dict(payout))
+
+
+@dataclass(frozen=True, slots=True)
+class TwoKeys:
+    """A tenant of a check's own with two keys.
+
+    Attributes:
+        admin: Who made them.
+        kept: The tenant with the key that it has from the beginning.
+        other: The tenant with the other key, which may be deleted.
+        key_id: The id of that one.
+    """
+
+    admin: Administrator
+    kept: Credentials
+    other: Credentials
+    key_id: str
+
+    async def delete(self) -> None:
+        """Have the other key deleted.
+
+        Raises:
+            Inconclusive: It was not.
+        """
+        await self.admin.done("DELETE", self.kept.id, "api-keys", self.key_id)
+
+
+async def two_keys(case: Case, name: str) -> TwoKeys | None:
+    """Have a tenant made with two keys; None where the target claims no such thing, or the profile gives nobody.
+
+    Raises:
+        Inconclusive: It was not made.
+    """
+    if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+        return None
+    admin = administrator(case)
+    kept = await admin.tenant(name, case.session.tenant().payout)
+    made = await admin.done("POST", kept.id, "api-keys", body={"mode": "test"})
+    key_id, key = made.get("key_id"), made.get("api_key")
+    if not isinstance(key_id, str) or not isinstance(key, str):
+        raise Inconclusive("a key was made without key_id or api_key")
+    return TwoKeys(admin, kept, replace(kept, key=key), key_id)
 
 
 def administrator(case: Case) -> Administrator:

@@ -23,6 +23,7 @@ from reference.protocol.observed import Transfer
 from reference.store.links import Link
 from reference.store.resources import Resources
 from reference.store.tenant_tables import resources
+from reference.store.tenants import Tenants
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web.errors import Refused
@@ -51,6 +52,15 @@ def _at_least_a_second(fitted: Callable[..., Any]) -> Callable[..., Any]:
         return fitted(model, value)
 
     return taking
+
+
+def _kept(_: Any) -> Callable[..., Awaitable[bool]]:
+    async def revoked(_: Tenants, tenant_id: str, key_id: str, *, now: int) -> bool:
+        """Say that a key was deleted, and delete none."""
+        del tenant_id, key_id, now
+        return True
+
+    return revoked
 
 
 def _of_anybody(_: Any) -> Callable[..., Awaitable[str | None]]:
@@ -185,6 +195,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "a deleted destination gets nothing more (P-WH-08)",
             _swap(Webhooks, "retry", _retried_to_nobody),
         ),
+        ("claimed-deleted-keys", "a key that is deleted ends at once (P-AU-04)", _swap(Tenants, "revoke_key", _kept)),
         (
             "claimed-any-certificate",
             "a destination's certificate is checked (P-WH-10)",

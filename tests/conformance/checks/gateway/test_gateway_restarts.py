@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance.checks.gateway import credentials
 from conformance.engine.session import Session
 from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import verify_receipt
@@ -73,6 +74,8 @@ class Forgetful:
 class Administered(Forgetful):
     """A gateway whose administrator makes one tenant, and one further key of it that is then deleted."""
 
+    deletes: bool = True
+
     async def send(self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None) -> Answered:
         """Answer one request."""
         if "/internal/tenants" not in url:
@@ -80,7 +83,7 @@ class Administered(Forgetful):
         told = {"tenant_id": OWN, "key_id": "key-2", "api_key": FIRST_KEY}
         if url.endswith("/api-keys"):
             KEYS[FURTHER_KEY], told["api_key"] = OWN, FURTHER_KEY
-        if method == "DELETE":
+        if method == "DELETE" and self.deletes:
             del KEYS[FURTHER_KEY]
         return 200, CIMultiDictProxy(CIMultiDict()), json.dumps(told).encode()
 
@@ -187,21 +190,39 @@ async def test_a_gateway_whose_links_cannot_be_paid_is_judged_by_the_rest(tmp_pa
     assert found[LINKS] == Verdict.PASS
 
 
+def administered(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return a profile with an administrator; whatever a test leaves of its keys is taken out again."""
+    monkeypatch.setitem(KEYS, FIRST_KEY, OWN)
+    monkeypatch.setitem(KEYS, FURTHER_KEY, OWN)
+    (folder / "admin").write_text("weldc_an-administrators-key")
+    text = text.replace("[gateway]", f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}')
+    return text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.tenants"]')
+
+
 @pytest.mark.parametrize("revives", [False, True])
 async def test_a_deleted_key_stays_deleted(revives: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key that opens something again after a restart breaks its row."""
     done = tmp_path / "done"
-    text = restarted(profile_text(tmp_path), done)
-    monkeypatch.setitem(KEYS, FURTHER_KEY, OWN)  # whatever a test leaves is taken out again
-    (tmp_path / "admin").write_text("weldc_an-administrators-key")
 
     def forget() -> None:
         KEYS[FURTHER_KEY] = OWN
 
-    text = text.replace("[gateway]", f'[gateway]\nadmin_key = {{ file = "{tmp_path / "admin"}" }}')
-    text = text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.tenants"]')
+    text = administered(restarted(profile_text(tmp_path), done), tmp_path, monkeypatch)
     found = await tried(CHECK, Administered(Gateway(), done, forget if revives else nothing), text)
     assert found[KEY] == (Verdict.FAIL if revives else Verdict.PASS)
+
+
+@pytest.mark.parametrize("deletes", [False, True])
+async def test_a_key_that_is_deleted_opens_nothing(
+    deletes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key that opens something after its deletion was answered as a success breaks its row, without any restart."""
+    monkeypatch.setattr(credentials, "_FORGOTTEN_SECONDS", 0.1)
+    monkeypatch.setattr(credentials, "_LOOK_SECONDS", 0.01)
+    text = administered(profile_text(tmp_path), tmp_path, monkeypatch)
+    transport = Administered(Gateway(), tmp_path / "done", nothing, deletes=deletes)
+    found = await tried("a_deleted_key_is_rejected", transport, text)
+    assert found == {KEY: Verdict.PASS if deletes else Verdict.FAIL}
 
 
 async def test_without_a_command_nothing_is_asked(tmp_path: Path) -> None:
