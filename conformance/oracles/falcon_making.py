@@ -7,6 +7,7 @@ a key looks like any other and verifies everywhere; it signs nothing else, and n
 
 from __future__ import annotations
 
+import base64
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -81,6 +82,17 @@ def public_key_of(coefficients: list[int]) -> bytes:
     """Return the encoding of a public polynomial, 14 bits a coefficient."""
     packed = int("".join(f"{value:014b}" for value in coefficients), 2)
     return bytes((KEY_HEADER,)) + packed.to_bytes(PUBLIC_KEY_BYTES - 1, "big")
+
+
+def neighbour_of(text: str) -> str:
+    """Return a well-formed public key in base64 that differs from another in the case of one letter of its middle."""
+    others = (text[:place] + text[place].swapcase() + text[place + 1 :] for place in range(len(text) // 2, len(text)))
+    return next(one for one in others if one != text and _is_well_formed(base64.b64decode(one)))
+
+
+def _is_well_formed(public_key: bytes) -> bool:
+    bits = f"{int.from_bytes(public_key[1:], 'big'):0{14 * DEGREE}b}"
+    return all(int(bits[start : start + 14], 2) < MODULUS for start in range(0, len(bits), 14))
 
 
 def compressed(coefficients: Sequence[int]) -> bytes:

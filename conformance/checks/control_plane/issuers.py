@@ -194,15 +194,16 @@ async def deleting_nobody_changes_nothing(case: Case) -> None:
 async def a_did_has_one_key(case: Case) -> None:
     """A DID never has two keys at once in the trust set.
 
-    Registers an issuer, then the same DID with another key, reading the trust set meanwhile and afterwards, and at last
-    the same DID with the key that it has. Expects the DID once in the text of each answer, with the new key after a
-    success and the old one after a refusal.
+    Registers an issuer, then the same DID with another key, with a third, and with one that differs from the one that
+    it has in the case of one letter in its middle, reading the trust set meanwhile and afterwards; at last the same DID
+    with the key that it has. Expects the DID once in the text of each answer, with the new key after a success and the
+    old one after a refusal.
     """
     hub = await hub_of(case)
     issuer = hub.new_issuer("rotated")
     async with hub.registered(issuer):
-        for _ in range(2):
-            other = Issuer(issuer.did, hub.new_key("rotated"))
+        for is_alike in (False, False, True):
+            other = Issuer(issuer.did, hub.new_key("rotated", beside=issuer.key if is_alike else None))
             answers = await run_concurrently([hub.register(other), *(hub.call("GET", PKS) for _ in range(_READS))])
             for read in (*answers[1:], await hub.call("GET", PKS)):
                 _one_key(case, read, issuer.did, [issuer.key, other.key])

@@ -134,9 +134,10 @@ class Hub:
         names.secret(host, f"{label.upper()}_HOST")
         return Issuer(form.replace("{host}", host), self.new_key(label))
 
-    def new_key(self, label: str = "issuer") -> str:
-        """Return a public key that nobody has seen, in base64."""
-        key = base64.b64encode(falcon_making.any_public_key(self.case.rng)).decode()
+    def new_key(self, label: str = "issuer", *, beside: str | None = None) -> str:
+        """Return a public key that nobody has seen, in base64; `beside` another it differs in a letter's case alone."""
+        drawn = base64.b64encode(falcon_making.any_public_key(self.case.rng)).decode()
+        key = drawn if beside is None else falcon_making.neighbour_of(beside)
         # Log and report have no use for two thousand letters of it.
         self.case.client.names.secret(key, f"{label.upper()}_KEY")
         return key
