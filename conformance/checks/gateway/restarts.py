@@ -58,8 +58,8 @@ _LINK, _RESOURCE, _CHANGED = "GW-IDEM-03", "GW-IDEM-04", "GW-IDEM-06"
 _PAYS, _STAYS, _STATUS = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19"
 _REVOKED = "GW-AUTH-03"
 _PASSES, _PUBLISHED = "GW-RCPT-01", "GW-RCPT-14"
-# Seconds after each payment made while the gateway is started again, which takes some a second and others a minute.
-_PAUSES: Final = (0.3, 0.6, 1.2, 2.4, 0.0)
+# Seconds from one payment to the next while the gateway is started again, which may take a second or a minute.
+_PAUSES: Final = (0.3, 0.6, 1.2, 2.4)
 _STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settlement_attestation_jws")
 
 
@@ -169,17 +169,17 @@ async def _meanwhile(case: Case, words: Sequence[str]) -> After:
     """Have the gateway started again, and pay links until it answers: some of them while it is away."""
     try:
         paying = await on_first_lane(case)
-        who, links = await payer(paying), [await opened(paying) for _ in _PAUSES]
+        who, links = await payer(paying), [await opened(paying) for _ in range(1 + len(_PAUSES))]
     except Inconclusive as reason:
         await start_again(case, words, case.session.gateway + ANYBODYS)
         case.inconclusive(_PAYS, str(reason))
         return _nothing
-    payments: list[asyncio.Task[str]] = []
+    payments = [asyncio.create_task(who.settle(links[0].bill, way(paying)))]
 
     async def pay() -> None:
-        for link, pause in zip(links, _PAUSES, strict=True):
-            payments.append(asyncio.create_task(who.settle(link.bill, way(paying))))
+        for link, pause in zip(links[1:], _PAUSES, strict=True):
             await asyncio.sleep(pause)
+            payments.append(asyncio.create_task(who.settle(link.bill, way(paying))))
 
     issuing = asyncio.create_task(pay())
     try:

@@ -5,19 +5,17 @@ What was bought stays bought, what was paid is served, and a receipt from before
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.attacks.engine import receipts
-from conformance.checks.rail.base.unsettled import Judge, on_its_way
+from conformance.checks.rail.base.unsettled import settlement_on_its_way
 from conformance.discovery.rail import INDEX
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
-from conformance.judging.rail.base.funded_challenges import base_payer
 from conformance.ledger import load
 from conformance.oracles import jose
 from conformance.oracles.keys import Ed25519Key
@@ -61,10 +59,10 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
 
     On every lane buys one call, and pays for another; has the rail started again by the profile's command; presents the
     first proof on the same request, and then the second, twice. Expects the stored answer or a refusal for the first,
-    200 for the second, and then its stored answer or a refusal. On Base a settlement is on its way meanwhile, kept in
-    the node's pool by the node's own control: expects that it is charged once, and that its call is served, where a
-    challenge of its age can still be paid. Gets the published keys after the restart: expects that the receipts from
-    before and after it verify with the key set, and the one from after it with the DID document.
+    200 for the second, and then its stored answer or a refusal. Where the rail settles, a settlement is on its way
+    meanwhile, kept in the node's pool by the node's own control: expects that it is charged once, and that its call is
+    served, where a challenge of its age can still be paid. Gets the published keys after the restart: expects that the
+    receipts from before and after it verify with the key set, and the one from after it with the DID document.
     """
     words = restart_command(case, "rail")
     if words is None:
@@ -75,28 +73,11 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
         if lane not in lanes:
             case.not_applicable(row, f"the profile does not claim the lane {lane}")
     before = await run_concurrently(_paid(case, lane) for lane in lanes)
-    settled = await _started_again(case, words)
+    async with settlement_on_its_way(case) as settled:
+        await start_again(case, words, case.session.rail + INDEX)
     in_set, in_did = await published_keys(case)
     keys = {_IN_SET: in_set, _IN_DID: in_did}
     await run_concurrently([*(_judged(case, one, keys) for one in before), settled()])
-
-
-async def _started_again(case: Case, words: Sequence[str]) -> Judge:
-    """Have the rail started again while a settlement of it is on its way, and return what judges that."""
-    async with AsyncExitStack() as kept:
-        judge: Judge = _nothing
-        if "base" not in case.profile.claims.lanes:
-            case.not_applicable(_CHARGED, "the profile does not claim the lane base")
-        elif "withhold" in await (await base_payer(case)).fault_names():
-            judge = await kept.enter_async_context(on_its_way(case))
-        else:
-            case.documented(_CHARGED, "this node cannot be made to keep a settlement waiting (control verb withhold)")
-        await start_again(case, words, case.session.rail + INDEX)
-    return judge
-
-
-async def _nothing() -> None:
-    """Judge nothing."""
 
 
 async def _paid(case: Case, lane: str) -> _Before:

@@ -130,12 +130,21 @@ async def _held_up(
 
 
 @asynccontextmanager
-async def on_its_way(case: Case) -> AsyncIterator[Judge]:
+async def settlement_on_its_way(case: Case) -> AsyncIterator[Judge]:
     """Keep a settlement of the rail's in the node's pool by the node's own control, and let it in at the end.
 
-    Yields what judges it then: it is charged once, and its call is served where a challenge of its age can be paid.
+    Yields what judges it then (RAIL-PAY-07, RAIL-PAY-04): it is charged once, and its call is served where a challenge
+    of its age can be paid. Where nothing is settled, or the node cannot be made to wait, that says so.
     """
+    if "base" not in case.profile.claims.lanes:
+        case.not_applicable("RAIL-PAY-07", "the profile does not claim the lane base")
+        yield _nothing
+        return
     payer = await base_payer(case)
+    if "withhold" not in await payer.fault_names():
+        case.documented("RAIL-PAY-07", "this node cannot be made to do it (no control verbs withhold)")
+        yield _nothing
+        return
     stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
     control, stake = await run_concurrently(stakes.stake(operation) for _ in range(2))
     given = await stake.sign()
@@ -151,6 +160,10 @@ async def on_its_way(case: Case) -> AsyncIterator[Judge]:
             yield judge
         finally:
             await asyncio.wait([asking])
+
+
+async def _nothing() -> None:
+    """Judge nothing."""
 
 
 async def _wide_windows(

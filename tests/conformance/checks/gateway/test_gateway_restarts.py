@@ -42,8 +42,8 @@ def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def restarted(text: str, done: Path) -> str:
-    """Return a profile whose restart leaves a file, by which a gateway knows that it was started again."""
-    return text.replace("[claims]", f'restart = ["sh", "-c", "touch {done}"]\n[claims]')
+    """Return a profile whose restart takes a while and leaves a file, by which a gateway knows of it."""
+    return text.replace("[claims]", f'restart = ["sh", "-c", "sleep 0.2; touch {done}"]\n[claims]')
 
 
 @dataclass
