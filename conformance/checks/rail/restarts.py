@@ -5,12 +5,11 @@ What was bought stays bought, what was paid is served, and a receipt from before
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.attacks.engine import receipts
-from conformance.checks.rail.base.unsettled import settlement_on_its_way
 from conformance.discovery.rail import INDEX
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -27,6 +26,8 @@ from conformance.surfaces.rail.receipts import receipt_of
 from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
 
 _ONCE, _CHARGED = "RAIL-WELD-11", "RAIL-PAY-07"
+# Of the lane whose payments the rail itself settles.
+_SETTLED: Final = "RAIL-PAY-04"
 _IN_SET, _IN_DID = "RAIL-RCPT-02", "RAIL-RCPT-03"
 # By lane, the row that a payment made on it is served.
 _SERVED: Final = {str(load()[row].lane): row for row in ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")}
@@ -73,11 +74,29 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
         if lane not in lanes:
             case.not_applicable(row, f"the profile does not claim the lane {lane}")
     before = await run_concurrently(_paid(case, lane) for lane in lanes)
-    async with settlement_on_its_way(case) as settled:
-        await start_again(case, words, case.session.rail + INDEX)
+    settled = await _started_again(case, words, lanes)
     in_set, in_did = await published_keys(case)
     keys = {_IN_SET: in_set, _IN_DID: in_did}
     await run_concurrently([*(_judged(case, one, keys) for one in before), settled()])
+
+
+async def _started_again(case: Case, words: Sequence[str], lanes: Sequence[str]) -> Callable[[], Awaitable[None]]:
+    """Have the rail started again, with a settlement on its way where it settles, and return what judges that."""
+    url, settles = case.session.rail + INDEX, str(load()[_SETTLED].lane)
+    if settles not in lanes:
+        case.not_applicable(_CHARGED, f"the profile does not claim the lane {settles}")
+        await start_again(case, words, url)
+        return _nothing
+    # What it needs comes with that lane's extra alone.
+    from conformance.checks.rail.base.unsettled import settlement_on_its_way  # noqa: PLC0415
+
+    async with settlement_on_its_way(case) as judge:
+        await start_again(case, words, url)
+    return judge
+
+
+async def _nothing() -> None:
+    """Judge nothing."""
 
 
 async def _paid(case: Case, lane: str) -> _Before:

@@ -134,12 +134,8 @@ async def settlement_on_its_way(case: Case) -> AsyncIterator[Judge]:
     """Keep a settlement of the rail's in the node's pool by the node's own control, and let it in at the end.
 
     Yields what judges it then (RAIL-PAY-07, RAIL-PAY-04): it is charged once, and its call is served where a challenge
-    of its age can be paid. Where nothing is settled, or the node cannot be made to wait, that says so.
+    of its age can be paid. Where the node cannot be made to keep it, that says so.
     """
-    if "base" not in case.profile.claims.lanes:
-        case.not_applicable("RAIL-PAY-07", "the profile does not claim the lane base")
-        yield _nothing
-        return
     payer = await base_payer(case)
     if "withhold" not in await payer.fault_names():
         case.documented("RAIL-PAY-07", "this node cannot be made to do it (no control verbs withhold)")
