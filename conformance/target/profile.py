@@ -46,8 +46,9 @@ class Surface(Table):
         url: Where it is, such as `http://localhost:8402`.
         restart: A command, word by word, that starts it again with what it kept and ends when that is done; called from
             the folder that the run is called from. Only what a restart must not forget asks for it, and only of the
-            rail and the gateway; without it the report says that this was not tried. What it starts is yours: it lives
-            on after the run, and an interrupted run lets the command come to its end.
+            rail and the gateway; without it the report says that this was not tried. While the gateway's runs, up to
+            five links are paid, for who pays in that very second has paid as well. What it starts is yours: it lives on
+            after the run, and an interrupted run lets the command come to its end.
     """
 
     url: Address
