@@ -31,6 +31,7 @@ from conformance.surfaces.gateway.calls import (
     link_body,
     named,
     payable,
+    plain_link,
     post,
     resource_body,
     short,
@@ -196,19 +197,15 @@ async def a_deleted_key_is_rejected(case: Case) -> None:
     await created(case, Creation(LINKS, link_body(case, keys.other), keys.other))
     await keys.delete()
     ends = time.monotonic() + _FORGOTTEN_SECONDS
-    answer = await _tried(case, keys.other)
+    answer = await plain_link(case, keys.other)
     while not is_rejected(answer) and time.monotonic() < ends:
         await asyncio.sleep(_LOOK_SECONDS)
-        answer = await _tried(case, keys.other)
+        answer = await plain_link(case, keys.other)
     found = f"{answer.status} {short(answer)}"
     case.expect("GW-AUTH-03", is_rejected(answer), "a client error", found, exchange=answer, where={"key": "deleted"})
-    answer = await _tried(case, keys.kept)
+    answer = await plain_link(case, keys.kept)
     where = {"key": "the other one of its tenant"}
     case.expect("GW-AUTH-03", is_created(case, answer), "a link", answer.status, exchange=answer, where=where)
-
-
-async def _tried(case: Case, tenant: Credentials) -> Answer:
-    return named(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant), tenant)))
 
 
 @check("GW-AUTH-04", "GW-AUTH-08", surface="gateway", fix=_FIX)

@@ -35,6 +35,7 @@ from conformance.surfaces.gateway.calls import (
     link_body,
     named,
     payable,
+    plain_link,
     post,
     resource_body,
     short,
@@ -253,16 +254,11 @@ async def _revoked(case: Case) -> After:
         case.not_applicable(_REVOKED, "the profile names no administrator of a gateway with the option gateway.tenants")
         return _nothing
     await keys.delete()
-    gone = keys.other
-
-    async def refused() -> Answer:
-        return named(case, await post(target_of(case), Creation(LINKS, link_body(case, gone), gone)))
-
-    if not is_rejected(early := await refused()):
+    if not is_rejected(early := await plain_link(case, keys.other)):
         raise Inconclusive(f"a deleted key is answered {early.status} before any restart, which {_REVOKED} judges")
 
     async def judge() -> None:
-        answer = await refused()
+        answer = await plain_link(case, keys.other)
         found, where = f"{answer.status} {short(answer)}", {"key": "deleted before the restart"}
         case.expect(_REVOKED, is_rejected(answer), "a client error", found, exchange=answer, where=where)
 

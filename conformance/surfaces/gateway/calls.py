@@ -204,6 +204,11 @@ def named(case: Case, answer: Answer) -> Answer:
     return answer
 
 
+async def plain_link(case: Case, tenant: Credentials) -> Answer:
+    """Send a plain creation of a link with a tenant's key, and return whatever is answered."""
+    return named(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant), tenant)))
+
+
 def is_created(case: Case, answer: Answer) -> bool:
     """Return whether a creating call succeeded, by the profile's statuses or any usual one, with a JSON object."""
     return answer.status in (case.profile.gateway_bindings.create_status or _CREATED) and bool(answer.object())
