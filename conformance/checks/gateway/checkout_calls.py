@@ -6,15 +6,16 @@ The interface names the page alone; who claims the option `gateway.checkout` has
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from conformance.engine.check import Case, check
+from conformance.engine.clock import pass_time
 from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, created, link_body, short
-from conformance.surfaces.gateway.orders import flip, opened, payer, way
+from conformance.surfaces.gateway.orders import flip, on_first_lane, opened, paid_rightly, payer, settle_down, way
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
 _ATTESTED = ("settlement_attestation", "settlement_attestation_jws")
@@ -100,7 +101,7 @@ async def a_link_ends_in_time(case: Case) -> None:
         bodies = [link_body(case, tenant, expires_in_seconds=seconds) for seconds in (_LIFETIME, 86_400)]
         short_, long_ = [await created(case, Creation(LINKS, body, tenant), service.call) for body in bodies]
         await service.advance(_OVER)
-        status = await _status_at_end(case, service, short_)
+        status = await _status_at_end(case, lambda: service.call("GET", f"{CHECKOUT}{_token(short_)}/status"))
         found = _brief(status)
         expired = status.status == 200 and status.object().get("status") == "expired"
         case.expect("GW-CHK-20", expired, "200 and expired", found, exchange=status)
@@ -120,12 +121,12 @@ def _token(answer: Answer) -> str:
     return token
 
 
-async def _status_at_end(case: Case, service: LimitedGateway, made: Answer) -> Answer:
+async def _status_at_end(case: Case, status: Callable[[], Awaitable[Answer]]) -> Answer:
     """Read a link's status until it is not active any more, or the budget is spent."""
     loop = asyncio.get_running_loop()
     ends = loop.time() + case.profile.budgets.paid
     while True:
-        answer = await service.call("GET", f"{CHECKOUT}{_token(made)}/status")
+        answer = await status()
         if answer.object().get("status") != "active" or loop.time() > ends:
             return answer
         await asyncio.sleep(_LOOK_SECONDS)
@@ -156,3 +157,35 @@ async def _takes_nothing(case: Case, service: LimitedGateway, made: Answer) -> N
         answer = await service.call("POST", f"{CHECKOUT}{_token(made)}/{name}", json_body=body)
         held = 400 <= answer.status < 500
         case.expect("GW-CHK-20", held, "a client error", _brief(answer), exchange=answer, where={"call": name})
+
+
+@check(
+    "GW-CHK-20",
+    surface="gateway",
+    exclusive=True,
+    fix="Ask for the link's state where a payment is credited: one that has ended stays as it is, and what comes then "
+    "is the tenant's to give back.",
+)
+async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
+    """A payment that comes after a link's end turns nothing to paid (3.5).
+
+    Creates a link of two minutes, lets its time pass until it is expired, and pays it on the chain then; pays another
+    one rightly after it. Expects that the other turns to Paid, and the first does not.
+    """
+    try:
+        paying = await on_first_lane(case)
+        late = await opened(paying, members={"expires_in_seconds": 2 * _LIFETIME})
+        await pass_time(case, 2 * _LIFETIME + 1)
+    except Inconclusive as reason:
+        case.documented("GW-CHK-20", f"no link is paid after its time is over: {reason}")
+        return
+    who, url = await payer(paying), f"{case.session.gateway}{CHECKOUT}{late.order.token}/status"
+    status = await _status_at_end(case, lambda: case.client.call("GET", url))
+    if status.object().get("status") != "expired":
+        raise Inconclusive(f"a link whose time is over is not expired, which is judged beside this: {_brief(status)}")
+    case.client.names.name(await who.settle(late.bill, way(paying)), "TX_ID")
+    await settle_down(await paid_rightly(paying, who, await opened(paying)))
+    status = await case.client.call("GET", url)
+    held = status.object().get("status") == "expired"
+    where = {"payment": "in a block after the link had ended"}
+    case.expect("GW-CHK-20", held, "still expired", _brief(status), exchange=status, where=where)

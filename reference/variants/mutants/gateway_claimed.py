@@ -13,6 +13,7 @@ from sqlalchemy import select
 from reference.gateway import calls, links, tenancy
 from reference.gateway.checkout import page
 from reference.gateway.checkout.actions import Actions
+from reference.gateway.checkout.settling import Settling, Status
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.links import PaymentLinks
 from reference.gateway.resources import ResourceRecords, ResourceRequest
@@ -21,6 +22,7 @@ from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState
 from reference.protocol.observed import Transfer
 from reference.store.links import Link
+from reference.store.payments import PaymentState
 from reference.store.resources import Resources
 from reference.store.tenant_tables import resources
 from reference.store.tenants import Tenants
@@ -121,6 +123,18 @@ def _as_if(**members: Any) -> Callable[[], None]:
     return apply
 
 
+def _late_pays(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitable[Status]]:
+    """A payment that came after a link's end turns it to paid, too."""
+
+    async def reviving_status(self: Settling, link: Link) -> Status:
+        found = await status(self, link)
+        late = await self.payments.of_tenant(link.tenant_id, PaymentState.LATE)
+        paid = next((one for one in late if one.link_id == link.id), None)
+        return found if paid is None else Status(LinkState.PAID, found.redirect_url, paid.tx_id)
+
+    return reviving_status
+
+
 async def _none_used(*_: object) -> int:
     return 0
 
@@ -165,6 +179,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ),
         ("claimed-words-swapped", "the page says Paid where it is (P-CK-02)", _words_swapped),
         ("claimed-no-end", "a link ends with its time (3.5)", _swap(Watcher, "_expire", lambda _: _nothing)),
+        ("claimed-late-pays", "a link that has ended stays as it is (3.5)", _swap(Settling, "status", _late_pays)),
         (
             "claimed-first-transfer",
             "a link takes the transfer of exactly its amount (P-CK-08)",

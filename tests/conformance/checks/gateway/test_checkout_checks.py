@@ -327,6 +327,11 @@ async def test_a_paid_link_is_not_judged_where_no_time_can_pass() -> None:
     assert await judged("a_paid_link_outlives_its_time", Checkout()) == {"GW-CHK-16": Verdict.DOCUMENTED}
 
 
+async def test_no_link_is_paid_late_where_no_time_can_pass() -> None:
+    """Who has no test clock is judged by the row's other check alone."""
+    assert await judged("a_late_payment_leaves_a_link_expired", Checkout()) == {"GW-CHK-20": Verdict.DOCUMENTED}
+
+
 async def test_share_of_the_service_is_caught() -> None:
     """A payment of which another account gets a share is told."""
     assert breached(await judged("right_payment_is_paid", Checkout(), skims=7)) == {"GW-LINK-24"}
