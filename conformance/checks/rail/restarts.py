@@ -77,26 +77,24 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
     settled = await _started_again(case, words, lanes)
     in_set, in_did = await published_keys(case)
     keys = {_IN_SET: in_set, _IN_DID: in_did}
-    await run_concurrently([*(_judged(case, one, keys) for one in before), settled()])
+    await run_concurrently([*(_judged(case, one, keys) for one in before), *([] if settled is None else [settled()])])
 
 
-async def _started_again(case: Case, words: Sequence[str], lanes: Sequence[str]) -> Callable[[], Awaitable[None]]:
-    """Have the rail started again, with a settlement on its way where it settles, and return what judges that."""
+async def _started_again(
+    case: Case, words: Sequence[str], lanes: Sequence[str]
+) -> Callable[[], Awaitable[None]] | None:
+    """Have the rail started again, with a settlement on its way where it settles; return what judges that, if any."""
     url, settles = case.session.rail + INDEX, str(load()[_SETTLED].lane)
     if settles not in lanes:
         case.not_applicable(_CHARGED, f"the profile does not claim the lane {settles}")
         await start_again(case, words, url)
-        return _nothing
+        return None
     # What it needs comes with that lane's extra alone.
-    from conformance.checks.rail.base.unsettled import settlement_on_its_way  # noqa: PLC0415
+    from conformance.judging.rail.base.settlements import settlement_on_its_way  # noqa: PLC0415
 
     async with settlement_on_its_way(case) as judge:
         await start_again(case, words, url)
     return judge
-
-
-async def _nothing() -> None:
-    """Judge nothing."""
 
 
 async def _paid(case: Case, lane: str) -> _Before:
