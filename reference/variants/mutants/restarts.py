@@ -199,12 +199,12 @@ def _revoked_in_the_process() -> None:
 
 
 def _watch_new_links_only() -> None:
-    """Take up no address at a start, only those of links that are made from then on."""
+    """Take up no address at a start, only those of links that are made in a later second."""
     started: list[int] = []
 
     async def at_a_start(_: Links, network: str, *, now: int) -> Sequence[str]:
         del network
-        started.append(now)
+        started.append(now + 1)
         return ()
 
     def forgetful(addresses: Callable[..., Awaitable[Sequence[str]]]) -> Callable[..., Awaitable[Sequence[str]]]:
