@@ -33,7 +33,10 @@ EXACT = (
 BETWEEN = ("0.30000000000000004", "1.0049999999999999", "8.4100000000000001", "0.0000015")
 # The smallest amount, and one that a binary float still holds: a target may have bounds of its own.
 FAR = ("0.000001", "0.000003", "999999.999999", "123456.789012")
-NOT_NUMBERS = ('"8.41"', '"much"', '""', "true", "false", "[]", "[8.41]", "{}", '{"value":8.41}', '"NaN"', '"1e2"')
+NOT_NUMBERS = (
+    *('"8.41"', '"much"', '""', "true", "false", "[]", "[8.41]", "{}", '{"value":8.41}', '"NaN"', '"1e2"'),
+    *('"8,41"', '"$8.41"', '"8.41 USDC"', '"0x10"', '"1_000"', '"8.41;"'),
+)
 # Texts that say a number: whether they are one is open, as long as nothing but the number comes of them.
 SPELLED_OUT = frozenset({'"8.41"', '"1e2"'})
 NOT_POSITIVE = ("0", "0.0", "0e9", "-1", "-0.01", "-8.41", "-0.000001", "-0", "1e999", "-1e999")

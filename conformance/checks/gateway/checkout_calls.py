@@ -15,7 +15,16 @@ from conformance.http.client import Answer
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, created, link_body, short
-from conformance.surfaces.gateway.orders import flip, on_first_lane, opened, paid_rightly, payer, settle_down, way
+from conformance.surfaces.gateway.orders import (
+    Opened,
+    flip,
+    on_first_lane,
+    opened,
+    paid_rightly,
+    payer,
+    settle_down,
+    way,
+)
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
 _ATTESTED = ("settlement_attestation", "settlement_attestation_jws")
@@ -38,6 +47,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     Reads the status of a link, pays the link, reads it again, and shows the paying transaction to the gateway. Expects
     `active` without a transaction; then `paid` with the transaction's id and the settlement attestation, as an object
     and as a compact JWS that holds the same; and the same attestation with 200 for the transaction that is shown.
+    Then abandons and cancels the link. Expects client errors, and that it is still paid.
     """
     who, link = await payer(case), await opened(case)
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
@@ -62,6 +72,20 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     held = held and all(name in told and told[name] == members.get(name) for name in _ATTESTED)
     expected = "200 with the same attestation for the transaction that paid"
     case.expect("GW-CHK-19", held, expected, _brief(shown), exchange=shown)
+    await _stays_paid(case, link, url)
+
+
+async def _stays_paid(case: Case, link: Opened, url: str) -> None:
+    """Call a paid link off, as a payer and as its tenant; it stays paid."""
+    secret = link.order.answer.object().get("cancel_secret")
+    case.client.names.secret(str(secret), "CANCEL_SECRET")
+    calls: Mapping[str, Mapping[str, Any]] = {"abandon": {}, "cancel": {"cancel_secret": secret}}
+    for name, body in calls.items():
+        answer = await case.client.call("POST", f"{url}/{name}", json_body=body)
+        after = await case.client.call("GET", f"{url}/status")
+        held = 400 <= answer.status < 500 and after.object().get("status") == "paid"
+        found = f"{answer.status}, then {_brief(after)}"
+        case.expect("GW-CHK-19", held, "a client error, still paid", found, exchange=answer, where={"call": name})
 
 
 def _same_id(told: object, tx_id: str) -> bool:
@@ -169,11 +193,12 @@ async def _takes_nothing(case: Case, service: LimitedGateway, made: Answer) -> N
 async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
     """A payment that comes after a link's end turns nothing to paid (3.5).
 
-    Creates a link of two minutes, lets its time pass until it is expired, and pays it on the chain then; pays another
-    one rightly after it. Expects that the other turns to Paid, and the first does not.
+    Creates a link of two minutes, lets its time pass until it is expired, and cancels another one; pays both on the
+    chain then, and a third one rightly after them. Expects that the third turns to Paid, and the two stay as they are.
     """
     try:
         paying = await on_first_lane(case)
+        cancelled = await opened(paying)
         late = await opened(paying, members={"expires_in_seconds": 2 * _LIFETIME})
         await pass_time(case, 2 * _LIFETIME + 1)
     except Inconclusive as reason:
@@ -183,9 +208,17 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
     status = await _status_at_end(case, lambda: case.client.call("GET", url))
     if status.object().get("status") != "expired":
         raise Inconclusive(f"a link whose time is over is not expired, which is judged beside this: {_brief(status)}")
-    case.client.names.name(await who.settle(late.bill, way(paying)), "TX_ID")
+    ended = {"expired": late}
+    secret = str(cancelled.order.answer.object().get("cancel_secret"))
+    case.client.names.secret(secret, "CANCEL_SECRET")
+    at = f"{case.session.gateway}{CHECKOUT}{cancelled.order.token}"
+    off = await case.client.call("POST", f"{at}/cancel", json_body={"cancel_secret": secret})
+    if off.status < 300:
+        ended["cancelled"] = cancelled
+    for link in ended.values():
+        case.client.names.name(await who.settle(link.bill, way(paying)), "TX_ID")
     await settle_down(await paid_rightly(paying, who, await opened(paying)))
-    status = await case.client.call("GET", url)
-    held = status.object().get("status") == "expired"
-    where = {"payment": "in a block after the link had ended"}
-    case.expect("GW-CHK-20", held, "still expired", _brief(status), exchange=status, where=where)
+    for state, link in ended.items():
+        status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
+        held, where = status.object().get("status") == state, {"payment": f"of a link that was {state} before"}
+        case.expect("GW-CHK-20", held, f"still {state}", _brief(status), exchange=status, where=where)

@@ -92,9 +92,21 @@ def wrong_keys(key: str) -> Iterator[tuple[str, str]]:
     yield "the key with another first character", ("A" if key[0] != "A" else "B") + key[1:]
     yield "the key in upper case", key.upper() if key.upper() != key else key.lower()
     yield "the key twice", key + key
+    yield "the key and a word behind it", f"{key} more"
+    yield "the key and a comma with a word behind it", f"{key},more"
     yield "the key up to its middle", key[: len(key) // 2]
     yield "a wildcard", "*"
     yield "a word of SQL", "' OR '1'='1"
+
+
+def wrong_ids(own: str) -> Iterator[tuple[str, str]]:
+    """Yield (what, value) of X-Tenant-Id fields that are near a tenant's id and nobody's."""
+    yield "the id with another last character", own[:-1] + ("0" if own[-1] != "0" else "1")
+    yield "the id with another character in its middle", f"{own[:17]}{'0' if own[17:18] != '0' else '1'}{own[18:]}"
+    yield "the id with another first character", ("0" if own[0] != "0" else "1") + own[1:]
+    yield "the id up to its first hyphen", own.partition("-")[0]
+    yield "the id with one more character", own + "0"
+    yield "a wildcard", "*"
 
 
 def wrong_schemes(key: str, tenant: str) -> Iterator[tuple[str, str]]:
@@ -238,8 +250,8 @@ def _with(tenant: Credentials, authorization: str) -> dict[str, str]:
 async def a_key_opens_its_own_tenant_only(case: Case) -> None:
     """A key of tenant A together with the X-Tenant-Id of tenant B is rejected.
 
-    Sends good creations with each tenant's key and the other's id, and with an id that nobody has. Expects a client
-    error in the envelope, and that nothing was created for either.
+    Sends good creations with each tenant's key and the other's id, and with ids that nobody has, most of them nearly
+    the tenant's own. Expects a client error in the envelope, and that nothing was created for either.
     """
     first, second = case.session.tenant("first"), case.session.tenant("second")
     for key_of, id_of in ((first, second), (second, first)):
@@ -251,6 +263,10 @@ async def a_key_opens_its_own_tenant_only(case: Case) -> None:
             headers = {**headers, "X-Tenant-Id": "7f5b2c1e-0000-4000-8000-000000000000"}
             how = "an id that nobody has"
             await rejected(case, "GW-AUTH-05", path, headers, key_of, how, envelope="GW-AUTH-08")
+    await run_concurrently(
+        rejected(case, "GW-AUTH-05", LINKS, {**first.headers, "X-Tenant-Id": value}, first, how)
+        for how, value in wrong_ids(first.id)
+    )
 
 
 @check("GW-AUTH-06", "GW-AUTH-07", surface="gateway", fix=_FIX)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from typing import Any
 
 from conformance.engine.check import Case, check
@@ -43,6 +44,8 @@ _LARGER = (250.5, 5000.5, 75000.5)
 _AT_ONCE = 20
 _ROUNDS = 3
 _A_SECOND = 1.05
+# Lengths at which a service may cut a key off.
+_LONG_KEYS = (37, 65, 129, 201, 255)
 # Keys that differ in more than letter case.
 _EXACT_KEYS = 4
 _ALL_ALIKE = "unbound: no member of a resource's answer tells it from another"
@@ -127,7 +130,9 @@ async def other_keys_are_other_things(case: Case) -> None:
     """Different keys give different resources.
 
     Creates with several keys that are nearly alike (one character more, a common beginning) and, for links, the same
-    body. Expects as many things as keys; also of keys in another letter case, where a breach warns.
+    body. Expects as many things as keys; also of keys in another letter case, where a breach warns. Then creates links
+    with pairs of keys that somebody may take for one: long ones that differ in their last character, a letter and its
+    escape, a number written in two ways, other punctuation. Expects two links wherever both keys are taken.
     """
     tenant = case.session.tenant()
     for path in bodies(case, tenant):
@@ -142,6 +147,38 @@ async def other_keys_are_other_things(case: Case) -> None:
         for few, beyond in ((seen[:_EXACT_KEYS], None), (seen, "whether letter case matters in a key is open")):
             found, where = f"{len({*few})} different ones for {len(few)} keys", {"path": path}
             case.expect("GW-IDEM-05", len({*few}) == len(few), "one for each key", found, where=where, beyond=beyond)
+    await run_concurrently(_pair(case, tenant, what, pair) for what, pair in _pairs(case).items())
+
+
+def _pairs(case: Case) -> dict[str, tuple[str, str]]:
+    """Return pairs of keys by what tells the two apart."""
+    stem = fresh(case)
+    digits = str(int.from_bytes(hashlib.sha256(stem.encode()).digest()[:6]) + 10**14)
+    pairs = {f"the last of {length} characters": _ending(stem, length) for length in _LONG_KEYS}
+    pairs["an escape"] = (f"{stem}-%61", f"{stem}-a")
+    pairs["how a number is written"] = (digits, f"{digits}.0")
+    pairs["a leading zero"] = (f"1{digits}", f"01{digits}")
+    pairs["punctuation"] = (f"{stem}-p", f"{stem}_p")
+    for one in (key for pair in pairs.values() for key in pair):
+        case.client.names.name(one, "KEY")
+    return pairs
+
+
+def _ending(stem: str, length: int) -> tuple[str, str]:
+    filled = stem.ljust(length - 1, "x")
+    return filled + "a", filled + "b"
+
+
+async def _pair(case: Case, tenant: Credentials, what: str, pair: tuple[str, str]) -> None:
+    creations = [Creation(LINKS, _body(case, LINKS, tenant), tenant, key) for key in pair]
+    first, second = [named(case, await post(target_of(case), one)) for one in creations]
+    if not is_created(case, first) or is_refused(second):
+        case.note(f"of two keys that differ in {what} one is not taken: {first.status} and {second.status}")
+        return
+    apart = is_created(case, second) and first.object().get("token") != second.object().get("token")
+    found = f"{second.status} with {'another' if apart else 'the same'} token"
+    where = {"the keys differ in": what}
+    case.expect("GW-IDEM-05", apart, "two links", found, exchange=second, where=where)
 
 
 async def _are_distinguishable(case: Case, path: str, tenant: Credentials) -> bool:
@@ -158,19 +195,34 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
     """The same key with a changed body never creates a second resource.
 
     Creates with a key and sends other bodies under it (another amount, another label). Expects the original or a
-    refusal, that the first body still gets the original, and that the name of a refused resource is still free.
+    refusal, that the first body still gets the original, that the link's page still shows its amount where it did
+    before, and that the name of a refused resource is still free.
     """
     tenant = case.session.tenant()
     for path in bodies(case, tenant):
         creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
         original = await created(case, creation)
+        shown = await _shown_amount(case, original) if path == LINKS else None
         for changed in _changed(case, creation):
             await _second(case, creation, original, changed)
+        if shown is not None:
+            kept = await _shown_amount(case, original)
+            where = {"place": "the link's page"}
+            case.expect("GW-IDEM-06", kept is not None, f"still {shown}", "another amount", where=where)
         answer = named(case, await post(target_of(case), creation))
         apart = differences(*(identity(path, one, creation.body) for one in (original, answer)))
         found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
         holds = is_created(case, answer) and not apart
         case.expect("GW-IDEM-06", holds, "still the original", found, exchange=answer, where={"path": path})
+
+
+async def _shown_amount(case: Case, original: Answer) -> str | None:
+    """Return how a link's page writes the amount that the link was made for; None where it does not show that."""
+    url, microunits = (original.object().get(name) for name in ("checkout_url", "amount_microunits"))
+    if not isinstance(url, str) or not isinstance(microunits, int):
+        return None
+    view, _ = await case.session.pages.look(case.client, url)
+    return view.shown_amount(microunits)
 
 
 def _changed(case: Case, creation: Creation) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from conformance.surfaces.gateway.calls import (
 )
 from conformance.surfaces.gateway.rate_limited_gateway import limited_gateway
 
-_DAY = 86_400
+_MINUTE, _DAY = 60, 86_400
 _MARGIN = 30
 
 
@@ -35,11 +35,13 @@ async def a_key_is_bound_for_a_day(case: Case) -> None:
 
     Creates links and a resource, each with a key, lets 24 hours but half a minute pass and repeats some of them; lets
     one more minute pass and repeats the links, one that was repeated before and one that was not. Expects the originals
-    first, and then links of their own: the hours count from the first call.
+    first, and then links of their own: the hours count from the first call. Where the target claims the calls of a
+    checkout, one of the links has ended after a minute.
     """
     async with limited_gateway(case) as service:
         tenant = service.lasting_tenant()
-        early, late = (Creation(LINKS, link_body(case, tenant), tenant, fresh(case)) for _ in range(2))
+        ending = {"expires_in_seconds": _MINUTE} if "gateway.checkout" in case.profile.claims.options else {}
+        early, late = (Creation(LINKS, link_body(case, tenant, **one), tenant, fresh(case)) for one in (ending, {}))
         started, inside = service.now, [early]
         if case.profile.gateway_bindings.resource_body is not None:
             inside.append(Creation(RESOURCES, resource_body(case), tenant, fresh(case)))

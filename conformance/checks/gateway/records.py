@@ -22,6 +22,8 @@ from conformance.text.times import utc_time
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _LABEL = "Order 7, two of three"
 _LEAST = {"resource_id": "weldproof", "amount_microunits": 250_000}
+# Of a resource that names none (3.8).
+_DEFAULT_NETWORK = "algorand_mainnet"
 _PRICE_MICROALGOS = 1_000_000
 _WIDEST_ID = 128
 
@@ -69,12 +71,14 @@ async def a_resource_is_answered_whole(case: Case) -> None:
     its default. Expects every member as sent or with its default, an id that is a UUID, is_active, price_microalgos and
     the time of its creation.
     """
+    tenant = case.session.tenant()
+    offered = [one for one in tenant.networks if one != _DEFAULT_NETWORK]
     least = {**_LEAST, "resource_id": fresh(case, "resource")}
     first = await _made(case, least)
     defaults = {
-        "payment_network": "algorand_mainnet",
-        "networks": ["algorand_mainnet"],
-        "asset_id": USDC["algorand_mainnet"],
+        "payment_network": _DEFAULT_NETWORK,
+        "networks": [_DEFAULT_NETWORK],
+        "asset_id": USDC[_DEFAULT_NETWORK],
         "access_ttl_secs": 3600,
         "requirement_ttl_secs": 300,
         "note_binding_required": True,
@@ -82,11 +86,14 @@ async def a_resource_is_answered_whole(case: Case) -> None:
         "price_fiat_currency": None,
     }
     _judge(case, first, {**defaults, **least}, "the required members alone")
+    if not offered:
+        case.note("no network beside the default is known to be offered: give [tenants.NAME] networks")
+        return
     whole = {
         "resource_id": fresh(case, "resource"),
         "amount_microunits": 1,
-        "payment_network": "base_mainnet",
-        "networks": ["base_mainnet", "solana_mainnet"],
+        "payment_network": offered[0],
+        "networks": offered[:2],
         "asset_id": "7",
         "access_ttl_secs": 60,
         "requirement_ttl_secs": 61,
@@ -95,13 +102,19 @@ async def a_resource_is_answered_whole(case: Case) -> None:
         "price_fiat_currency": "EUR",
     }
     _judge(case, await _made(case, whole), whole, "every member")
-    other = await _made(case, {**_LEAST, "resource_id": fresh(case, "resource"), "payment_network": "base_mainnet"})
-    wanted = {"networks": ["base_mainnet"], "asset_id": USDC["base_mainnet"]}
+    other = await _made(case, {**_LEAST, "resource_id": fresh(case, "resource"), "payment_network": offered[-1]})
+    usdc = USDC.get(case.profile.usual_network(offered[-1]))
+    wanted = {"networks": [offered[-1]], **({} if usdc is None else {"asset_id": usdc})}
     _judge(case, other, wanted, "another network")
 
 
 async def _made(case: Case, body: Mapping[str, Any]) -> Answer:
     answer = await post(target_of(case), Creation(RESOURCES, body, case.session.tenant()))
+    network = str(body.get("payment_network", _DEFAULT_NETWORK))
+    if is_refused(answer) and network not in case.session.tenant().networks:
+        raise Inconclusive(
+            f"a resource on {network}, which the tenant need not be offered, was answered {short(answer)}"
+        )
     if not 200 <= answer.status < 300:
         case.expect("GW-RES-03", False, "a created resource", f"{answer.status} {short(answer)}", exchange=answer)
         raise Inconclusive("no resource was created")
@@ -150,6 +163,7 @@ async def resources_keep_their_limits(case: Case) -> None:
     0, 1, 86400 and one more, ids of 0, 1, 128 and 129 characters and with others than are allowed, an amount that is no
     integer, and a network that nobody knows. Expects a client error of those outside and a resource of the others.
     """
+    tenant = case.session.tenant()
     inside: list[Mapping[str, Any]] = [
         {"amount_microunits": 1},
         *({"access_ttl_secs": seconds} for seconds in (1, 31_536_000)),
@@ -163,17 +177,23 @@ async def resources_keep_their_limits(case: Case) -> None:
         *({"requirement_ttl_secs": seconds} for seconds in (0, -1, 86_401, 60.5)),
         *({"resource_id": text} for text in ("", "a b", "a/b", fresh(case, "resource").ljust(_WIDEST_ID + 1, "x"))),
         {"payment_network": "atlantis_mainnet"},
-        {"networks": ["algorand_mainnet", "atlantis_mainnet"]},
+        {"networks": [*tenant.networks[:1], "atlantis_mainnet"]},
         {"note_binding_required": "yes"},
     ]
-    tenant = case.session.tenant()
 
     def body(changed: Mapping[str, Any]) -> dict[str, Any]:
-        return {**_LEAST, "resource_id": fresh(case, "resource"), **changed}
+        return {**_least(case), **changed}
 
     for one in inside:
         await _tried(case, tenant, body(one), one, taken=True)
     await run_concurrently(_tried(case, tenant, body(one), one, taken=False) for one in outside)
+
+
+def _least(case: Case) -> dict[str, Any]:
+    """Return a body of what is required, on a network that the tenant is offered."""
+    networks = case.session.tenant().networks
+    network = {"payment_network": networks[0]} if networks else {}
+    return {**_LEAST, **network, "resource_id": fresh(case, "resource")}
 
 
 async def _tried(
@@ -194,12 +214,13 @@ async def _tried(
 async def a_resource_is_its_tenants(case: Case) -> None:
     """GET of a resource answers its record to its tenant; another tenant's is not found (specification 3.8).
 
-    Creates a resource and reads it, with the credentials of its tenant and those of another; creates one of the same id
-    again, and one of the same id for the other tenant. Expects the record with 200, 404 for the other tenant and for an
-    id that nobody has, a client error for the second one, and a resource of the other tenant's own.
+    Creates a resource and reads it, with the credentials of its tenant and those of another, with its tenant's id alone
+    and with that and the other's key; creates one of the same id again, and one of the same id for the other tenant.
+    Expects the record with 200, 404 for the other tenant and for an id that nobody has, a client error without the
+    tenant's key and for the second one, and a resource of the other tenant's own.
     """
     mine, theirs = case.session.tenant(), case.session.tenant("second")
-    body = {**_LEAST, "resource_id": fresh(case, "resource")}
+    body = _least(case)
     call = target_of(case)
     created = await post(call, Creation(RESOURCES, body, mine))
     if not 200 <= created.status < 300:
@@ -211,6 +232,11 @@ async def a_resource_is_its_tenants(case: Case) -> None:
         told = {"tenant": who.name, "resource": "its own" if where == path else "nobody's"}
         expected = f"{status}{' with the record' if status == 200 else ''}"
         case.expect("GW-RES-05", held, expected, f"{answer.status} {short(answer)}", exchange=answer, where=told)
+    nobody, both = {"X-Tenant-Id": mine.id}, {**theirs.headers, "X-Tenant-Id": mine.id}
+    for what, headers in (("a tenant id alone", nobody), ("the key of another tenant", both)):
+        answer = await call("GET", path, headers=headers)
+        held, found = 400 <= answer.status < 500, f"{answer.status} {short(answer)}"
+        case.expect("GW-RES-05", held, "a client error", found, exchange=answer, where={"credentials": what})
     twice = await post(call, Creation(RESOURCES, body, mine))
     case.expect("GW-RES-05", is_refused(twice), "a client error", twice.status, exchange=twice, where={"id": "taken"})
     other = await post(call, Creation(RESOURCES, body, theirs))

@@ -31,6 +31,7 @@ from conformance.surfaces.gateway.calls import (
     Creation,
     created,
     fresh,
+    is_created,
     is_rejected,
     link_body,
     named,
@@ -45,6 +46,7 @@ from conformance.surfaces.gateway.orders import (
     Opened,
     again,
     flip,
+    look,
     on_first_lane,
     opened,
     paid_rightly,
@@ -58,6 +60,8 @@ After: TypeAlias = Callable[[], Awaitable[None]]
 _LINK, _RESOURCE, _CHANGED = "GW-IDEM-03", "GW-IDEM-04", "GW-IDEM-06"
 _PAYS, _STAYS, _STATUS = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19"
 _REVOKED = "GW-AUTH-03"
+_READ = "GW-RES-05"
+_AMOUNT, _ADDRESS, _ACCEPTED = "GW-CHK-04", "GW-CHK-06", "GW-AUTH-06"
 _PASSES, _PUBLISHED = "GW-RCPT-01", "GW-RCPT-14"
 # Seconds from one payment to the next while the gateway is started again, which may take a second or a minute.
 _PAUSES: Final = (0.3, 0.6, 1.2, 2.4)
@@ -67,10 +71,14 @@ _STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settleme
 @check(
     _LINK,
     _RESOURCE,
+    _READ,
     _CHANGED,
+    _AMOUNT,
+    _ADDRESS,
     _PAYS,
     _STAYS,
     _STATUS,
+    _ACCEPTED,
     _REVOKED,
     _PASSES,
     _PUBLISHED,
@@ -86,8 +94,8 @@ async def a_restart_forgets_no_link(case: Case) -> None:
     Creates two links and a resource, each with an Idempotency-Key; pays one link, and opens another; where an
     administrator may, has an API key made and deleted. Has the gateway started again by the profile's command, and pays
     further links until it answers again. Repeats the first call and that of the resource, sends another body under the
-    key of the second, looks at the paid page and its status, pays the open link, calls with the deleted key, and
-    presents a receipt that the platform signed before.
+    key of the second, reads the resource where the target claims that, looks at the paid page and its status, pays the
+    open link, calls with the deleted key, and presents a receipt that the platform signed before.
     Expects the originals, a refusal or the original for the other body, Paid with the same transaction and attestation,
     Paid for the open link and for those that were paid meanwhile within the budget (`[budgets] paid`), a client error
     for the key, and that the receipt, and the attestation where it did before, verifies with the published keys.
@@ -96,9 +104,13 @@ async def a_restart_forgets_no_link(case: Case) -> None:
     if words is None:
         leave_without_restart(case, "gateway")
         return
-    parts = ((_links, (_LINK, _CHANGED)), (_resource, (_RESOURCE,)), (_paid, (_PAYS, _STAYS, _STATUS)))
+    parts = (
+        (_links, (_LINK, _CHANGED)),
+        (_resource, (_RESOURCE, _READ)),
+        (_paid, (_PAYS, _STAYS, _STATUS, _AMOUNT, _ADDRESS)),
+    )
     then: list[After] = []
-    for prepare, rows in (*parts, (_revoked, (_REVOKED,)), (_signed, (_PASSES, _PUBLISHED))):
+    for prepare, rows in (*parts, (_revoked, (_REVOKED, _ACCEPTED)), (_signed, (_PASSES, _PUBLISHED))):
         # A gateway whose links cannot be paid here, say, is judged by the rest all the same.
         try:
             then.append(await prepare(case))
@@ -130,12 +142,31 @@ async def _resource(case: Case) -> After:
     tenant = case.session.tenant()
     creation = Creation(RESOURCES, resource_body(case), tenant, fresh(case))
     original = await created(case, creation)
+    before = await _record(case, creation)
 
     async def judge() -> None:
         answer = named(case, await post(target_of(case), creation))
         judge_original(case, _RESOURCE, creation, original, answer, {"restart": "after the first call"})
+        await _same_record(case, creation, before)
 
     return judge
+
+
+async def _record(case: Case, creation: Creation) -> Answer | None:
+    """Read a resource; None where the target does not claim to have such a call, or names it otherwise."""
+    name = creation.body.get("resource_id")
+    if "gateway.records" not in case.profile.claims.options or not isinstance(name, str):
+        return None
+    return await target_of(case)("GET", f"{RESOURCES}/{name}", headers=creation.tenant.headers)
+
+
+async def _same_record(case: Case, creation: Creation, before: Answer | None) -> None:
+    after = await _record(case, creation)
+    if before is None or after is None or before.status != 200:
+        case.not_applicable(_READ, "the profile does not claim the option gateway.records, or a resource is not read")
+        return
+    held, where = after.status == 200 and after.object() == before.object(), {"restart": "after it was created"}
+    case.expect(_READ, held, "the record as before", f"{after.status} {short(after)}", exchange=after, where=where)
 
 
 async def _paid(case: Case) -> After:
@@ -157,6 +188,7 @@ async def _paid(case: Case) -> After:
             held, expected = _attests(before, await published(case)), "the attestation verifies after a restart"
             found = "it does" if held else "it does not"
             paying.expect(_STATUS, held, expected, found, exchange=before, where=where)
+        await _same_page(paying, waiting)
         await who.settle(waiting.bill, way(paying))
         done, budget = await flip(paying, waiting), paying.profile.budgets.paid
         found = "not Paid" if done is None else "Paid"
@@ -164,6 +196,20 @@ async def _paid(case: Case) -> After:
         paying.expect(_PAYS, done is not None, f"Paid within {budget:g} s", found, exchange=waiting.page, where=where)
 
     return judge
+
+
+async def _same_page(case: Case, link: Opened) -> None:
+    """Judge that an open link's page asks for what it asked for before, of that which it showed."""
+    made, before = link.order, link.before
+    view, answer = await look(case, made, whole=True)
+    where = {"restart": "before the payment"}
+    if before.shown_amount(made.microunits) is not None:
+        shown = view.shown_amount(made.microunits)
+        expected = f"exactly {made.microunits} micro-units"
+        case.expect(_AMOUNT, shown is not None, expected, "another amount", exchange=answer, where=where)
+    if before.shows_address(made.payout):
+        kept, expected = view.shows_address(made.payout), f"the payout address {made.payout}"
+        case.expect(_ADDRESS, kept, expected, "another", exchange=answer, where=where)
 
 
 async def _meanwhile(case: Case, words: Sequence[str]) -> After:
@@ -251,7 +297,8 @@ async def _revoked(case: Case) -> After:
     """Have a tenant made with a second key, and that key deleted."""
     keys = await two_keys(case, "Weldproof restart")
     if keys is None:
-        case.not_applicable(_REVOKED, "the profile names no administrator of a gateway with the option gateway.tenants")
+        for row in (_REVOKED, _ACCEPTED):
+            case.not_applicable(row, "the profile names no administrator of a gateway with the option gateway.tenants")
         return _nothing
     await keys.delete()
     if not is_rejected(early := await plain_link(case, keys.other)):
@@ -261,6 +308,9 @@ async def _revoked(case: Case) -> After:
         answer = await plain_link(case, keys.other)
         found, where = f"{answer.status} {short(answer)}", {"key": "deleted before the restart"}
         case.expect(_REVOKED, is_rejected(answer), "a client error", found, exchange=answer, where=where)
+        answer = await plain_link(case, keys.kept)
+        found, where = f"{answer.status} {short(answer)}", {"tenant": "made before the restart"}
+        case.expect(_ACCEPTED, is_created(case, answer), "a link", found, exchange=answer, where=where)
 
     return judge
 

@@ -117,8 +117,7 @@ async def _unvouched(case: Case, scene: _Scene) -> None:
 
 async def _deleted(case: Case, scene: _Scene) -> None:
     admin, tenant = scene.admin, scene.tenant
-    made = await admin.done("GET", tenant.id, "deliveries")
-    listed = made.get("deliveries")
+    listed = await _listed(admin, tenant.id)
     kept, gone = (_delivery(listed, one) for one in (scene.kept_id, scene.gone_id))
     await admin.done("DELETE", tenant.id, "webhooks", scene.gone_id)
     before, other = len(scene.gone.arrivals), len(scene.kept.arrivals)
@@ -139,6 +138,15 @@ def _brief(answer: Answer) -> str:
     return f"{answer.status} {short(answer)}"
 
 
+async def _listed(admin: Administrator, tenant_id: str) -> object:
+    """Return the list of a tenant's deliveries: the body itself, or its member `deliveries`."""
+    answer = await admin.call("GET", tenant_id, "deliveries")
+    if not 200 <= answer.status < 300:
+        raise Inconclusive(f"the list of deliveries was answered {_brief(answer)}")
+    body = answer.json()
+    return body.get("deliveries") if isinstance(body, dict) else body
+
+
 def _delivery(listed: object, destination: str) -> str:
     """Return the id of the delivery to a destination.
 
@@ -149,4 +157,6 @@ def _delivery(listed: object, destination: str) -> str:
         found = one.get("delivery_id") if isinstance(one, dict) and one.get("destination_id") == destination else None
         if isinstance(found, str):
             return found
-    raise Inconclusive("the list of deliveries has none to a destination that got one")
+    raise Inconclusive(
+        "the list of deliveries has none with a delivery_id and the destination_id of one that got a delivery"
+    )

@@ -118,6 +118,17 @@ async def order(
         whole = mark
     asked = {**(members or {}), "preferred_network": network, "amount": amount, "label": whole}
     answer = await link(case, tenant, **asked)
+    return order_of(case, answer, tenant, network, label=whole, mark=mark)
+
+
+def order_of(
+    case: Case, answer: Answer, tenant: Credentials, network: str, *, label: str = "", mark: str = ""
+) -> Order:
+    """Return the link that a creation was answered with.
+
+    Raises:
+        Inconclusive: The answer lacks what GW-LINK rows judge.
+    """
     made = answer.object()
     url, token, price = (made.get(name) for name in ("checkout_url", "token", "amount_microunits"))
     if not isinstance(url, str) or not isinstance(token, str) or not isinstance(price, int) or isinstance(price, bool):
@@ -127,7 +138,7 @@ async def order(
     if known is None:
         raise Inconclusive(f"unbound: no asset is known for the network {network}; bind [networks.{network}] network")
     _name(case, url, token)
-    return Order(url, token, price, network, tenant.payout[network], known, tenant, answer, whole, mark)
+    return Order(url, token, price, network, tenant.payout[network], known, tenant, answer, label, mark)
 
 
 def odd_amount(case: Case) -> int:

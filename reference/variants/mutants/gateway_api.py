@@ -146,6 +146,23 @@ def _id_unchecked() -> None:
     replace(credentials, "_names", lambda _: lambda fields, _tenant: len(fields) == 1)
 
 
+def _id_begins() -> None:
+    replace(credentials, "_names", lambda _: lambda fields, own: len(fields) == 1 and fields[0][:8] == own[:8])
+
+
+def _key_of_whole_text() -> None:
+    """Take what stands before a blank or a comma for the key."""
+
+    def first_word(bearer: Callable[[Request], str]) -> Callable[[Request], str]:
+        def key(request: Request) -> str:
+            words = request.one("authorization").replace(",", " ").split()
+            return words[1] if words[:1] == ["Bearer"] and len(words) > 1 else bearer(request)
+
+        return key
+
+    replace(credentials, "_bearer", first_word)
+
+
 def _any_scheme() -> None:
     def last_word(_: Callable[..., Any]) -> Callable[[Request], str]:
         def bearer(request: Request) -> str:
@@ -359,6 +376,8 @@ MUTANTS = (
     _mutant("edge-serves-all", "an edge host serves public reads only (P-GW-04)", _edge_serves_all),
     _mutant("amount-in-floats", "an amount is never a binary float (P-MN-02)", _float_amounts),
     _mutant("amount-in-cents", "micro-units are millionths (P-MN-01)", _cents),
+    _mutant("tenant-id-begins", "X-Tenant-Id is the whole id of the key's tenant (P-AU-01)", _id_begins),
+    _mutant("key-and-more", "a key is all of its field (P-AU-01)", _key_of_whole_text),
     _mutant("amount-in-a-text", "amount is a number, not a text (3.4)", _digits_in_a_text),
     _mutant("amount-without-sign", "amount is greater than 0 (3.4)", _signs_dropped),
     _mutant("label-of-anything", "label is a text (3.4)", _labels_turned_into_text),

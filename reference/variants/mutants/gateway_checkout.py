@@ -280,6 +280,15 @@ def _to_cents(pretty: Callable[..., str]) -> Callable[..., str]:
     return lambda microunits, label: pretty(microunits // 10_000 * 10_000, label)
 
 
+def _large_to_cents(pretty: Callable[..., str]) -> Callable[..., str]:
+    """Show amounts from a hundred USDC on to the cent."""
+
+    def shown(microunits: int, label: str) -> str:
+        return pretty(microunits // 10_000 * 10_000 if microunits >= 100_000_000 else microunits, label)
+
+    return shown
+
+
 def _blank(_: Callable[[str], bytes]) -> Callable[[str], bytes]:
     def png(payload: str) -> bytes:
         out = io.BytesIO()
@@ -411,6 +420,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ("checkout-no-memo", "the page shows the memo (P-CK-01)", _payable(memo=lambda _: "")),
         ("checkout-one-memo", "each link has its memo (3.5)", _payable(memo=lambda _: "weldproof:checkout")),
         ("checkout-to-cents", "the page shows the exact amount (P-CK-01)", _swap(page, "amount_pretty", _to_cents)),
+        (
+            "checkout-large-to-cents",
+            "the page shows the exact amount (P-CK-01)",
+            _swap(page, "amount_pretty", _large_to_cents),
+        ),
         ("checkout-paid-early", "Paid is nowhere before payment (P-CK-01)", _paid_early),
         (
             "checkout-service-address",

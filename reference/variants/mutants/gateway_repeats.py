@@ -5,17 +5,20 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
+import re
 import secrets
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote
 
 import orjson
-from sqlalchemy import update
+from sqlalchemy import delete, select, update
 
 from reference.gateway import calls, idempotency, limits
 from reference.gateway.calls import Calls
 from reference.gateway.idempotency import Idempotency
+from reference.store.checkout_tables import link_ends, links
 from reference.store.database import Taken
 from reference.store.idempotency import Scope
 from reference.store.tenant_tables import answers
@@ -123,6 +126,63 @@ def _replay(change: Callable[[calls.Call, Reply], Reply]) -> Callable[[], None]:
         return replayed
 
     return lambda: replace(Idempotency, "_replay", altered)
+
+
+def _free_once(over: Callable[[int, str | None, int], bool]) -> Callable[[], None]:
+    """Return what forgets a key as soon as its link is over: by its expiry, its state and the time."""
+
+    def forgetting(find: Callable[..., Any]) -> Callable[..., Any]:
+        async def replayed(self: Idempotency, scope: Any, call: calls.Call) -> Reply | None:
+            found: Reply | None = await find(self, scope, call)
+            if found is None or call.request.path != "/v1/payment-links":
+                return found
+            ends = links.outerjoin(link_ends, link_ends.c.link_id == links.c.id)
+            token = orjson.loads(found.body)["token"]
+            wanted = select(links.c.expires_at, link_ends.c.state).select_from(ends).where(links.c.token == token)
+            now = self._clock.now()
+            if not any(over(row[0], row[1], now) for row in await self._database.rows(wanted)):
+                return found
+            place = [answers.c[name] == value for name, value in dataclasses.asdict(scope).items()]
+            await self._database.change(delete(answers).where(*place))
+            return None
+
+        return replayed
+
+    return lambda: replace(Idempotency, "_replay", forgetting)
+
+
+def _conflict_edits_the_link() -> None:
+    """Another body under a key is refused, and its amount is the link's all the same."""
+
+    def editing(once: Callable[..., Any]) -> Callable[..., Any]:
+        async def executed(self: Idempotency, call: calls.Call, make: Callable[..., Any]) -> Reply:
+            try:
+                reply: Reply = await once(self, call, make)
+            except Refused as refusal:
+                scope, changed = idempotency._scope_of(call), call.body.value  # noqa: SLF001 - where its answer is kept
+                if scope is None or refusal.code != "idempotency_conflict" or not isinstance(changed, dict):
+                    raise
+                stored = await self._answers.get(scope, now=self._clock.lapsed())
+                if stored is not None:
+                    body = self._seal.open(stored.sealed_body, idempotency._place(scope))  # noqa: SLF001
+                    token, amount = orjson.loads(body).get("token"), changed.get("amount")
+                    if isinstance(amount, int | float):
+                        edited = {"amount_microunits": round(amount * 1_000_000)}
+                        await self._database.change(update(links).where(links.c.token == token).values(**edited))
+                raise
+            return reply
+
+        return executed
+
+    for name in ("once", "kept"):
+        replace(Idempotency, name, editing)
+
+
+def _as_a_number(key: str) -> str:
+    try:
+        return str(float(key))
+    except ValueError:
+        return key
 
 
 def _expiry_told_anew(call: calls.Call, reply: Reply) -> Reply:
@@ -249,6 +309,57 @@ MUTANTS = (
         "an Idempotency-Key is taken letter by letter (P-ID-02)",
         _scope(lambda found, _: dataclasses.replace(found, key=found.key.lower())),
     ),
+    _mutant(
+        "keys-to-128-letters",
+        "an Idempotency-Key is all of its letters (P-ID-01)",
+        _scope(lambda found, _: dataclasses.replace(found, key=found.key[:128])),
+    ),
+    _mutant(
+        "keys-unescaped",
+        "an Idempotency-Key is taken as it is sent (P-ID-01)",
+        _scope(lambda found, _: dataclasses.replace(found, key=unquote(found.key))),
+    ),
+    _mutant(
+        "keys-as-numbers",
+        "an Idempotency-Key is a text (P-ID-01)",
+        _scope(lambda found, _: dataclasses.replace(found, key=_as_a_number(found.key))),
+    ),
+    _mutant(
+        "keys-of-letters-alone",
+        "an Idempotency-Key is all of its letters (P-ID-01)",
+        _scope(lambda found, _: dataclasses.replace(found, key=re.sub("[^A-Za-z0-9]", "", found.key))),
+    ),
+    _mutant(
+        "long-keys-ignored",
+        "a repeated key executes nothing, however long it is (P-ID-03)",
+        _scope(lambda found, _: None if len(found.key) > 128 else found),
+    ),
+    _mutant(
+        "keys-by-client",
+        "an Idempotency-Key is its tenant's, whichever client sends it (P-ID-02)",
+        _scope(lambda found, call: dataclasses.replace(found, key=call.request.one("user-agent")[:99] + found.key)),
+    ),
+    _mutant(
+        "keys-by-api-key",
+        "an Idempotency-Key is its tenant's, by whichever API key (P-ID-02)",
+        _scope(lambda found, call: dataclasses.replace(found, key=call.request.one("authorization") + found.key)),
+    ),
+    _mutant(
+        "key-free-once-paid",
+        "a key is bound for 24 hours, whatever becomes of the link (P-ID-02)",
+        _free_once(lambda _, state, __: state == "paid"),
+    ),
+    _mutant(
+        "key-free-once-cancelled",
+        "a key is bound for 24 hours, whatever becomes of the link (P-ID-02)",
+        _free_once(lambda _, state, __: state == "cancelled"),
+    ),
+    _mutant(
+        "key-free-once-expired",
+        "a key is bound for 24 hours, whatever becomes of the link (P-ID-02)",
+        _free_once(lambda expires_at, _, now: now > expires_at),
+    ),
+    _mutant("conflict-edits-link", "a conflict changes nothing (P-ID-04)", _conflict_edits_the_link),
     _mutant(
         "key-and-body",
         "one key stands for one call, whatever its body (P-ID-04)",

@@ -8,6 +8,7 @@ chain was searched, or which keys were deleted (P-AU-04).
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -31,6 +32,7 @@ from reference.store.deliveries import Deliveries, Due, Event
 from reference.store.idempotency import Answers, Scope, StoredAnswer
 from reference.store.links import Link, Links
 from reference.store.payments import Payment, Payments
+from reference.store.resources import Resources
 from reference.store.settlements import Settlement, Settlements
 from reference.store.tables import redemptions
 from reference.store.tenants import ApiKey, Tenant, Tenants
@@ -177,6 +179,75 @@ def _paid_in_the_process() -> None:
     replace(Settling, "status", forgetful)
 
 
+def _resources_in_the_process() -> None:
+    """Find the resources that were made in this process only."""
+    known: set[tuple[str, str]] = set()
+
+    def noting(insertion: Callable[..., Change]) -> Callable[..., Change]:
+        def inserted(self: Resources, tenant_id: str, resource_id: str, record: str) -> Change:
+            known.add((tenant_id, resource_id))
+            return insertion(self, tenant_id, resource_id, record)
+
+        return inserted
+
+    def forgetful(get: Callable[..., Awaitable[str | None]]) -> Callable[..., Awaitable[str | None]]:
+        async def found(self: Resources, tenant_id: str, resource_id: str) -> str | None:
+            return await get(self, tenant_id, resource_id) if (tenant_id, resource_id) in known else None
+
+        return found
+
+    replace(Resources, "insertion", noting)
+    replace(Resources, "get", forgetful)
+
+
+def _networks_in_the_process() -> None:
+    """Know the payout addresses that were set in this process only."""
+    known: set[str] = set()
+
+    def noting(change: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        async def replaced(self: Tenants, tenant_id: str, addresses: Mapping[str, str]) -> None:
+            known.add(tenant_id)
+            await change(self, tenant_id, addresses)
+
+        return replaced
+
+    def forgetful(find: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def rows(self: Tenants, tenant_id: str) -> Any:
+            tenant = await self.get(tenant_id)
+            # Without their networks the tenants that everything is done with could do nothing at all.
+            lost = tenant is not None and tenant.name.startswith("Weldproof") and tenant_id not in known
+            return () if lost else await find(self, tenant_id)
+
+        return rows
+
+    replace(Tenants, "replace_payouts", noting)
+    replace(Tenants, "_rows_of", forgetful)
+
+
+def _amounts_in_floats() -> None:
+    """Keep amounts of links as a float of 32 bits does, which shows once the links are read again."""
+    known: set[str] = set()
+
+    def noting(insertion: Callable[..., Change]) -> Callable[..., Change]:
+        def inserted(self: Links, link: Link) -> Change:
+            known.add(link.id)
+            return insertion(self, link)
+
+        return inserted
+
+    def reading(by_token: Callable[..., Awaitable[Link | None]]) -> Callable[..., Awaitable[Link | None]]:
+        async def found(self: Links, token: str) -> Link | None:
+            link = await by_token(self, token)
+            if link is None or link.id in known:
+                return link
+            return dataclasses.replace(link, amount_microunits=link.amount_microunits // 64 * 64)
+
+        return found
+
+    replace(Links, "insertion", noting)
+    replace(Links, "by_token", reading)
+
+
 def _revoked_in_the_process() -> None:
     """Refuse the keys that were deleted in this process only."""
     gone: set[str] = set()
@@ -305,6 +376,9 @@ MUTANTS = (
                 _look_from_now_on,
             ),
             ("restart-reopens-links", "the state paid is final (3.5)", _paid_in_the_process),
+            ("restart-forgets-networks", "a tenant keeps its networks (3.9)", _networks_in_the_process),
+            ("restart-rounds-amounts", "the page shows the exact amount (P-CK-01)", _amounts_in_floats),
+            ("restart-forgets-resources", "a resource is kept (3.8)", _resources_in_the_process),
             ("restart-revives-keys", "a key that is deleted ends, and for good (P-AU-04)", _revoked_in_the_process),
         )
     ),

@@ -1,0 +1,132 @@
+"""GW-IDEM-03 beyond the plain repeat: sent by another client of the tenant, and after the link has ended."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+
+from conformance.engine.check import Case, check
+from conformance.http.client import Answer
+from conformance.judging.gateway.originals import judge_original
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.administration import two_keys
+from conformance.surfaces.gateway.calls import (
+    CHECKOUT,
+    LINKS,
+    Creation,
+    created,
+    fresh,
+    is_created,
+    link_body,
+    named,
+    post,
+    target_of,
+)
+from conformance.surfaces.gateway.orders import (
+    look,
+    network_of,
+    on_first_lane,
+    opened_from_page,
+    order_of,
+    paid_rightly,
+    payer,
+)
+
+_LONGEST = 255
+_OTHER_CLIENT = "order-service/2.0 (retry)"
+
+
+@check(
+    "GW-IDEM-03",
+    surface="gateway",
+    fix="Find the stored answer by the tenant and the whole Idempotency-Key, whoever of the tenant sends it and from "
+    "where.",
+)
+async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
+    """A repeat returns the original link to every client of the tenant, and under a key of any length.
+
+    Creates a link with a key and repeats the call with another User-Agent, with the tenant's id in capitals, and, where
+    an administrator may make one, with another API key of the tenant. Creates one with a key of 255 characters and
+    repeats it. Expects the original each time; a target may refuse the id in capitals and the long key.
+    """
+    tenant = case.session.tenant()
+    creation = Creation(LINKS, link_body(case, tenant), tenant, fresh(case))
+    original = await created(case, creation)
+    answer = await _sent(case, creation, {"User-Agent": _OTHER_CLIENT})
+    judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with another User-Agent"})
+    answer = await _sent(case, creation, {"X-Tenant-Id": tenant.id.upper()})
+    if is_created(case, answer):
+        judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with the tenant's id in capitals"})
+    long = Creation(LINKS, link_body(case, tenant), tenant, _long_key(case))
+    first = named(case, await post(target_of(case), long))
+    if is_created(case, first):
+        answer = named(case, await post(target_of(case), long))
+        judge_original(case, "GW-IDEM-03", long, first, answer, {"Idempotency-Key": f"of {_LONGEST} characters"})
+    try:
+        keys = await two_keys(case, "Weldproof repeat")
+    except Inconclusive as reason:
+        case.note(f"no call is repeated with another API key: {reason}")
+        return
+    if keys is not None:
+        creation = Creation(LINKS, link_body(case, keys.kept), keys.kept, fresh(case))
+        original = await created(case, creation)
+        answer = await _sent(case, creation, keys.other.headers)
+        judge_original(case, "GW-IDEM-03", creation, original, answer, {"repeat": "with another API key of the tenant"})
+
+
+async def _sent(case: Case, creation: Creation, headers: Mapping[str, str]) -> Answer:
+    """Send a creation with some of its header fields changed."""
+    call = target_of(case)
+    sent = {**creation.headers, **headers}
+    return named(case, await call("POST", creation.path, json_body=dict(creation.body), headers=sent))
+
+
+def _long_key(case: Case) -> str:
+    key = fresh(case).ljust(_LONGEST, "x")
+    case.client.names.name(key, "KEY")
+    return key
+
+
+@check(
+    "GW-IDEM-03",
+    surface="gateway",
+    fix="Keep the answer under an Idempotency-Key for 24 hours, whatever became of the link: who repeats the call for "
+    "an order that is paid must not get another one to pay.",
+)
+async def a_repeat_returns_a_link_that_has_ended(case: Case) -> None:
+    """A repeat returns the original link also when that is paid or cancelled by then.
+
+    Creates links with a key. Pays one on the first lane that can be paid, and, where the target claims the calls of a
+    checkout, cancels one. Repeats both calls. Expects the originals.
+    """
+    tenant = case.session.tenant()
+    creation = Creation(LINKS, link_body(case, tenant), tenant, fresh(case))
+    original = await created(case, creation)
+    answer = named(case, await post(target_of(case), creation))
+    judge_original(case, "GW-IDEM-03", creation, original, answer, {"link": "active"})
+    async for what, ended, first in _ended(case, creation, original):
+        answer = named(case, await post(target_of(case), ended))
+        judge_original(case, "GW-IDEM-03", ended, first, answer, {"link": what})
+
+
+async def _ended(case: Case, creation: Creation, original: Answer) -> AsyncIterator[tuple[str, Creation, Answer]]:
+    """Yield links that have ended, by what ended them; none where nothing here ends one."""
+    secret = original.object().get("cancel_secret")
+    if "gateway.checkout" in case.profile.claims.options and isinstance(secret, str):
+        case.client.names.secret(secret, "CANCEL_SECRET")
+        url = f"{CHECKOUT}{original.object().get('token')}/cancel"
+        answer = await target_of(case)("POST", url, json_body={"cancel_secret": secret})
+        if answer.status < 300:
+            yield "cancelled", creation, original
+    try:
+        paying = await on_first_lane(case)
+        network = network_of(paying)
+        tenant = paying.session.tenant_on(network)
+        body = link_body(case, tenant, preferred_network=network)
+        paid = Creation(LINKS, body, tenant, fresh(case))
+        first = await created(case, paid)
+        made = order_of(paying, first, tenant, network)
+        await paid_rightly(paying, await payer(paying), opened_from_page(paying, made, *await look(paying, made)))
+    except Inconclusive as reason:
+        case.note(f"no link is paid before its call is repeated: {reason}")
+        return
+    yield "paid", paid, first
