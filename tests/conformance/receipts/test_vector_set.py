@@ -12,6 +12,7 @@ from conformance.oracles.forging import Signer
 from conformance.oracles.receipts import ReceiptFault, verify_receipt
 from conformance.receipts.live_mutations import PROFILE_PAYLOAD, Material, Vector, cross_validation, keys, vectors
 from conformance.receipts.reports import code_member, telling
+from reference.protocol.receipt_verification import verify_receipt as judge_by_reference
 
 PLATFORM = Signer(bytes(range(32)), "platform")
 
@@ -35,6 +36,15 @@ def test_standalone_verifier_says_what_each_vector_expects(material: Material) -
     """No vector is wrong in nothing, and no true one is refused."""
     for one in vectors(material):
         assert (verdict(one, material) is None) == one.valid, (one.row, one.name)
+
+
+def test_reference_says_what_each_vector_expects(material: Material) -> None:
+    """The reference's verifier, which shares no code with the suite's, gives verdict and code of the suite's own."""
+    listed = [one for one in vectors(material) if isinstance(one.jws, str)]
+    for one in listed:
+        asked = {"jws": one.jws, "jwks": one.jwks, "expected_payment_hash": one.expected_payment_hash}
+        report = judge_by_reference(**asked, platform_keys=material.jwks["keys"])
+        assert (report["verified"], report["error_code"]) == (one.valid, verdict(one, material)), one.name
 
 
 def test_eight_vectors_give_eight_codes(material: Material) -> None:

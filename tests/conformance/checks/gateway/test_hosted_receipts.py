@@ -12,7 +12,7 @@ import pytest
 
 from conformance.log.events import EventLog
 from conformance.oracles.forging import Signer
-from conformance.oracles.jose import parse
+from conformance.oracles.jose import JwsFault, parse
 from conformance.oracles.receipts import STEPS, ReceiptFault, verify_receipt
 from conformance.outcome import Verdict
 from conformance.receipts.live_mutations import PROFILE_PAYLOAD, keys
@@ -134,6 +134,31 @@ def _closed_keys(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
     return honest(token, supplied, expected)
 
 
+def _case_blind_names(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    try:
+        return honest(token, supplied, expected)
+    except ReceiptFault as fault:
+        if fault.code != "UNSUPPORTED_ALG" or parse(token).header.get("alg") not in ("eddsa", "EDDSA"):
+            raise
+        return {}
+
+
+def _case_blind_kids(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    try:
+        kid = str(parse(token).header.get("kid")).lower()
+    except JwsFault:
+        return honest(token, supplied, expected)
+    listed = supplied.get("keys") if isinstance(supplied, dict) else None
+    alike = [one for one in listed or () if isinstance(one, dict) and str(one.get("kid")).lower() == kid]
+    if len(alike) > 1:
+        return verify_receipt(token, {"keys": [alike[0]]}, expected_payment_hash=expected)
+    return honest(token, supplied, expected)
+
+
+def _trusting_payments(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
+    return honest(token, supplied, expected or None)
+
+
 FLAWS: dict[str, tuple[Judge, set[str]]] = {
     "platform keys beside supplied ones": (_platform_too, {"GW-RCPT-08", "GW-RCPT-29", DIFF}),
     "every key is tried": (_any_key, {"GW-RCPT-11", "GW-RCPT-12", "GW-RCPT-13", DIFF}),
@@ -145,6 +170,9 @@ FLAWS: dict[str, tuple[Judge, set[str]]] = {
         accepting("INVALID_PAYLOAD", "UNSUPPORTED_CANON_VERSION", "NON_CANONICAL_PAYLOAD", "MISSING_FIELD"),
         {"GW-RCPT-19", DIFF},
     ),
+    "names of algorithms in any letters": (_case_blind_names, {"GW-RCPT-18", DIFF}),
+    "kids in any letters": (_case_blind_kids, {"GW-RCPT-09", DIFF}),
+    "an empty payment expected": (_trusting_payments, {"GW-RCPT-19", DIFF}),
     "the expected payment ignored": (accepting("PAYMENT_HASH_MISMATCH"), {"GW-RCPT-19", DIFF}),
 }
 

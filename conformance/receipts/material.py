@@ -1,0 +1,105 @@
+"""What receipts of the vector set are made of: keys of third parties, and a payload that is right in structure. Pure.
+
+Third-party receipts bear the payload of a receipt that the platform itself emitted, byte for byte, so that their
+structure is what the target takes for right, whatever that is. `pinned` marks vectors that are wrong (or right) only by
+the profile's reading of a receipt's structure: they judge nobody who does not bind the nine codes.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.oracles.forging import Signer
+from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.jose import CompactJws, parse
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """One receipt to present.
+
+    Attributes:
+        name: What it is.
+        row: The requirement it belongs to.
+        jws: The value that stands for the receipt.
+        jwks: The key set sent with it; None when none is sent.
+        valid: Whether it must pass.
+        pinned: Whether only the profile's reading of structure decides that.
+        expected_payment_hash: What it must be bound to, where that is asked.
+        beyond: What the interface leaves open of it, where it goes beyond its row: whoever passes it gets a warning.
+    """
+
+    name: str
+    row: str
+    jws: Any
+    jwks: Any = None
+    valid: bool = False
+    pinned: bool = False
+    expected_payment_hash: str | None = None
+    beyond: str | None = None
+
+
+@dataclass(frozen=True)
+class Material:
+    """What vectors are made of.
+
+    Attributes:
+        platform: A receipt signed by the platform's key; None where there is none.
+        jwks: The platform's key document; None where there is none.
+        payload: Payload bytes of a receipt that is right in structure.
+        header: Protected header of such a receipt, without `kid`.
+        third: Three keys of third parties.
+        rng: Where flips and seeds come from.
+    """
+
+    platform: str | None
+    jwks: Any
+    payload: bytes
+    header: Mapping[str, Any]
+    third: tuple[Signer, Signer, Signer]
+    rng: random.Random = field(repr=False)
+
+    @classmethod
+    def of(cls, platform: str | None, jwks: Any, rng: random.Random) -> Material:
+        """Make material of a platform receipt, or of the profile's compliance receipt where there is none."""
+        one, two, three = (Signer(rng.randbytes(32), f"third-{place}") for place in (1, 2, 3))
+        token = None if platform is None else parse(platform)
+        header = {"alg": "EdDSA", "typ": "JWT"} if token is None else _without_kid(token)
+        payload = PROFILE_PAYLOAD if token is None else token.payload
+        return cls(platform, jwks, payload, header, (one, two, three), rng)
+
+    @property
+    def claims(self) -> dict[str, Any]:
+        """The payload's members."""
+        found: dict[str, Any] = json.loads(self.payload)
+        return found
+
+    def by(self, signer: Signer, kid: str | None = None, payload: bytes | None = None, **header: Any) -> str:
+        """Return a receipt signed by a third party, under its own `kid` unless another is given."""
+        members = {**self.header, "kid": kid or signer.kid, **header}
+        return signer.sign(members, self.payload if payload is None else payload)
+
+
+PROFILE_PAYLOAD = jcs_bytes(
+    {
+        "payer_ref": "sha256:" + "a2" * 32,
+        "screen_result": "ALLOW",
+        "screen_timestamp_ms": 1_790_000_000_000,
+        "screen_provider_did": "did:web:localhost",
+        "jurisdiction_flags": ["UK", "EU"],
+        "canon_version": "jcs-rfc8785-v1",
+    }
+)
+
+
+def _without_kid(token: CompactJws) -> dict[str, Any]:
+    return {name: member for name, member in token.header.items() if name != "kid"}
+
+
+def keys(*signers: Signer) -> dict[str, Any]:
+    """Return a JWKS document."""
+    return {"keys": [one.jwk for one in signers]}

@@ -1,0 +1,167 @@
+"""Receipts that miss by little: a name, a kid, a value or a hash that is only like the one it should be. Pure.
+
+Whoever compares without case, by a prefix or after trimming takes them for true ones. Of a kid that is only alike, the
+set holds the very kid, too, so that no reading of the one that is alike is needed to find the key that signed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.receipt_kinds import MEMBERS, Kind
+from conformance.receipts.material import Material, Vector, keys
+
+_ROW: Final = "GW-RCPT-19"
+_PAID: Final = "sha256:" + "cd" * 32
+_OTHER: Final = "sha256:" + "ef" * 32
+_PAYABLE: Final[dict[str, Any]] = {
+    "kind": "acme/payable-svc-receipt/1",
+    "canon_version": "jcs-rfc8785-v1",
+    "service_id": "screening",
+    "request_hash": "sha256:" + "ab" * 32,
+    "response_hash": "sha256:" + "bc" * 32,
+    "settled_payment_ref": _PAID,
+}
+_ATTESTATION: Final[dict[str, Any]] = {
+    "canon_version": "jcs-rfc8785-v1",
+    "jurisdiction_flags": ["UK", "EU"],
+    "settled_payment_ref": _PAID,
+    "settlement_amount": {"amount_minor": "250000", "asset_id": "31566704"},
+    "settlement_chain": "algorand_mainnet",
+    "settlement_provider_did": "did:web:localhost",
+    "settlement_result": "SETTLED",
+    "settlement_timestamp_ms": 1_790_000_000_000,
+}
+_KINDS: Final[tuple[tuple[str, Kind, dict[str, Any]], ...]] = (
+    ("a payable receipt", "payable", _PAYABLE),
+    ("a settlement attestation", "settlement_attestation", _ATTESTATION),
+)
+# Without the first two the payload is one of another kind or canonical form; the interface does not ask for the third.
+_NOT_ASKED: Final = frozenset({"kind", "canon_version", "service_id"})
+
+
+def vectors(material: Material) -> Iterator[Vector]:
+    """Yield them, in a fixed order."""
+    for part in (_algorithms, _kids, _key_sets, _alphabets, _members, _values, _payments, _orders):
+        yield from part(material)
+
+
+def _algorithms(material: Material) -> Iterator[Vector]:
+    """Names of algorithms are texts in which case counts (RFC 7515 section 4.1.1)."""
+    one = material.third[0]
+    for name in ("eddsa", "EDDSA", "ed25519", " EdDSA", "EdDSA ", "Ed25519ph"):
+        yield Vector(f"alg {name!r}, a true signature", "GW-RCPT-18", material.by(one, alg=name), keys(one))
+
+
+def _kids(material: Material) -> Iterator[Vector]:
+    """The key is the one of the very kid, a text in which case counts (RFC 7515 4.1.4, RFC 7517 4.5, P-RV-01)."""
+    one, two, _ = material.third
+    for what, kid, alike in (
+        ("in small letters", "KEY-A", "key-a"),
+        ("without its end", "key-10", "key-1"),
+        ("and more behind it", "key-1", "key-10"),
+        ("as a DID URL's fragment", "key-1", "did:web:issuer.example#key-1"),
+        ("after a space", "key-1", " key-1"),
+    ):
+        document = {"keys": [{**two.jwk, "kid": alike}, {**one.jwk, "kid": kid}]}
+        name = f"the kid names key 2, which signed; key 1 has it {what}"
+        # Somebody may well take no key set with such a text in it.
+        odd = alike != alike.strip()
+        yield Vector(name, "GW-RCPT-09", material.by(one, kid), document, valid=True, pinned=odd)
+
+
+def _key_sets(material: Material) -> Iterator[Vector]:
+    """A key set is an object that lists its keys in `keys` (RFC 7517 section 5)."""
+    one = material.third[0]
+    if material.platform is not None:
+        yield Vector("a third party's; key set: its bare key", "GW-RCPT-29", material.by(one), one.jwk, pinned=True)
+
+
+def _alphabets(material: Material) -> Iterator[Vector]:
+    """Segments are in the alphabet that is safe in URLs (RFC 7515 section 2), and signed as they stand here."""
+    one = material.third[0]
+    for place, what in enumerate(("header", "payload", "signature")):
+        token = _in_plain_base64(material, place)
+        name = f"the {what} in the alphabet of plain base64"
+        yield Vector(name, "GW-RCPT-24", token, keys(one), pinned=True)
+
+
+def _in_plain_base64(material: Material, place: int) -> str:
+    """Return a receipt of which one segment holds a letter in which the two alphabets differ, in the other one."""
+    one, count = material.third[0], 0
+    while True:
+        # The bits of these letters make both of them, wherever they stand; a signature has them by chance.
+        count += 1
+        more = "~?" * count
+        header = {**material.header, "kid": one.kid} | ({"x-pad": more} if place != 1 else {})
+        payload = jcs_bytes({**material.claims, "note": more}) if place == 1 else material.payload
+        segments = one.sign(header, payload).split(".")
+        if {*segments[place]} & {*"-_"}:
+            break
+    segments[place] = segments[place].replace("-", "+").replace("_", "/")
+    return ".".join(segments) if place == 2 else one.sign_segments(segments[0], segments[1])
+
+
+def _signed(material: Material, what: str, claims: dict[str, Any]) -> Vector:
+    one = material.third[0]
+    token = material.by(one, payload=jcs_bytes(claims))
+    return Vector(f"truly signed: {what}", _ROW, token, keys(one), pinned=True)
+
+
+def _members(material: Material) -> Iterator[Vector]:
+    """Each required member of the other two kinds is there (step 8)."""
+    for what, kind, claims in _KINDS:
+        for name in (one for one in MEMBERS[kind] if one not in _NOT_ASKED):
+            less = {one: value for one, value in claims.items() if one != name}
+            yield _signed(material, f"{what} without {name}", less)
+
+
+def _values(material: Material) -> Iterator[Vector]:
+    """Words and hash references are those of their sets, letter by letter (steps 6 and 8b)."""
+    claims = material.claims
+    folded = {**claims, "canon_version": "JCS-RFC8785-V1"}
+    yield _signed(material, "canon_version in capitals", folded)
+    for word in ("allow", "ALLOWED", "ALLOW "):
+        yield _signed(material, f"screen_result {word!r}", {**claims, "screen_result": word})
+    for word in ("settled", "SETTLED_SOON", "UNKNOWN"):
+        yield _signed(material, f"settlement_result {word!r}", {**_ATTESTATION, "settlement_result": word})
+    for name, what, text in (
+        ("request_hash", "in capitals", "sha256:" + "AB" * 32),
+        ("response_hash", "cut", "sha256:" + "bc" * 31),
+        ("settled_payment_ref", "with a line end", _PAID + "\n"),
+        ("request_hash", "without its scheme", "ab" * 32),
+    ):
+        yield _signed(material, f"{name} {what}", {**_PAYABLE, name: text})
+
+
+def _payments(material: Material) -> Iterator[Vector]:
+    """The payment that is expected is compared as text, with the member of the receipt's kind (step 9, P-GR-01)."""
+    one = material.third[0]
+    paid = {**material.claims, "payment_hash": _PAID}
+    for what, expected in (
+        ("in capitals", "sha256:" + "CD" * 32),
+        ("cut", _PAID[:-2]),
+        ("without its scheme", "cd" * 32),
+        ("and spaces around it", f" {_PAID} "),
+        ("of no letter", ""),
+    ):
+        yield _bound(f"the expected payment {what}", material.by(one, payload=jcs_bytes(paid)), material, expected)
+    for what, _, claims in _KINDS:
+        token = material.by(one, payload=jcs_bytes(claims))
+        yield _bound(f"{what} of another payment", token, material, _OTHER)
+        token = material.by(one, payload=jcs_bytes({**claims, "payment_hash": _OTHER}))
+        yield _bound(f"{what} of another payment than its payment_hash", token, material, _OTHER)
+
+
+def _bound(name: str, token: str, material: Material, expected: str) -> Vector:
+    return Vector(name, _ROW, token, keys(material.third[0]), pinned=True, expected_payment_hash=expected)
+
+
+def _orders(material: Material) -> Iterator[Vector]:
+    """Members are in the order of their UTF-16 code units (RFC 8785 section 3.2.3), not of code points or bytes."""
+    one = material.third[0]
+    payload = material.payload[:-1] + ',"\ufb33":1,"\U0001f600":2}'.encode()
+    token = material.by(one, payload=payload)
+    yield Vector("truly signed: members in the order of their UTF-8 bytes", _ROW, token, keys(one), pinned=True)
