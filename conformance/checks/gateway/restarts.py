@@ -9,6 +9,7 @@ its states (3.5).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -47,6 +48,7 @@ from conformance.surfaces.gateway.orders import (
     again,
     flip,
     look,
+    network_of,
     on_first_lane,
     opened,
     paid_rightly,
@@ -65,6 +67,8 @@ _AMOUNT, _ADDRESS, _ACCEPTED = "GW-CHK-04", "GW-CHK-06", "GW-AUTH-06"
 _PASSES, _PUBLISHED = "GW-RCPT-01", "GW-RCPT-14"
 # Seconds from one payment to the next while the gateway is started again, which may take a second or a minute.
 _PAUSES: Final = (0.3, 0.6, 1.2, 2.4)
+# Odd micro-units, which take 27 bits.
+_LARGE: Final = 100_663_297
 _STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settlement_attestation_jws")
 
 
@@ -174,6 +178,7 @@ async def _paid(case: Case) -> After:
     paying = await on_first_lane(case)
     who = await payer(paying)
     paid, waiting = await opened(paying), await opened(paying)
+    unpaid = [waiting, *await _large(paying)]
     await paid_rightly(paying, who, paid)
     before = await _status(paying, paid)
     verified = before is not None and _attests(before, await published(case))
@@ -188,7 +193,8 @@ async def _paid(case: Case) -> After:
             held, expected = _attests(before, await published(case)), "the attestation verifies after a restart"
             found = "it does" if held else "it does not"
             paying.expect(_STATUS, held, expected, found, exchange=before, where=where)
-        await _same_page(paying, waiting)
+        for link in unpaid:
+            await _same_page(paying, link)
         await who.settle(waiting.bill, way(paying))
         done, budget = await flip(paying, waiting), paying.profile.budgets.paid
         found = "not Paid" if done is None else "Paid"
@@ -196,6 +202,15 @@ async def _paid(case: Case) -> After:
         paying.expect(_PAYS, done is not None, f"Paid within {budget:g} s", found, exchange=waiting.page, where=where)
 
     return judge
+
+
+async def _large(case: Case) -> list[Opened]:
+    """Open a link of the last tenant on the network, else of the first, of an amount that no short float holds."""
+    tenants = case.session.tenants_on(network_of(case))
+    for tenant in dict.fromkeys((tenants[-1].name, tenants[0].name)):
+        with contextlib.suppress(Inconclusive):
+            return [await opened(case, tenant=case.session.tenant(tenant), microunits=_LARGE)]
+    return []
 
 
 async def _same_page(case: Case, link: Opened) -> None:

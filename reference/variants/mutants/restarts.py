@@ -8,6 +8,7 @@ chain was searched, or which keys were deleted (P-AU-04).
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
 import secrets
 import time
@@ -240,7 +241,7 @@ def _amounts_in_floats() -> None:
             link = await by_token(self, token)
             if link is None or link.id in known:
                 return link
-            return dataclasses.replace(link, amount_microunits=link.amount_microunits // 64 * 64)
+            return dataclasses.replace(link, amount_microunits=int(ctypes.c_float(link.amount_microunits).value))
 
         return found
 
