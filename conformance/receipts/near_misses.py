@@ -12,6 +12,7 @@ from typing import Any, Final
 from conformance.oracles.hashing import jcs_bytes
 from conformance.oracles.receipt_kinds import MEMBERS, Kind
 from conformance.receipts.material import Material, Vector, keys
+from conformance.vocabulary.lanes.registry import FACTS
 
 _ROW: Final = "GW-RCPT-19"
 _PAID: Final = "sha256:" + "cd" * 32
@@ -29,7 +30,7 @@ _ATTESTATION: Final[dict[str, Any]] = {
     "jurisdiction_flags": ["UK", "EU"],
     "settled_payment_ref": _PAID,
     "settlement_amount": {"amount_minor": "250000", "asset_id": "31566704"},
-    "settlement_chain": "algorand_mainnet",
+    "settlement_chain": next(iter(FACTS.values())).main.key,
     "settlement_provider_did": "did:web:localhost",
     "settlement_result": "SETTLED",
     "settlement_timestamp_ms": 1_790_000_000_000,
