@@ -220,11 +220,11 @@ async def _same_page(case: Case, link: Opened) -> None:
     where = {"restart": "before the payment"}
     if before.shown_amount(made.microunits) is not None:
         shown = view.shown_amount(made.microunits)
-        expected = f"exactly {made.microunits} micro-units"
-        case.expect(_AMOUNT, shown is not None, expected, "another amount", exchange=answer, where=where)
+        expected, found = f"exactly {made.microunits} micro-units", "another amount" if shown is None else shown
+        case.expect(_AMOUNT, shown is not None, expected, found, exchange=answer, where=where)
     if before.shows_address(made.payout):
         kept, expected = view.shows_address(made.payout), f"the payout address {made.payout}"
-        case.expect(_ADDRESS, kept, expected, "another", exchange=answer, where=where)
+        case.expect(_ADDRESS, kept, expected, made.payout if kept else "another", exchange=answer, where=where)
 
 
 async def _meanwhile(case: Case, words: Sequence[str]) -> After:
