@@ -16,9 +16,9 @@ from conformance.surfaces.gateway.orders import Opened, Order, look, odd_amount,
 _SHORTEST_MEMO = 2
 
 
-# What the profile calls the thing that a row looks for on the page, and what that is.
 # Odd numbers of micro-units: between 101 and 999 USDC.
 _LARGE = (101_000_001, 999_000_001)
+# What the profile calls the thing that a row looks for on the page, and what that is.
 _SHOWN = {
     "GW-CHK-03": ("address", "the address"),
     "GW-CHK-04": ("amount", "the exact amount"),

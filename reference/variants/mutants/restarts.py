@@ -135,8 +135,8 @@ def _deliveries_in_the_process() -> None:
     replace(Deliveries, "due", forgetful)
 
 
-def _tell_of_new_links_only() -> None:
-    """Write events of the links that were made in this process only."""
+def _links_of_the_process() -> set[str]:
+    """Note the ids of the links that are made from now on, and return where they stand."""
     known: set[str] = set()
 
     def noting(insertion: Callable[..., Change]) -> Callable[..., Change]:
@@ -146,13 +146,20 @@ def _tell_of_new_links_only() -> None:
 
         return inserted
 
+    replace(Links, "insertion", noting)
+    return known
+
+
+def _tell_of_new_links_only() -> None:
+    """Write events of the links that were made in this process only."""
+    known = _links_of_the_process()
+
     def forgetful(confirmed: Callable[..., tuple[Change, ...]]) -> Callable[..., tuple[Change, ...]]:
         def confirmed_if_known(self: Outbox, link: Link, payment: Payment, *, now: int) -> tuple[Change, ...]:
             return confirmed(self, link, payment, now=now) if link.id in known else ()
 
         return confirmed_if_known
 
-    replace(Links, "insertion", noting)
     replace(Outbox, "confirmed", forgetful)
 
 
@@ -227,14 +234,7 @@ def _networks_in_the_process() -> None:
 
 def _amounts_in_floats() -> None:
     """Keep amounts of links as a float of 32 bits does, which shows once the links are read again."""
-    known: set[str] = set()
-
-    def noting(insertion: Callable[..., Change]) -> Callable[..., Change]:
-        def inserted(self: Links, link: Link) -> Change:
-            known.add(link.id)
-            return insertion(self, link)
-
-        return inserted
+    known = _links_of_the_process()
 
     def reading(by_token: Callable[..., Awaitable[Link | None]]) -> Callable[..., Awaitable[Link | None]]:
         async def found(self: Links, token: str) -> Link | None:
@@ -245,7 +245,6 @@ def _amounts_in_floats() -> None:
 
         return found
 
-    replace(Links, "insertion", noting)
     replace(Links, "by_token", reading)
 
 
