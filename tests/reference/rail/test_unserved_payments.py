@@ -160,8 +160,7 @@ def test_an_operator_that_is_killed_leaves_one_outcome(
     before = rows_of(rail)[0]
     while acting.poll() is None and (row := rows_of(rail)[0]).lease_counter == before.lease_counter:
         time.sleep(0.01)
-    if acting.poll() is None:
-        os.kill(acting.pid, signal.SIGKILL)
+    acting.kill()
     acting.wait(60)
     rail.start()
     deadline = time.monotonic() + 60
