@@ -193,6 +193,10 @@ def _keys_and_hints(stack: Stack, facts: Mapping[str, str]) -> Iterator[str]:
     yield "Ctrl-C ends it."
 
 
+def _clock(facts: Mapping[str, str]) -> str:
+    return f"--clock {facts['clock_file']}"
+
+
 def _beside_your_gateway(facts: Mapping[str, str]) -> Iterator[str]:
     """Yield the same for a gateway: its links are paid on test networks, and one of them may have a node of its own."""
     words = ["--tenant ID=KEY_VARIABLE"]
@@ -200,6 +204,7 @@ def _beside_your_gateway(facts: Mapping[str, str]) -> Iterator[str]:
         test = lane.networks[0].partition("_")[2]
         named = {option: name for option, name in lane.options.items() if name in facts}
         words += [f"{option} {facts.get(f'{name}_{test}', facts[name])}" for option, name in named.items()]
+    words.append(_clock(facts))
     yield "A gateway, with tenants that are paid at payout_first_… and payout_second_…:  weldproof init URL \\"
     yield "  " + " \\\n  ".join(words)
 
@@ -208,7 +213,7 @@ def _beside_your_server(facts: Mapping[str, str]) -> Iterator[str]:
     """Yield how a server of somebody's own is tested on these chains."""
     options = {option: name for lane in LANES.values() for option, name in lane.options.items()}
     words = [f"{option} {facts[name]}" for option, name in options.items() if name in facts]
-    words.append(f"--clock {facts['clock_file']}")
+    words.append(_clock(facts))
     yield "\nRun your server on these nodes, then:  weldproof init URL \\\n  " + " \\\n  ".join(words)
     yield from _beside_your_gateway(facts)
     yield from (lane.advice for lane in LANES.values() if lane.advice and lane.name in facts["lanes"].split(","))

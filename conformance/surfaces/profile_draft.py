@@ -108,7 +108,7 @@ def render(
     text = _HEAD + tomlkit.dumps(document) + _missing_chains(found, tables)
     text += "" if agent is None else agent_help(agent)
     text += "" if gateway is None else checkout_nodes_help(gateway, tables)
-    return text + (gateway_help(gateway, tenants) if gateway is not None else "")
+    return text + (gateway_help(gateway, tenants, clock) if gateway is not None else "")
 
 
 def _missing_chains(found: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]]) -> str:

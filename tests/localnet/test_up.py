@@ -50,10 +50,14 @@ class Started:
 
 @contextmanager
 def start(
-    folder: Path, *options: str, anew: bool = False, environment: Mapping[str, str] | None = None
+    folder: Path,
+    *options: str,
+    anew: bool = False,
+    environment: Mapping[str, str] | None = None,
+    form: tuple[str, ...] = ("--json",),
 ) -> Iterator[Started]:
     reading, writing = os.pipe()
-    words, log = ["up", "--json", "--port-base", "0", "--data-dir", "stack", *options], folder / "up.log"
+    words, log = ["up", *form, "--port-base", "0", "--data-dir", "stack", *options], folder / "up.log"
     process: prepared.Prepared | subprocess.Popen[bytes]
     with os.fdopen(reading, encoding="utf-8") as stdout:
         with os.fdopen(writing, "wb") as said, log.open("wb") as stderr:
@@ -159,6 +163,22 @@ def test_chains_alone_come_up_beside_a_server_of_somebodys_own(tmp_path: Path) -
         chains = {urlsplit(ready[name]).port for name in ("algod", "indexer", "base", "base_sepolia", "solana")}
         bound = _listening([int(pid) for pid in (stack.process.pid, *dict(ready["pids"]).values())])
         assert bound == chains | {urlsplit(ready["solana_ws"]).port}
+        assert stack.end() == 0
+
+
+def test_the_lines_for_a_server_of_somebodys_own_are_whole(tmp_path: Path) -> None:
+    """What `init` is to be given for a rail, and for a gateway, names the nodes and the clock file of this stack."""
+    with start(tmp_path, "--chains-only", "--lane", "base", form=()) as stack:
+        said = list[str]()
+        while not said or said[-1] != "Ctrl-C ends it.\n":
+            said.append(stack.stdout.readline())
+            assert said[-1], "it ended"
+        lines = [one.replace("\\\n", "").partition("\n")[0] for one in "".join(said).split("weldproof init URL ")[1:]]
+        assert len(lines) == 2
+        for line in lines:
+            given = dict(zip(words := line.split(), words[1:], strict=False))
+            assert listens(given["--base-rpc"])
+            assert Path(given["--clock"]).read_text("ascii").strip() == "0"
         assert stack.end() == 0
 
 

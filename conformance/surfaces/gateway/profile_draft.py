@@ -46,6 +46,8 @@ _CLOCK_HELP = """
 # Where the target adds the seconds in a file to its clock, rows about expiry, redelivery and windows need no waiting.
 # [clock]
 # offset_file = "clock_offset"
+"""
+_WORD_HELP = """
 # In [target] above: the word that names the target's own headers, as in X-Acme-Signature.
 # service_word = "Acme"
 """
@@ -136,8 +138,15 @@ def _tenant(found: GatewayFound, name: str, tenant_id: str, variable: str) -> di
     return {"id": tenant_id, "key": {"env": variable}, **({"networks": networks} if networks else {})}
 
 
-def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) -> str:
-    """Return the commented lines that follow: what could not be told and what no probe can tell."""
+def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]], clock: str | None) -> str:
+    """Return the commented lines that follow: what could not be told and what no probe can tell.
+
+    Args:
+        found: What probing told.
+        tenants: Id and environment variable of the key, by the tenant's name.
+        clock: The file of the target's clock, if the profile has it already.
+    """
+    last = ("" if clock is not None else _CLOCK_HELP) + _WORD_HELP + _LIMITED_HELP + _WEBHOOK_HELP
     unknown = [
         line
         for name, line in _UNKNOWN.items()
@@ -147,7 +156,7 @@ def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) ->
     if found.receipts_only:
         return text
     if not tenants:
-        return text + _TENANTS_HELP + _CLOCK_HELP + _LIMITED_HELP + _WEBHOOK_HELP
+        return text + _TENANTS_HELP + last
     text += "".join(
         f'# [networks.{key}]\n# network = "algorand_testnet"          # which network that is\n'
         for key in dict.fromkeys(key for keys in found.networks.values() for key in keys)
@@ -156,7 +165,7 @@ def gateway_help(found: GatewayFound, tenants: Mapping[str, tuple[str, str]]) ->
     text += _PAYOUT_HELP
     for name in tenants:
         text += f"# [tenants.{name}.payout]\n" + "".join(f'# {one} = "..."\n' for one in found.networks.get(name, ()))
-    return text + ("" if "second" in tenants else _SECOND_HELP) + _CLOCK_HELP + _LIMITED_HELP + _WEBHOOK_HELP
+    return text + ("" if "second" in tenants else _SECOND_HELP) + last
 
 
 def lanes_of(found: GatewayFound) -> list[str]:

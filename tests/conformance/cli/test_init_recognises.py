@@ -213,6 +213,18 @@ def test_what_a_link_wants_is_told_where_no_document_says_it(tmp_path: Path) -> 
     assert "at /order_id; bind [gateway.link_body] order_id" in said
 
 
+def test_a_gateways_clock_is_written_once(tmp_path: Path) -> None:
+    """Where its file was given no commented table of another stands below."""
+    tenant = ("--tenant", f"{ID}=THEIR_KEY")
+    with served(links(documented=True)) as there:
+        for words, times in (((), 0), (("--clock", str(tmp_path / "offset")), 1)):
+            code, said, profile = initialised(tmp_path, there.url, *tenant, *words, THEIR_KEY="k")
+            assert code == 0, said
+            assert len(profile.get("clock", {})) == times
+            assert (tmp_path / "w.toml").read_text("utf-8").count("\n# [clock]") == 1 - times
+            (tmp_path / "w.toml").unlink()
+
+
 def test_what_is_answered_where_nothing_is_is_asked_once(tmp_path: Path) -> None:
     """However many operations are looked for, with one set of header fields."""
     asked: list[str] = []
