@@ -6,7 +6,6 @@ the money is there (`collect`). The other kind, which settles, is `reference.rai
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -25,6 +24,7 @@ from reference.protocol.weld import Payment
 from reference.rail.presence import refuse_behind
 from reference.rail.settings import RailSettings
 from reference.store.redemption_rows import Redemption
+from reference.web.ending import ENDING
 from reference.web.errors import Refused
 
 POLL_SECONDS = 0.05
@@ -144,9 +144,9 @@ class MinedPaymentSource:
         while True:
             seen = await self._observed(tx_id)
             on_its_way = seen.status is TxStatus.PENDING or (seen.status is TxStatus.CONFIRMED and not seen.final)
-            if not on_its_way or time.monotonic() >= ends:
+            if not on_its_way or time.monotonic() >= ends or ENDING.is_told:
                 return seen
-            await asyncio.sleep(min(POLL_SECONDS, self._settings.chain_poll_seconds))
+            await ENDING.pause(min(POLL_SECONDS, self._settings.chain_poll_seconds))
 
     async def _observed(self, tx_id: str) -> ObservedTransaction:
         """Ask the node once; that it knows of nothing counts only if it knows its chain."""

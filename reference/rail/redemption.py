@@ -36,6 +36,7 @@ from reference.store.orders import MOST_UNPAID_BYTES
 from reference.store.redemption_rows import Answer, NewClaim, Redemption
 from reference.store.redemptions import Redemptions
 from reference.web.clock import WpClock
+from reference.web.ending import ENDING
 from reference.web.errors import Refused
 
 _FINISH_SECONDS = 2.0
@@ -227,9 +228,9 @@ class Redeemer:
                 taken = await self._ledger.get(mine.id)
                 if taken is not None:
                     return taken
-            if time.monotonic() > ends:
+            if time.monotonic() > ends or ENDING.is_told:
                 raise in_progress()
-            await asyncio.sleep(POLL_SECONDS)
+            await ENDING.pause(POLL_SECONDS)
             mine = await self._ledger.get(mine.id)
         if mine is None:
             return await self._claimed(presented, call, None)

@@ -11,7 +11,6 @@ written down before it is sent; what is mined and final ends it.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import replace
 
@@ -32,6 +31,7 @@ from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
 from reference.web.clock import WpClock
+from reference.web.ending import ENDING
 
 _FAILURES_REMEMBERED = 3600
 _POLL_SECONDS = 0.1
@@ -95,9 +95,9 @@ class SettlingPaymentSource:
         try:
             while (payment := await self._step(presented, claim)) is None:
                 left = ends - time.monotonic()
-                if left <= 0:
+                if left <= 0 or ENDING.is_told:
                     raise await self._pending(presented)
-                await asyncio.sleep(min(left, self._pause(presented)))
+                await ENDING.pause(min(left, self._pause(presented)))
         except BaseException:
             self._awaited.pop(presented.token.text, None)
             raise

@@ -17,6 +17,7 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 
 from reference.web import http1
+from reference.web.ending import ENDING
 from reference.web.envelope import AsgiApp
 from reference.web.framing import HEAD_LIMIT, HEAD_SECONDS
 from reference.web.settings import HYPERCORN, UVICORN
@@ -84,5 +85,9 @@ SERVERS: Mapping[str, Callable[[AsgiApp, int], Awaitable[None]]] = {HYPERCORN: o
 
 
 def _on_signals(stop: Callable[[], None]) -> None:
+    def told() -> None:
+        ENDING.tell()
+        stop()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
+        asyncio.get_running_loop().add_signal_handler(number, told)

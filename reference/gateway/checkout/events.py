@@ -14,6 +14,7 @@ from reference.gateway.checkout.settling import Settling, Status
 from reference.protocol.checkout import LinkState
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
+from reference.web.ending import ENDING
 
 # A comment now and then keeps proxies from closing the stream, and tells us of clients that are gone.
 _COMMENT_SECONDS = 15.0
@@ -29,15 +30,15 @@ async def statuses(
     """Yield events until the link has an end; it is read anew every so many seconds, or when it is announced.
 
     Where too many follow already, the stream ends after the first event, and the browser asks again a little later;
-    so it does when the database is away.
+    so it does when the database is away, or the gateway is to end.
     """
     last: Status | None = None
     opened = told_at = time.monotonic()
-    with suppress(DatabaseUnavailable), announcements.following(link.id) as event:
+    with suppress(DatabaseUnavailable), announcements.following(link.id) as event, ENDING.waking(event):
         if announcements.is_crowded(link.id):
             yield _status_event(await settling.status(link)) + _COME_BACK
             return
-        while time.monotonic() - opened < _LONGEST_SECONDS:
+        while time.monotonic() - opened < _LONGEST_SECONDS and not ENDING.is_told:
             event.clear()
             status = await settling.status(link)
             if status != last:

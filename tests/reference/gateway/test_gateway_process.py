@@ -66,6 +66,18 @@ def test_a_gateway_starts_rotates_its_key_keeps_secrets_and_ends(worker: Callabl
     assert [secret for secret in secrets if secret in one.log()] == []
 
 
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+def test_a_page_that_listens_does_not_hold_up_the_end(worker: Callable[..., GatewayProcess], server: str) -> None:
+    """Its stream of events ends whole, and the browser asks again."""
+    one = worker(WP_SERVER=server).ready()
+    link = one.http.post(LINKS, json=LINK, headers=one.tenant().headers()).json()
+    with one.http.stream("GET", f"/checkout/{link['token']}/events") as stream:
+        told = stream.iter_bytes()
+        assert b"event: status" in next(told)
+        one.stop()
+        assert b"".join(told) == b""
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

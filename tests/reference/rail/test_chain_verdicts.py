@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from algosdk import transaction
 
+from tests.reference.rail.base_stack import until
 from tests.reference.rail.rail_answers import code_of, refused_otherwise, refused_payment
 from tests.reference.rail.rail_stack import (
     Payer,
@@ -17,6 +18,7 @@ from tests.reference.rail.rail_stack import (
     SimulatedChain,
     proof_of,
 )
+from tests.reference.rail.rail_tables import rows_of
 
 ALGORAND_TX = "A" * 52
 
@@ -116,6 +118,23 @@ def test_what_the_chain_shows_is_judged(
     assert answer.headers.get("Retry-After") == ("2" if retryable else None)
     again = impatient.present(proof_of(tx_id, entry))
     assert code_of(again) == (402, code)
+
+
+def test_who_waits_for_a_block_is_told_when_the_rail_is_to_end(
+    own_rail: Callable[..., Rail], payer: Payer, calm_chain: SimulatedChain
+) -> None:
+    """However long a call would wait, a restart answers it "not yet"; the rail serves it afterwards."""
+    rail = own_rail(WP_RAIL_CONFIRM_WAIT="600")
+    entry = rail.quote()
+    proof = proof_of(_fault("withhold")(payer, entry), entry)
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(rail.present, proof)
+        until(lambda: rows_of(rail))
+        rail.stop()
+        assert code_of(waiting.result()) == (402, "tx_not_confirmed")
+    calm_chain.control("release")
+    rail.start()
+    assert until(lambda: rail.present(proof).status_code == 200)
 
 
 def test_a_bad_payment_leaves_the_token_usable(rail: Rail, payer: Payer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,28 @@ def begun(rail: Rail, payer: BasePayer) -> dict[str, Any]:
     refused_payment(answer, "tx_not_confirmed", sent.hashes[0])
     assert answer.headers["Retry-After"] == "2"
     return proof
+
+
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+def test_who_waits_is_told_when_the_rail_is_to_end(
+    own_rail: Callable[..., Rail],
+    on_base: dict[str, str],
+    calm_base: SimulatedBase,
+    base_payer: BasePayer,
+    server: str,
+) -> None:
+    """However long a call would wait for a block, a restart answers it "not yet"; the rail serves it afterwards."""
+    rail = own_rail(**on_base | {"WP_RAIL_CONFIRM_WAIT": "600", "WP_SERVER": server})
+    calm_base.control("fault", name="withhold", count=1)
+    proof = base_payer.authorize(rail.quote())
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(rail.present, proof)
+        until(lambda: sent_for(rail, proof))
+        rail.stop()
+        assert code_of(waiting.result()) == NOT_YET
+    calm_base.control("release")
+    rail.start()
+    assert served(rail, proof) == sent_for(rail, proof)[0].hashes[0]
 
 
 def decided(rail: Rail, proof: dict[str, Any]) -> httpx.Response:
