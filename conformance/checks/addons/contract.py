@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -135,13 +135,13 @@ async def an_addon_is_listed_by_the_hub(case: Case) -> None:
     address or a name of its own in the posture. Where there is no control plane but the suite's, the registration must
     hold an address whose health answers 200.
     """
-    found = subjects(case)
+    found, ended = subjects(case), list[str]()
     async with _real_hub(case) as hub:
         for subject in found:
             if hub is None:
                 await _listable(case, subject)
             else:
-                await _listed(case, subject, hub)
+                ended.append(await _listed(case, subject, hub, ended))
 
 
 @asynccontextmanager
@@ -170,27 +170,34 @@ async def _listable(case: Case, subject: Subject) -> None:
         case.expect("CP-ADDON-06", holds, expected, answer.status, exchange=answer, where=where)
 
 
-async def _listed(case: Case, subject: Subject, hub: Hub) -> None:
-    """Start an addon with a real control plane, and look for what is new in the posture and speaks of it."""
+async def _listed(case: Case, subject: Subject, hub: Hub, ended: Sequence[str]) -> str:
+    """Start an addon with a real control plane, and look for what is new in the posture and speaks of it.
+
+    Returns:
+        Where it was, for those after it: what was seen healthy of it may be told a little later.
+    """
     before = documented(await hub.posture())
     async with started_addon(case, subject, hub.url, hub.known_token) as addon:
         host = addon.url.partition("://")[2]
 
         def there(posture: Answer) -> bool:
             document = documented(posture)
-            return documents.tells_of(document, host) or is_fresh(before, document)
+            return documents.tells_of(document, host) or is_fresh(before, document, ended)
 
         answer = await until(lambda again: hub.admin("GET", "/v1/posture", retry=again), there, _budget(case))
         found = "listed" if there(answer) else "not listed"
         case.expect("CP-ADDON-06", there(answer), "listed", found, exchange=answer, where=subject.where)
+    return host
 
 
-def is_fresh(before: object, after: object) -> bool:
+def is_fresh(before: object, after: object, ended: Sequence[str] = ()) -> bool:
     """Return whether a posture holds a healthy record that was not there, or has become healthy.
 
-    Their number says little: of those that were healthy before, some may have ended.
+    Their number says little: of those that were healthy before, some may have ended. A record that names the host and
+    port of one that has `ended` is none of those.
     """
-    return bool(_well(after) - _well(before))
+    fresh = _well(after) - _well(before)
+    return any(not any(documents.tells_of(list(texts), host) for host in ended) for texts in fresh)
 
 
 def _well(document: object) -> set[tuple[str, ...]]:

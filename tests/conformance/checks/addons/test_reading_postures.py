@@ -55,3 +55,11 @@ def test_times_make_no_record_new() -> None:
     before = {"services": [{"name": "a", "up": True, "checked_at": "2026-01-01T00:00:00Z", "latency_ms": 1}]}
     after = {"services": [{"name": "a", "up": True, "checked_at": "2026-01-01T00:00:09Z", "latency_ms": 2}]}
     assert not is_fresh(before, after)
+
+
+def test_what_is_told_late_of_one_that_has_ended_is_not_new() -> None:
+    """A control plane that looks now and then tells of its health after its end."""
+    before, after = _bare(first=False), _bare(first=True)
+    assert is_fresh(before, after)
+    assert not is_fresh(before, after, ["first"])
+    assert is_fresh(before, _bare(first=True, second=True), ["first"])
