@@ -25,11 +25,11 @@ from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import checkout
 from reference.protocol.checkout import Asked, LinkState
 from reference.protocol.eip3009 import follows, nonce_of
-from reference.protocol.networks import same_address
+from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
 from reference.protocol.purposes import checkout_reference
 from reference.store.checkout_tables import links
-from reference.store.links import Link
+from reference.store.links import Link, Links
 from reference.store.tenant_tables import payouts
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.mutants.payments import close_out_counts
@@ -154,6 +154,35 @@ def _any_tenant() -> None:
 
     replace(Settling, "pay", generous)
     replace_rule(checkout, checkout.is_to_payout_address, to_any)
+
+
+def _any_network() -> None:
+    """What is seen on a network pays links of every network of its family."""
+
+    def of_family(listed: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def found(self: Links, network: str, *given: Any, **named: Any) -> Any:
+            family = NETWORKS[network].family
+            networks = [key for key, one in NETWORKS.items() if one.family == family]
+            parts = [await listed(self, key, *given, **named) for key in networks]
+            return any(parts) if isinstance(parts[0], bool) else [one for part in parts for one in part]
+
+        return found
+
+    def as_if_of(bound: Callable[..., Awaitable[Sequence[Link]]]) -> Callable[..., Awaitable[Sequence[Link]]]:
+        async def links_of(self: Settling, network: str, seen: ObservedTransaction) -> Sequence[Link]:
+            found = list(await bound(self, network, seen))
+            for key, one in NETWORKS.items():
+                if one.family == NETWORKS[network].family and key != network:
+                    used = tuple(changed(use, asset=one.asset_id) for use in seen.authorizations_used)
+                    others = await bound(self, key, changed(seen, authorizations_used=used))
+                    found += [changed(other, network=network) for other in others]
+            return found
+
+        return links_of
+
+    for name in ("addresses", "new_addresses", "has_active"):
+        replace(Links, name, of_family)
+    replace(Settling, "bound", as_if_of)
 
 
 def _any_asset() -> None:
@@ -396,6 +425,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ),
         ("checkout-any-tenant", "the payout address is that of the link's tenant (3.5)", _any_tenant),
         ("checkout-close-out", "what a close-out moves is no payment (P-LN-09)", close_out_counts),
+        ("checkout-any-network", "a link is paid on its own network (3.5)", _any_network),
         ("checkout-any-asset", "the asset is the network's USDC (3.5)", _any_asset),
         ("checkout-failed", "the transaction succeeded (3.5)", _failures_unseen),
         ("checkout-pool", "the transaction is final (3.5)", _pool_counts),

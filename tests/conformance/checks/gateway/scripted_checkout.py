@@ -72,6 +72,7 @@ class Transfer:
     amount: int
     memo: str
     failed: bool = False
+    network: str = NETWORK
 
 
 Rule = Callable[[Link, Transfer], bool]
@@ -80,7 +81,7 @@ Rule = Callable[[Link, Transfer], bool]
 def honest(link: Link, seen: Transfer) -> bool:
     """Return whether a transfer pays a link."""
     right = seen.asset == USDC[NETWORK] and seen.address == PAYOUT and not seen.failed
-    return right and seen.amount >= link.microunits and seen.memo == link.memo
+    return right and seen.network == NETWORK and seen.amount >= link.microunits and seen.memo == link.memo
 
 
 def code(text: str) -> bytes:
@@ -184,6 +185,7 @@ class Payer:
     checkout: Checkout
     lane: str = "algorand"
     skims: int = 0
+    network: str = NETWORK
 
     async def settle(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill."""
@@ -192,7 +194,7 @@ class Payer:
 
     def _enter(self, bill: Bill, **changes: Any) -> str:
         terms = {"asset": bill.asset, "address": bill.address, "amount": bill.amount, "memo": bill.memo, **changes}
-        self.checkout.transfers.append(Transfer(**terms))
+        self.checkout.transfers.append(Transfer(**terms, network=self.network))
         return f"tx{len(self.checkout.transfers)}"
 
     async def credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
@@ -245,6 +247,9 @@ class Payer:
         """Return the transaction alone."""
         return (tx_id,)
 
+    async def close(self) -> None:
+        """Close nothing."""
+
 
 async def judged(
     name: str,
@@ -255,13 +260,24 @@ async def judged(
     profile: str = "",
     payout_on: str = NETWORK,
     log: EventLog | None = None,
+    other_network: str | None = None,
 ) -> dict[str, Verdict]:
-    """Run one check against a checkout and return the verdict of each row it judged."""
+    """Run one check against a checkout and return the verdict of each row it judged.
+
+    With `other_network` calls are paid on a simulated node of their own, which serves that network.
+    """
 
     def ready(session: Session) -> None:
         session._checkout_payers["algorand"] = Payer(checkout, skims=skims)
+        if other_network is not None:
+            payer: Any = Payer(checkout, network=other_network)
+            session._payers["algorand"] = payer
 
     text = PROFILE.format(defaults=defaults, payout=PAYOUT).replace(f"{NETWORK} = ", f"{payout_on} = ")
+    if other_network is not None:
+        text = text.replace('"http://127.0.0.1:1"', '"http://127.0.0.1:1"\ncontrol = "http://127.0.0.1:1/control"')
+        text += f'[chains.algorand]\nnetwork = "{other_network}"\nalgod = "http://127.0.0.1:2"\n'
+        text += 'control = "http://127.0.0.1:2/control"\n'
     return await tried(name, checkout, text + profile, ready=ready, log=log)
 
 

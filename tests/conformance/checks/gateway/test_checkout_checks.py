@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from conformance.checks.gateway import checkout_unpaid
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
+from conformance.lanes.checkout_request import USDC
 from conformance.log.events import EventLog
 from conformance.outcome import Inconclusive, Verdict
 from conformance.pages.browser import Browser, Rendered
@@ -24,6 +26,7 @@ from conformance.target.clock_file import offset_of
 from tests.conformance.checks.gateway.scripted_checkout import (
     ANOTHERS,
     ELSEWHERE,
+    NETWORK,
     PAYOUT,
     PROFILE,
     Checkout,
@@ -214,6 +217,22 @@ async def test_a_payment_to_another_tenant_is_caught() -> None:
     assert breached(await judged("payment_to_somebody_else", flawed, profile=SECOND)) == {"GW-LINK-24"}
     verdicts = await judged("payment_to_somebody_else", Checkout(), profile=SECOND)
     assert verdicts["GW-LINK-24"] is Verdict.PASS
+
+
+async def test_a_payment_on_another_network_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A link is not paid by its very words on another chain, whose money is that chain's own."""
+    monkeypatch.setattr(checkout_unpaid, "checkout_payer", lambda payer: payer)
+    other, own = "algorand_mainnet", USDC[NETWORK]
+    flawed = Checkout(
+        rule=lambda link, seen: honest(
+            link, seen if seen.network != other else replace(seen, network=NETWORK, asset=own)
+        )
+    )
+    name = "payment_in_another_asset"
+    assert breached(await judged(name, flawed, other_network=other)) == {"GW-CHK-14"}
+    assert breached(await judged(name, flawed)) == set()
+    verdicts = await judged(name, Checkout(), other_network=other)
+    assert verdicts["GW-CHK-14"] is Verdict.PASS
 
 
 DOORS = ["memo ignored", "memo cut", "any link's memo", "failed counts", "any asset"]
