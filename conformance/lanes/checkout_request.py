@@ -65,6 +65,9 @@ class CheckoutPayer(Protocol):
         It is on the chain when this returns: in a block, or confirmed where a chain has that word.
         """
 
+    async def settle_again(self, bill: Bill, way: str | None = None) -> str:
+        """Pay a bill once more that `settle` has paid, from another account where one can carry a memo once only."""
+
     async def credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
         """Return by owner what a confirmed transaction changed of an asset, in atomic units; nobody else is named."""
 

@@ -10,14 +10,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from conformance.engine.check import Case, check, shortened
 from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer
 from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer, Way
 from conformance.lanes.node_control import Controlled
 from conformance.lanes.payers import checkout_payer
 from conformance.outcome import Inconclusive
 from conformance.pages.view import is_state
+from conformance.surfaces.gateway.calls import CHECKOUT
 from conformance.surfaces.gateway.orders import (
     Flip,
     Opened,
@@ -27,6 +30,7 @@ from conformance.surfaces.gateway.orders import (
     network_of,
     odd_amount,
     opened,
+    opened_alike,
     paid_rightly,
     payer,
     settle_down,
@@ -35,6 +39,9 @@ from conformance.surfaces.gateway.orders import (
 )
 from conformance.surfaces.webhooks.silence import ROW as SILENCE
 from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
+
+_ANOTHERS: Final = "as much, with the memo of another link"
+_STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settlement_attestation_jws")
 
 
 async def not_paid(case: Case, row: str, who: CheckoutPayer, ways: Sequence[Way]) -> None:
@@ -117,17 +124,22 @@ async def payment_without_the_memo(case: Case) -> None:
 
 @check(
     "GW-CHK-11",
+    "GW-CHK-09",
+    "GW-CHK-19",
     SILENCE,
     surface="gateway",
     lane="each",
-    fix="Look a transaction's link up by its memo, and use a transfer once.",
+    fix="Look a transaction's link up by its memo, and use a transfer once: a second one under the memo of a paid link "
+    "changes nothing, and one of as much from the same payer pays the link whose memo it has.",
 )
 async def payment_with_another_links_memo(case: Case) -> None:
     """A transaction with another link's memo does not turn this link Paid.
 
-    Creates two links of one amount and pays one of them; and pays it once more, and names the payment to the gateway as
-    the other's. Expects that it turns to Paid and the other does not. Where the profile binds how a memo is carried,
-    also makes one transfer under the memos of two links, and expects that it pays one of them at most.
+    Creates two links of one amount and pays one of them; pays it once more while a third one like it is open, and names
+    the payment to the gateway as the other's. Expects that it turns to Paid and neither other does. Then pays the third
+    one, too. Expects Paid, and where the target has a status of links, that the first one's is as it was. Where the
+    profile binds how a memo is carried, also makes one transfer under the memos of two links, and expects that it pays
+    one of them at most.
     """
     who, amount = await payer(case), odd_amount(case)
     # One after the other: who credits by the amount credits the first of them, or the last, each time.
@@ -138,17 +150,59 @@ async def payment_with_another_links_memo(case: Case) -> None:
     if done is None:
         await _took_the_other(case, other)
         return
-    if case.lane != "base":
-        await who.settle(link.bill, way(case))
+    before = await _status(case, link)
+    third = await _third(case, link)
+    await who.settle_again(link.bill, way(case))
     await settle_down(done)
     await _named(case, other, tx_id)
-    what = "as much, with the memo of another link"
-    await judge(case, "GW-CHK-11", other, done, what)
-    await judge_silence(case, link, [Unpaid(other, what)])
+    twice = "as much, a second time under the memo of a link that is paid"
+    unpaid = [Unpaid(other, _ANOTHERS), *(Unpaid(one, twice) for one in third)]
+    for one in unpaid:
+        await judge(case, "GW-CHK-11", one.link, done, one.what)
+    await judge_silence(case, link, unpaid)
     if way(case) is None:
         shortened(case.log, replace(case.check, rows=("GW-CHK-11",)), _unpinned(case), 1, 2)
+    else:
+        await _one_at_most(case, await _two_memos(case, who))
+    for alike in third:
+        await _pays_alike(case, who, alike)
+    await _same_status(case, link, before)
+
+
+async def _third(case: Case, link: Opened) -> list[Opened]:
+    """Open a link like one that is paid; none where that cannot be, of which the log tells."""
+    try:
+        return [await opened_alike(case, link)]
+    except Inconclusive as reason:
+        case.note(f"no link like one that is paid: {reason}")
+        return []
+
+
+async def _pays_alike(case: Case, who: CheckoutPayer, link: Opened) -> None:
+    """Pay a link of as much as its payer has paid for another one."""
+    await who.settle(link.bill, way(case))
+    done, budget = await flip(case, link), case.profile.budgets.paid
+    found, where = "not Paid" if done is None else "Paid", {"payment": "as much as its payer has paid for another link"}
+    case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", found, exchange=link.page, where=where)
+
+
+async def _status(case: Case, link: Opened) -> Answer | None:
+    """Return the status of a link; None where the target does not claim to have such a call."""
+    if "gateway.checkout" not in case.profile.claims.options:
+        return None
+    return await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
+
+
+async def _same_status(case: Case, link: Opened, before: Answer | None) -> None:
+    after = await _status(case, link)
+    if before is None or after is None:
+        case.not_applicable("GW-CHK-19", "the profile does not claim the option gateway.checkout")
         return
-    await _one_at_most(case, await _two_memos(case, who))
+    first, second = before.object(), after.object()
+    changed = [name for name in _STATUS_MEMBERS if first.get(name) != second.get(name)]
+    found, where = f"{after.status}, differing in {', '.join(changed) or 'nothing'}", {"payment": "a second one after"}
+    held = after.status == before.status and not changed
+    case.expect("GW-CHK-19", held, "as after the first payment", found, exchange=after, where=where)
 
 
 async def _took_the_other(case: Case, other: Opened) -> None:
@@ -160,7 +214,7 @@ async def _took_the_other(case: Case, other: Opened) -> None:
     view, answer = await again(case, other)
     if not view.turned_paid(other.before):
         raise Inconclusive("the control, an honest payment, turned neither its own page to Paid nor another")
-    where = {"payment": "as much, with the memo of another link"}
+    where = {"payment": _ANOTHERS}
     case.expect(
         "GW-CHK-11", False, "not Paid", "Paid, and the link whose memo it was is not", exchange=answer, where=where
     )

@@ -25,6 +25,10 @@ class AlgorandCheckout:
             raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Algorand; it knows note")
         return await self._transfer(bill)
 
+    async def settle_again(self, bill: Bill, way: str | None = None) -> str:
+        """Pay a bill once more, in another block; see `CheckoutPayer`."""
+        return await self.settle(bill, way)
+
     async def _transfer(self, bill: Bill, **changes: Any) -> str:
         standard: dict[str, Any] = {
             "asset": asset_of(bill),

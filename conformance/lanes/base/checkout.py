@@ -38,6 +38,13 @@ class BaseCheckout:
             raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Base; it knows eip3009 and calldata")
         return await self.payer.use(await self._authorized(bill))
 
+    async def settle_again(self, bill: Bill, way: str | None = None) -> str:
+        """Pay a bill once more, from another account, since one uses a nonce once; see `CheckoutPayer`."""
+        if way == "calldata":
+            return await self.settle(bill, way)
+        other = await self.payer.new_account(asset=bill.asset, amount=bill.amount)
+        return await self.payer.use((await self._authorized(bill, sender=other.address)).signed(other.key))
+
     async def _authorized(self, bill: Bill, **changes: Any) -> Authorization:
         """Return the paying account's authorization for a bill, its amount set aside."""
         token, me = Token(self.payer.node, bill.asset), self.payer.main

@@ -39,6 +39,10 @@ class SolanaCheckout:
             raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Solana; it knows memo")
         return await self._pay(bill)
 
+    async def settle_again(self, bill: Bill, way: str | None = None) -> str:
+        """Pay a bill once more, in another block; see `CheckoutPayer`."""
+        return await self.settle(bill, way)
+
     async def _pay(self, bill: Bill, *memos: bytes, changes: Mapping[str, Any] | None = None, **how: Any) -> str:
         """Send a transfer with memos beside it, the bill's own when none is given; an empty one stands for none."""
         made = await self._transfer(bill, **(changes or {}))

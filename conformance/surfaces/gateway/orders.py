@@ -121,6 +121,26 @@ async def order(
     return order_of(case, answer, tenant, network, label=whole, mark=mark)
 
 
+async def opened_alike(case: Case, first: Opened) -> Opened:
+    """Create one more link of the tenant, amount and label of another, and look at its page.
+
+    Where such a one is answered with the other, it is of another label.
+
+    Raises:
+        Inconclusive: It was not created, or no memo can be told from its page.
+    """
+    made = first.order
+    amount = float(Decimal(made.microunits).scaleb(-6))
+    answer = await link(case, made.tenant, preferred_network=made.network, amount=amount, label=made.label)
+    alike = order_of(case, answer, made.tenant, made.network, label=made.label)
+    if alike.token == made.token:
+        return await opened(case, microunits=made.microunits, network=made.network, tenant=made.tenant)
+    # What tells of the label may tell of the other link.
+    alike = replace(alike, mark=alike.token)
+    view, page = await look(case, alike)
+    return opened_from_page(case, alike, view, page)
+
+
 def order_of(
     case: Case, answer: Answer, tenant: Credentials, network: str, *, label: str = "", mark: str = ""
 ) -> Order:

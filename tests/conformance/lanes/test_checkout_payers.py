@@ -17,7 +17,7 @@ from solders.keypair import Keypair
 from solders.signature import Signature
 
 from conformance.http.client import Names
-from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer, Way
+from conformance.lanes.checkout_request import MEMO_WAYS, USDC, Bill, CheckoutPayer, Way
 from conformance.lanes.payers import checkout_payer, payer_for
 from conformance.outcome import Inconclusive
 from conformance.target import LANES, AlgorandChain, BaseChain, Budgets, Chains, Profile, Secret, SolanaChain
@@ -163,6 +163,17 @@ async def test_one_transfer_under_two_memos(chains: tuple[str, Chains]) -> None:
             return
         await payer.with_memos(bill, [MEMO, MEMO + "2"])
         assert AMOUNT <= await payer.holding(bill.address, bill.asset) <= AMOUNT + 1
+
+
+async def test_a_bill_is_paid_twice(chains: tuple[str, Chains]) -> None:
+    """A second payment under one memo is another transaction that brings the amount again, by each way of the lane."""
+    async with opened(chains) as (payer, _, asked):
+        for way in MEMO_WAYS[chains[0]]:
+            bill = asked.changed(memo=f"{MEMO[:12]}twice{way}")
+            before = await payer.holding(bill.address, bill.asset)
+            first, second = await payer.settle(bill, way), await payer.settle_again(bill, way)
+            assert first != second
+            assert await payer.holding(bill.address, bill.asset) == before + 2 * AMOUNT
 
 
 async def test_unknown_way_to_bind_is_named(chains: tuple[str, Chains]) -> None:

@@ -111,12 +111,14 @@ def plain_page(link: Link) -> str:
 class Checkout:
     """Answers as a transport, and is the chain that its payer pays on.
 
-    `door` is the rule by which a transaction that somebody names pays a link; without one there is no such call.
+    `door` is the rule by which a transaction that somebody names pays a link; without one there is no such call, and
+    without `status` none that tells of a link.
     """
 
     page: Callable[[Link], str] = plain_page
     rule: Rule = honest
     door: Rule | None = None
+    status: Callable[[Link], Mapping[str, Any]] | None = None
     scanned: Callable[[Link], str] = payload
     links: dict[str, Link] = field(default_factory=dict)
     transfers: list[Transfer] = field(default_factory=list)
@@ -148,6 +150,8 @@ class Checkout:
         if below == "qr":
             return 200, CIMultiDictProxy(CIMultiDict({"content-type": "image/png"})), code(self.scanned(link))
         self._settle(link)
+        if below == "status" and self.status is not None:
+            return self._answer(200, self.status(link))
         return 200, CIMultiDictProxy(CIMultiDict({"content-type": "text/html"})), self.page(link).encode()
 
     def _told(self, token: str, body: Mapping[str, Any]) -> tuple[int, CIMultiDictProxy[str], bytes]:
@@ -191,6 +195,10 @@ class Payer:
         """Pay a bill."""
         del way
         return self._enter(bill)
+
+    async def settle_again(self, bill: Bill, way: str | None = None) -> str:
+        """Pay a bill once more."""
+        return await self.settle(bill, way)
 
     def _enter(self, bill: Bill, **changes: Any) -> str:
         terms = {"asset": bill.asset, "address": bill.address, "amount": bill.amount, "memo": bill.memo, **changes}
@@ -261,6 +269,7 @@ async def judged(
     payout_on: str = NETWORK,
     log: EventLog | None = None,
     other_network: str | None = None,
+    options: str = "",
 ) -> dict[str, Verdict]:
     """Run one check against a checkout and return the verdict of each row it judged.
 
@@ -274,6 +283,7 @@ async def judged(
             session._payers["algorand"] = payer
 
     text = PROFILE.format(defaults=defaults, payout=PAYOUT).replace(f"{NETWORK} = ", f"{payout_on} = ")
+    text = text.replace('lanes = ["algorand"]', f'lanes = ["algorand"]\noptions = [{options}]')
     if other_network is not None:
         text = text.replace('"http://127.0.0.1:1"', '"http://127.0.0.1:1"\ncontrol = "http://127.0.0.1:1/control"')
         text += f'[chains.algorand]\nnetwork = "{other_network}"\nalgod = "http://127.0.0.1:2"\n'

@@ -32,6 +32,7 @@ from tests.conformance.checks.gateway.scripted_checkout import (
     Checkout,
     Link,
     Rule,
+    Transfer,
     code,
     data_image,
     honest,
@@ -95,8 +96,9 @@ def form_page(link: Link) -> str:
 async def test_honest_checkout_passes(name: str, page: Callable[[Link], str], defaults: str) -> None:
     """A checkout that keeps the rules breaks no row, whatever its page looks like and whatever is bound."""
     verdicts = await judged(name, Checkout(page=page), defaults=defaults)
-    # What is told of payments is not claimed here, and judged with the webhooks' checks.
-    verdicts.pop("WH-DELIV-03", None)
+    # What is told of payments, and a status, are not claimed here.
+    for row in ("WH-DELIV-03", "GW-CHK-19"):
+        verdicts.pop(row, None)
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts
 
 
@@ -235,6 +237,48 @@ async def test_a_payment_on_another_network_is_caught(monkeypatch: pytest.Monkey
     assert verdicts["GW-CHK-14"] is Verdict.PASS
 
 
+async def test_a_second_payment_that_pays_another_link_is_caught() -> None:
+    """Who pays a link twice has not paid the next one like it."""
+    flawed = Checkout()
+
+    def pays(link: Link, seen: Transfer) -> bool:
+        following = next((one for one in flawed.links.values() if one.state != "paid" and one.memo != seen.memo), None)
+        return honest(link, seen) or (flawed.transfers.count(seen) > 1 and link is following)
+
+    flawed.rule = pays
+    assert breached(await judged("payment_with_another_links_memo", flawed)) == {"GW-CHK-11"}
+
+
+async def test_a_payment_that_is_taken_for_a_duplicate_is_caught() -> None:
+    """As much from the same payer, under another memo, pays another link."""
+    flawed = Checkout()
+    flawed.rule = lambda link, seen: (
+        honest(link, seen) and all(one is link or one.microunits != link.microunits for one in paid_in(flawed))
+    )
+    assert breached(await judged("payment_with_another_links_memo", flawed)) == {"GW-CHK-09"}
+
+
+def paid_in(checkout: Checkout) -> list[Link]:
+    return [one for one in checkout.links.values() if one.state == "paid"]
+
+
+async def test_a_second_payment_that_takes_the_place_of_the_first_is_caught() -> None:
+    """The status of a paid link names the transaction that paid it, whatever comes after."""
+    name, options = "payment_with_another_links_memo", '"gateway.checkout"'
+
+    def of(checkout: Checkout, place: int) -> Checkout:
+        def status(link: Link) -> Mapping[str, Any]:
+            payments = [number for number, one in enumerate(checkout.transfers) if one.memo == link.memo]
+            return {"status": link.state, "tx_id": f"tx{payments[place]}"}
+
+        checkout.status = status
+        return checkout
+
+    assert breached(await judged(name, of(Checkout(), -1), options=options)) == {"GW-CHK-19"}
+    verdicts = await judged(name, of(Checkout(), 0), options=options)
+    assert verdicts["GW-CHK-19"] is Verdict.PASS
+
+
 DOORS = ["memo ignored", "memo cut", "any link's memo", "failed counts", "any asset"]
 
 
@@ -249,7 +293,8 @@ async def test_flawed_rule_of_the_door_alone_is_caught(flaw: str) -> None:
 async def test_a_door_that_keeps_the_rules_passes(name: str) -> None:
     """A wrong payment that is named and refused breaks nothing."""
     verdicts = await judged(name, Checkout(door=honest))
-    verdicts.pop("WH-DELIV-03", None)
+    for row in ("WH-DELIV-03", "GW-CHK-19"):
+        verdicts.pop(row, None)
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts
 
 
