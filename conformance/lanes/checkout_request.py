@@ -124,13 +124,15 @@ def other_texts(memo: str) -> Sequence[tuple[str, str, bool]]:
     return texts
 
 
-def respelled(payer: CheckoutPayer) -> Sequence[Way]:
-    """Return the ways of `other_texts`, each paid by the lane's first way to bind."""
+def respelled(payer: CheckoutPayer, way: str | None = None) -> Sequence[Way]:
+    """Return the ways of `other_texts`, each paid by the lane's first way to bind, or by another that is named."""
 
     def paying(place: int) -> Callable[[Bill], Awaitable[str]]:
-        return lambda bill: payer.settle(bill.changed(memo=_text(bill.memo, place)))
+        return lambda bill: payer.settle(bill.changed(memo=_text(bill.memo, place)), way)
 
-    return [Way(what, paying(place), pinned) for place, (what, _, pinned) in enumerate(other_texts("service:token"))]
+    where = "" if way is None else f", as {way}"
+    texts = enumerate(other_texts("service:token"))
+    return [Way(what + where, paying(place), pinned) for place, (what, _, pinned) in texts]
 
 
 def _text(memo: str, place: int) -> str:

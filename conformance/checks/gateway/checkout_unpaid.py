@@ -114,9 +114,10 @@ async def judge(case: Case, row: str, link: Opened, honest: Flip, what: str) -> 
 async def payment_without_the_memo(case: Case) -> None:
     """A transaction to the right address and amount without the memo does not turn the link Paid.
 
-    Pays links of odd amounts with no memo, and with a memo cut short. Where the profile binds how a memo is carried,
-    also with letters before and after it, in the other case, and where no wallet puts it. Then pays one rightly, and
-    names each of the others to the gateway as its link's payment. Expects that only that one is Paid.
+    Pays links of odd amounts with no memo, and with a memo cut short, by each way that its lane has to carry one. Where
+    the profile binds how a memo is carried, also with letters before and after it, in the other case, and where no
+    wallet puts it. Then pays one rightly, and names each of the others to the gateway as its link's payment. Expects
+    that only that one is Paid.
     """
     who = await payer(case)
     await not_paid(case, "GW-CHK-10", who, who.unbound())

@@ -94,7 +94,11 @@ class BaseCheckout:
         return await Token(self.payer.node, asset).balance(address)
 
     def unbound(self) -> Sequence[Way]:
-        """Return payments without the memo, with other nonces, and with the memo's cancelled or used elsewhere."""
+        """Return payments without the memo, with other nonces, and with the memo's cancelled or used elsewhere.
+
+        Also with other texts than the memo after the call data, where some look for it, and with the memo where nobody
+        does.
+        """
 
         def with_nonce(nonce: Callable[[Bill], bytes]) -> Callable[[Bill], Awaitable[str]]:
             async def pay(bill: Bill) -> str:
@@ -111,7 +115,15 @@ class BaseCheckout:
             Way("the memo's nonce cancelled, a plain transfer beside", self._cancelled),
             Way("the memo's nonce used at a look-alike, a plain transfer right after", self._used_elsewhere),
             *respelled(self),
+            *respelled(self, "calldata"),
+            Way("the memo after the call data of another contract's call", self._behind_another_call, pinned=True),
         ]
+
+    async def _behind_another_call(self, bill: Bill) -> str:
+        """Have the payer's contract transfer the amount, called with the memo after its own arguments."""
+        token = Token(self.payer.node, bill.asset)
+        given = await self._authorized(bill, nonce=os.urandom(32))
+        return await self.payer.batch([(token.address, token.use_call(given))], suffix=bill.memo.encode())
 
     async def _cancelled(self, bill: Bill) -> str:
         """Cancel the memo's nonce and transfer the amount, in one transaction of the payer's contract."""

@@ -283,10 +283,15 @@ class BasePayer(FundedPayer[Account]):
             raise Inconclusive("the Base node told no address of the contract it created")
         return made
 
-    async def batch(self, calls: Sequence[tuple[str, bytes]]) -> str:
-        """Carry out calls in one transaction, all or none, from `batcher`, and return its id."""
+    async def batch(self, calls: Sequence[tuple[str, bytes]], *, suffix: bytes = b"") -> str:
+        """Carry out calls in one transaction, all or none, from `batcher`, and return its id.
+
+        Args:
+            calls: Contracts and call data.
+            suffix: What follows the batcher's own call data, which it does not read.
+        """
         listed = [(to_checksum_address(to), data) for to, data in calls]
-        return await self.send(await self.batcher(), own_call("Batcher", "run", listed))
+        return await self.send(await self.batcher(), own_call("Batcher", "run", listed) + suffix)
 
     async def batcher(self) -> str:
         """Return the address of the payer's batching contract, deploying it at first use."""

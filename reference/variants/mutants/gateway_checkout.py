@@ -20,6 +20,7 @@ from reference.gateway.checkout.settling import Settling, Status
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.links import PaymentLinks
 from reference.lanes.algorand.finder import AlgorandFinder
+from reference.lanes.base.lane import BaseLane
 from reference.lanes.node import Node
 from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import checkout
@@ -36,6 +37,7 @@ from reference.variants.mutants.payments import close_out_counts
 from reference.variants.seams import Rule, replace, replace_rule
 from reference.web.errors import Refused
 
+_PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
 _SERVICE = "0x5EB0000000000000000000000000000000000001"
 
 
@@ -108,6 +110,34 @@ def _used_anywhere(transfer: Transfer, seen: ObservedTransaction, asked: Asked) 
 def _anywhere_after() -> None:
     """A transfer anywhere after the authorization's use counts as its own."""
     replace(checkout, "follows", lambda _: lambda ordinal, used: ordinal > used)
+
+
+def _suffix(other: Rule) -> Callable[[], None]:
+    """Return what reads the call data of Base's transactions and binds them by a rule of its own."""
+
+    def reading(made: Callable[..., None]) -> Callable[..., None]:
+        def init(self: BaseLane, *given: Any, **named: Any) -> None:
+            made(self, *given, **{**named, "reads_calldata": True})
+
+        return init
+
+    def apply() -> None:
+        replace(BaseLane, "__init__", reading)
+        _bound_by(checkout.calldata_ends_in_memo, other)()
+
+    return apply
+
+
+def _somewhere_behind(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    del transfer
+    straight = same_address(asked.network, seen.called, asked.network.asset_id)
+    return straight and seen.calldata.startswith(_PLAIN_TRANSFER) and asked.memo.encode() in seen.calldata
+
+
+def _whoever_is_called(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+    del transfer
+    straight = same_address(asked.network, seen.called, asked.network.asset_id)
+    return not straight and seen.calldata.endswith(asked.memo.encode())
 
 
 def _several_memos() -> None:
@@ -415,6 +445,8 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             _bound_by(checkout.uses_bound_nonce, _used_anywhere),
         ),
         ("checkout-follows-later", "the transfer is the log after the authorization's (3.5)", _anywhere_after),
+        ("checkout-suffix-contains", "nothing stands beside the memo (3.5)", _suffix(_somewhere_behind)),
+        ("checkout-suffix-any-call", "the memo follows a transfer at the asset (3.5)", _suffix(_whoever_is_called)),
         ("checkout-less", "the value is the amount or more (3.5)", _rule(checkout.is_enough, _always)),
         ("checkout-nearly", "the value is the amount, to the unit (3.5)", _rule(checkout.is_enough, _nearly)),
         ("checkout-parts-added", "parts are not added up (3.5)", _rule(checkout.is_enough, _parts_added)),

@@ -108,6 +108,16 @@ async def test_ways_without_the_memo_pay_the_whole_amount(chains: tuple[str, Cha
             assert (await credited(payer, way, bill))[0] == AMOUNT, way.what
 
 
+async def test_texts_are_respelled_by_both_ways_of_base(chains: tuple[str, Chains]) -> None:
+    """What is not the memo is tried where a lane's other way has it, too, and a cut one without any binding."""
+    async with opened(chains) as (payer, _, _bill):
+        other = {way.what: way.pinned for way in payer.unbound() if way.what.endswith(", as calldata")}
+        assert bool(other) == (chains[0] == "base")
+        assert [what for what, pinned in other.items() if not pinned] == [
+            f"the memo without its last letter, as {way}" for way in MEMO_WAYS[chains[0]][1:]
+        ]
+
+
 async def test_short_ways_bring_less_under_the_memo(chains: tuple[str, Chains]) -> None:
     """No short way leaves the payee with the amount, unless a part of it stands without the memo."""
     async with opened(chains) as (payer, _, bill):
