@@ -96,13 +96,14 @@ async def a_restart_forgets_no_link(case: Case) -> None:
     """After a restart a key brings the original, a paid link is Paid, an open one gets Paid, a deleted key stays so.
 
     Creates two links and a resource, each with an Idempotency-Key; pays one link, and opens another; where an
-    administrator may, has an API key made and deleted. Has the gateway started again by the profile's command, and pays
-    further links until it answers again. Repeats the first call and that of the resource, sends another body under the
-    key of the second, reads the resource where the target claims that, looks at the paid page and its status, pays the
-    open link, calls with the deleted key, and presents a receipt that the platform signed before.
+    administrator may, has two API keys made and one of them deleted. Has the gateway started again by the profile's
+    command, and pays further links until it answers again. Repeats the first call and that of the resource, sends
+    another body under the key of the second, reads the resource where the target claims that, looks at the paid page
+    and its status, pays the open link, calls with the two keys, and presents a receipt that the platform signed before.
     Expects the originals, a refusal or the original for the other body, Paid with the same transaction and attestation,
     Paid for the open link and for those that were paid meanwhile within the budget (`[budgets] paid`), a client error
-    for the key, and that the receipt, and the attestation where it did before, verifies with the published keys.
+    for the deleted key and a link for the other, and that the receipt, and the attestation where it did before,
+    verifies with the published keys.
     """
     words = restart_command(case, "gateway")
     if words is None:
@@ -309,7 +310,7 @@ async def _signed(case: Case) -> After:
 
 
 async def _revoked(case: Case) -> After:
-    """Have a tenant made with a second key, and that key deleted."""
+    """Have a tenant made with a second key, that key deleted, and a third one made."""
     keys = await two_keys(case, "Weldproof restart")
     if keys is None:
         for row in (_REVOKED, _ACCEPTED):
@@ -318,14 +319,18 @@ async def _revoked(case: Case) -> After:
     await keys.delete()
     if not is_rejected(early := await plain_link(case, keys.other)):
         raise Inconclusive(f"a deleted key is answered {early.status} before any restart, which {_REVOKED} judges")
+    further = await keys.further()
+    if not is_created(case, early := await plain_link(case, further)):
+        raise Inconclusive(f"a further key is answered {early.status} before any restart: {short(early)}")
 
     async def judge() -> None:
         answer = await plain_link(case, keys.other)
         found, where = f"{answer.status} {short(answer)}", {"key": "deleted before the restart"}
         case.expect(_REVOKED, is_rejected(answer), "a client error", found, exchange=answer, where=where)
-        answer = await plain_link(case, keys.kept)
-        found, where = f"{answer.status} {short(answer)}", {"tenant": "made before the restart"}
-        case.expect(_ACCEPTED, is_created(case, answer), "a link", found, exchange=answer, where=where)
+        for tenant, what in ((keys.kept, "tenant"), (further, "key")):
+            answer = await plain_link(case, tenant)
+            found, where = f"{answer.status} {short(answer)}", {what: "made before the restart"}
+            case.expect(_ACCEPTED, is_created(case, answer), "a link", found, exchange=answer, where=where)
 
     return judge
 

@@ -90,6 +90,14 @@ class TwoKeys:
         """
         await self.admin.done("DELETE", self.kept.id, "api-keys", self.key_id)
 
+    async def further(self) -> Credentials:
+        """Have one more key made, and return the tenant with it.
+
+        Raises:
+            Inconclusive: It was not.
+        """
+        return replace(self.kept, key=(await _test_key(self.admin, self.kept.id))[1])
+
 
 async def two_keys(case: Case, name: str) -> TwoKeys | None:
     """Have a tenant made with two keys; None where the target claims no such thing, or the profile gives nobody.
@@ -101,11 +109,17 @@ async def two_keys(case: Case, name: str) -> TwoKeys | None:
         return None
     admin = administrator(case)
     kept = await admin.tenant(name, case.session.tenant().payout)
-    made = await admin.done("POST", kept.id, "api-keys", body={"mode": "test"})
+    key_id, key = await _test_key(admin, kept.id)
+    return TwoKeys(admin, kept, replace(kept, key=key), key_id)
+
+
+async def _test_key(admin: Administrator, tenant_id: str) -> tuple[str, str]:
+    """Have a further key of a tenant made, and return its id and its text."""
+    made = await admin.done("POST", tenant_id, "api-keys", body={"mode": "test"})
     key_id, key = made.get("key_id"), made.get("api_key")
     if not isinstance(key_id, str) or not isinstance(key, str):
         raise Inconclusive("a key was made without key_id or api_key")
-    return TwoKeys(admin, kept, replace(kept, key=key), key_id)
+    return key_id, key
 
 
 def administrator(case: Case) -> Administrator:

@@ -3,7 +3,7 @@
 A rail forgets what was bought, the secret that live challenges were made with (P-ST-02), or what it sent (P-LN-03).
 Rail and gateway make the key anew that they sign with (P-KY-01). A gateway has in its process alone what was answered
 under a key (P-ID-02), what is to be delivered (P-WH-08) or told of, which links are paid or watched (3.5), how far a
-chain was searched, or which keys were deleted (P-AU-04).
+chain was searched, or which keys were made or deleted (P-AU-04).
 """
 
 from __future__ import annotations
@@ -269,6 +269,33 @@ def _revoked_in_the_process() -> None:
     replace(Tenants, "bearer", forgetful)
 
 
+def _further_keys_of_the_process() -> None:
+    """Know a tenant's first key, and of its further ones those that were made in this process only."""
+    known: set[str] = set()
+
+    def noting(add: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        async def added(self: Tenants, key: ApiKey, **terms: Any) -> None:
+            known.add(key.id)
+            # One second tells it from the first one after a restart.
+            await add(self, dataclasses.replace(key, created_at=key.created_at + 1), **terms)
+
+        return added
+
+    def forgetful(bearer: Callable[..., Awaitable[Bearer]]) -> Callable[..., Awaitable[Bearer]]:
+        async def found(self: Tenants, digest: str, *, now: int) -> Bearer:
+            bears = await bearer(self, digest, now=now)
+            # Without their keys the tenants that everything is done with could do nothing at all.
+            if bears is None or bears[0].id in known or not bears[1].name.startswith("Weldproof"):
+                return bears
+            first = min(await self.keys(bears[1].id), key=lambda key: key.created_at)
+            return bears if bears[0].id == first.id else None
+
+        return found
+
+    replace(Tenants, "add_key", noting)
+    replace(Tenants, "bearer", forgetful)
+
+
 def _watch_new_links_only() -> None:
     """Take up no address at a start, only those of links that are made in a later second."""
     started: list[int] = []
@@ -379,6 +406,7 @@ MUTANTS = (
             ("restart-forgets-networks", "a tenant keeps its networks (3.9)", _networks_in_the_process),
             ("restart-rounds-amounts", "the page shows the exact amount (P-CK-01)", _amounts_in_floats),
             ("restart-forgets-resources", "a resource is kept (3.8)", _resources_in_the_process),
+            ("restart-forgets-keys", "a key is kept (3.9)", _further_keys_of_the_process),
             ("restart-revives-keys", "a key that is deleted ends, and for good (P-AU-04)", _revoked_in_the_process),
         )
     ),

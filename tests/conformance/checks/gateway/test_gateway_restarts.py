@@ -26,8 +26,10 @@ from tests.conformance.checks.trial import tried
 CHECK = "a_restart_forgets_no_link"
 LINKS, CHANGED, RESOURCE = "GW-IDEM-03", "GW-IDEM-06", "GW-IDEM-04"
 PAYS, STAYS, STATUS, KEY = "GW-CHK-09", "GW-CHK-16", "GW-CHK-19", "GW-AUTH-03"
+ACCEPTED = "GW-AUTH-06"
 
 OWN, FIRST_KEY, FURTHER_KEY = "33333333-3333-4333-8333-333333333333", "weld_third-key-1", "weld_third-key-2"
+LAST_KEY = "weld_third-key-3"
 
 RECEIPTS = ("GW-RCPT-01", "GW-RCPT-14")
 SIGNING = {("GET", "/.well-known/jwks.json"), ("POST", "/compliance/screen"), ("POST", "/v1/receipt/verify")}
@@ -72,9 +74,10 @@ class Forgetful:
 
 @dataclass
 class Administered(Forgetful):
-    """A gateway whose administrator makes one tenant, and one further key of it that is then deleted."""
+    """A gateway whose administrator makes one tenant, a further key of it that is then deleted, and a last one."""
 
     deletes: bool = True
+    made: int = 0
 
     async def send(self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None) -> Answered:
         """Answer one request."""
@@ -82,7 +85,8 @@ class Administered(Forgetful):
             return await super().send(method, url, headers, body)
         told = {"tenant_id": OWN, "key_id": "key-2", "api_key": FIRST_KEY}
         if url.endswith("/api-keys"):
-            KEYS[FURTHER_KEY], told["api_key"] = OWN, FURTHER_KEY
+            told["api_key"] = LAST_KEY if self.made else FURTHER_KEY
+            KEYS[told["api_key"]], self.made = OWN, self.made + 1
         if method == "DELETE" and self.deletes:
             del KEYS[FURTHER_KEY]
         return 200, CIMultiDictProxy(CIMultiDict()), json.dumps(told).encode()
@@ -194,6 +198,7 @@ def administered(text: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> st
     """Return a profile with an administrator; whatever a test leaves of its keys is taken out again."""
     monkeypatch.setitem(KEYS, FIRST_KEY, OWN)
     monkeypatch.setitem(KEYS, FURTHER_KEY, OWN)
+    monkeypatch.setitem(KEYS, LAST_KEY, OWN)
     (folder / "admin").write_text("weldc_an-administrators-key")
     text = text.replace("[gateway]", f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}')
     return text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.tenants"]')
@@ -209,7 +214,22 @@ async def test_a_deleted_key_stays_deleted(revives: bool, tmp_path: Path, monkey
 
     text = administered(restarted(profile_text(tmp_path), done), tmp_path, monkeypatch)
     found = await tried(CHECK, Administered(Gateway(), done, forget if revives else nothing), text)
-    assert found[KEY] == (Verdict.FAIL if revives else Verdict.PASS)
+    assert (found[KEY], found[ACCEPTED]) == (Verdict.FAIL if revives else Verdict.PASS, Verdict.PASS)
+
+
+@pytest.mark.parametrize("lost", [FIRST_KEY, LAST_KEY])
+async def test_a_key_that_a_restart_forgets_breaks_its_row(
+    lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each key of a tenant opens after a restart what it opened before, the last one that was made as well."""
+    done = tmp_path / "done"
+
+    def forget() -> None:
+        del KEYS[lost]
+
+    text = administered(restarted(profile_text(tmp_path), done), tmp_path, monkeypatch)
+    found = await tried(CHECK, Administered(Gateway(), done, forget), text)
+    assert (found[KEY], found[ACCEPTED]) == (Verdict.PASS, Verdict.FAIL)
 
 
 @pytest.mark.parametrize("deletes", [False, True])
