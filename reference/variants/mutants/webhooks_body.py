@@ -121,6 +121,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ("created-in-ms", "created is in seconds", _top(created=lambda event: event["created"] * 1000)),
         ("created-as-text", "created is an integer", _top(created=lambda event: str(event["created"]))),
         ("created-as-float", "created is an integer, no fraction", _top(created=lambda event: event["created"] + 0.5)),
+        (
+            "created-in-a-zone",
+            "created is in UTC, not in the time of a zone (P-WH-02)",
+            _top(created=lambda event: event["created"] + 3600),
+        ),
         ("created-zero", "created is the time of the payment (P-WH-02)", _top(created=lambda _: 0)),
         ("version-empty", "api_version is not empty", _top(api_version=lambda _: "")),
         ("no-version", "an event has its api_version", _without("api_version")),
