@@ -1,30 +1,36 @@
 """WH-DELIV-10 and -11: destinations that must get nothing, where the target claims to follow specification 3.9.
 
-A tenant of the check's own gets destinations of its own, which only an administrator can configure.
+A tenant of a check's own gets destinations of its own, which only an administrator can configure; so WH-DELIV-01 and
+-08 are judged with many of them here.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import WAITS
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import short
-from conformance.surfaces.gateway.orders import network_of, on_lane, opened, paid_rightly, payer
-from conformance.webhook_receiver.receiver import Receiver, bound
+from conformance.surfaces.gateway.orders import Opened, network_of, on_first_lane, on_lane, opened, paid_rightly, payer
+from conformance.webhook_receiver.inbox import Received
+from conformance.webhook_receiver.receiver import Arrival, Receiver, bound
 from conformance.webhook_receiver.untrusted import Untrusted, untrusted_listener
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _HOST, _PATH = "127.0.0.1", "/hooks"
 _SETTLE_SECONDS = 1.0
 _LOOK_SECONDS = 0.05
+# As many as a tenant may have (P-WH-11), the first of them made before the link.
+_MOST, _BEFORE = 9, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,98 @@ async def some_destinations_get_nothing(case: Case) -> None:
         await _await_events(case, scene)
         await _unvouched(case, scene)
         await _deleted(case, scene)
+
+
+@check(
+    "WH-DELIV-01",
+    "WH-DELIV-08",
+    surface="webhooks",
+    quick=WAITS,
+    fix="When a payment confirms, write a delivery for each destination that the link's tenant has at that moment, "
+    "however many there are, and for nobody else's: neither for those who share its payout address.",
+)
+async def each_of_many_destinations_hears(case: Case) -> None:
+    """Each destination of a tenant gets an event, however many there are and whenever they were made; no other does.
+
+    Where an administrator may, has a tenant made that is paid at the address of another one, with two destinations on
+    this machine; opens a link of the tenant, has further destinations made until there are nine or one is refused, and
+    pays the link. Expects the event at each of them within the budget (`[budgets] paid`); that it comes to no
+    destination of the profile, which are other tenants'; and that no payment of others is told to those of the tenant.
+    """
+    if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+        for row in case.check.rows:
+            case.not_applicable(row, "the profile names no administrator of a gateway with the option gateway.tenants")
+        return
+    if urlsplit(case.session.gateway).hostname not in _LOOPBACK:
+        for row in case.check.rows:
+            case.not_applicable(row, "the target is elsewhere, and its destinations would be this machine's loopback")
+        return
+    admin, paying = administrator(case), await on_first_lane(case)
+    network = network_of(paying)
+    async with await Receiver().start(bound(_HOST, 0)) as receiver:
+        payout = case.session.tenant_on(network).payout[network]
+        tenant = await admin.tenant("Weldproof many destinations", {network: payout})
+        paths = [f"{_PATH}/{number}" for number in range(_MOST)]
+        urls = [f"http://{_HOST}:{receiver.port}{path}" for path in paths]
+        before = await _made(admin, tenant, urls[:_BEFORE])
+        link = await opened(paying, network=network, tenant=tenant)
+        made = before + (await _made(admin, tenant, urls[_BEFORE:]) if before == _BEFORE else 0)
+        if not made:
+            raise Inconclusive("no destination on this machine is taken")
+        await paid_rightly(paying, await payer(paying), link)
+        await _all_hear(case, receiver, paths[:made], link)
+        await _nobody_else_hears(case, receiver, link)
+
+
+async def _made(admin: Administrator, tenant: Credentials, urls: Sequence[str]) -> int:
+    """Have destinations made until one is refused, and return how many were."""
+    for made, url in enumerate(urls):
+        answer = await admin.call("POST", tenant.id, "webhooks", body={"url": url})
+        if not 200 <= answer.status < 300:
+            admin.case.note(f"{url} is not taken for a further destination: {_brief(answer)}")
+            return made
+        secret = answer.object().get("secret")
+        if isinstance(secret, str):
+            admin.case.client.names.secret(secret, "NEW_SECRET")
+    return len(urls)
+
+
+async def _all_hear(case: Case, receiver: Receiver, paths: Sequence[str], link: Opened) -> None:
+    budget = case.profile.budgets.paid
+
+    async def came(path: str) -> bool:
+        return bool(await receiver.next(lambda one: one.path == path and _tells_of(one, link), seconds=budget))
+
+    heard = await run_concurrently((came(path) for path in paths), at_once=_MOST)
+    if not any(heard):
+        raise Inconclusive("no event came to any destination that was just configured, which WH-DELIV-02 judges")
+    for number, (path, held) in enumerate(zip(paths, heard, strict=True), start=1):
+        made = "before" if number <= _BEFORE else "after"
+        where = {"destination": f"{number} of {len(paths)}, made {made} the link"}
+        found = "it came" if held else f"nothing at {path}"
+        case.expect("WH-DELIV-08", held, f"the event within {budget:g} s", found, where=where)
+
+
+async def _nobody_else_hears(case: Case, receiver: Receiver, link: Opened) -> None:
+    """Judge that each tenant's destinations got events of its own links only."""
+    await asyncio.sleep(_SETTLE_SECONDS)
+    words, expected = (link.order.mark, link.order.token), "no event of another tenant's link"
+    others = [one for one in case.session.inbox.received if one.confirms and one.tells_of(words)]
+    shown = others[0] if others else None
+    where = {"destinations": "those of tenants with the same payout address, and of others"}
+    case.expect("WH-DELIV-01", not others, expected, f"{len(others)}", exchange=shown, where=where)
+    strange = [one for one in receiver.arrivals if _received(one).confirms and not _tells_of(one, link)]
+    where = {"destinations": "those of a tenant with the payout address of another one"}
+    case.expect("WH-DELIV-01", not strange, expected, f"{len(strange)}", where=where)
+
+
+def _received(arrival: Arrival) -> Received:
+    return Received(0, None, arrival, arrival.at)
+
+
+def _tells_of(arrival: Arrival, link: Opened) -> bool:
+    one = _received(arrival)
+    return one.confirms and one.tells_of((link.order.mark, link.order.token))
 
 
 async def _destination(admin: Administrator, tenant: Credentials, url: str) -> str:

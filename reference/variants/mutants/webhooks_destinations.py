@@ -1,0 +1,114 @@
+"""Mutants that choose an event's destinations wrongly: each drops a rule of P-WH-08, P-WH-11 or 3.9."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from sqlalchemy import select
+
+from reference.protocol.webhook_delivery import Outcome
+from reference.store.database import Change
+from reference.store.deliveries import Deliveries, Due, Event
+from reference.store.destinations import Destination, Destinations
+from reference.store.links import Link, Links
+from reference.store.tenant_tables import payouts
+from reference.store.webhook_tables import destinations
+from reference.variants.mutants.mutant import Mutant
+from reference.variants.seams import replace
+from reference.webhooks.dispatcher import Dispatcher
+from reference.webhooks.sending import Sent
+
+_PLACE = (destinations.c.id, destinations.c.tenant_id, destinations.c.url, destinations.c.sealed_secret)
+_FEW = 3
+
+
+def _withheld(is_withheld: Callable[[Due], bool]) -> None:
+    """Let some deliveries pass for delivered that nobody sends."""
+
+    def changed(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Sent]]:
+        async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Sent:
+            return Sent(Outcome.DELIVERED, 204) if is_withheld(due) else await send(self, due, sealed_secret)
+
+        return sent
+
+    replace(Dispatcher, "_sent", changed)
+
+
+def _first_few_only() -> None:
+    """A tenant's first destinations get each event."""
+    _withheld(lambda due: int(due.id.rpartition("_")[2]) >= _FEW)
+
+
+def _by_payout_address() -> None:
+    """The destinations of every tenant with the same payout address get each event."""
+    spread: set[str] = set()
+
+    async def others(self: Dispatcher, due: Due) -> list[tuple[str, str, bytes]]:
+        rows = await self._deliveries._database.rows(select(*_PLACE))  # noqa: SLF001 - a mutant reaches in
+        owner = next(tenant for id_, tenant, _, _ in rows if id_ == due.destination_id)
+        own = select(payouts.c.payout_address).where(payouts.c.tenant_id == owner)
+        sharing = select(payouts.c.tenant_id).where(payouts.c.payout_address.in_(own))
+        tenants = {row[0] for row in await self._deliveries._database.rows(sharing)} - {owner}  # noqa: SLF001 - as above
+        return [(id_, url, sealed) for id_, tenant, url, sealed in rows if tenant in tenants]
+
+    def spreading(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Sent]]:
+        async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Sent:
+            if due.event_id not in spread:
+                spread.add(due.event_id)
+                for id_, url, sealed in await others(self, due):
+                    await send(self, dataclasses.replace(due, url=url, destination_id=id_), sealed)
+            return await send(self, due, sealed_secret)
+
+        return sent
+
+    replace(Dispatcher, "_sent", spreading)
+
+
+def _older_than_the_link() -> None:
+    """The destinations that were there when the link was made get its event."""
+    order = itertools.count()
+    made: dict[str, int] = {}
+    link_of: dict[str, str] = {}
+
+    def of_destination(add: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bool]]:
+        async def added(self: Destinations, destination: Destination, *given: Any, **terms: Any) -> bool:
+            made[destination.id] = next(order)
+            return await add(self, destination, *given, **terms)
+
+        return added
+
+    def of_link(insertion: Callable[..., Change]) -> Callable[..., Change]:
+        def inserted(self: Links, link: Link) -> Change:
+            made[link.id] = next(order)
+            return insertion(self, link)
+
+        return inserted
+
+    def of_event(recording: Callable[..., Any]) -> Callable[..., Any]:
+        def recorded(self: Deliveries, event: Event) -> Any:
+            link_of[event.id] = event.link_id
+            return recording(self, event)
+
+        return recorded
+
+    replace(Destinations, "add", of_destination)
+    replace(Links, "insertion", of_link)
+    replace(Deliveries, "recording", of_event)
+    _withheld(lambda due: made.get(due.destination_id, 0) > made.get(link_of.get(due.event_id, ""), next(order)))
+
+
+MUTANTS: tuple[Mutant, ...] = tuple(
+    Mutant(f"webhooks-{name}", rule, apply, "gateway")
+    for name, rule, apply in (
+        ("first-three", "every destination gets each event, however many there are (P-WH-11)", _first_few_only),
+        (
+            "by-payout",
+            "an event goes to its tenant's destinations, whoever shares its address (3.9)",
+            _by_payout_address,
+        ),
+        ("not-to-newer", "a destination that is younger than the link gets its event (P-WH-11)", _older_than_the_link),
+    )
+)
