@@ -34,12 +34,13 @@ _SETTLE_SECONDS = 1.5
 async def a_confirmed_payment_is_delivered(case: Case) -> None:
     """A payment that confirms is told by payment.confirmed, a JSON object, POSTed to each destination of its tenant.
 
-    Pays two links as their pages say, while the suite receives at every destination that the profile names. Expects an
-    event of each payment within the budget (`[budgets] paid`) at every destination of the link's tenant, each time by
-    POST, at the URL that was configured, with a JSON object for a body; and none at another tenant's destination.
+    Pays two links as their pages say, while the suite receives at every destination that the profile names, and names
+    the transaction of one to the gateway at once, where the target claims such a call. Expects an event of each payment
+    within the budget (`[budgets] paid`) at every destination of the link's tenant, each time by POST, at the URL that
+    was configured, with a JSON object for a body; and none at another tenant's destination.
     """
     for sale in await sales(case):
-        _emitted(case, sale, {})
+        _emitted(case, sale, {"transaction": "named to the gateway at once"} if sale.named else {})
         _arrived(case, sale)
     _need_two(case, sale)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import unicodedata
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.calls import CHECKOUT
 from conformance.surfaces.gateway.orders import Opened, flip, look, on_lane, opened, payer, way
 from conformance.webhook_receiver.inbox import Inbox, Place, Received
 from conformance.webhook_receiver.receiver import SILENCE, Reply
@@ -21,6 +23,10 @@ FAR_LABEL = f'  Größe  7 · 数量 · שלום · 😀 · {_COMBINED} é · <b
 _FAR_ENDING = " · 終 "
 _USUAL_LABEL = "Weldproof order"
 _PATIENCE = 30.0
+# A transaction is named to the gateway again until it takes it: so often, and after such a pause where no pace is kept.
+_NAMINGS, _NAMING_SECONDS = 40, 0.05
+_SPARED_NAMINGS, _SPARED_SECONDS = 3, 1.0
+_NOT_VERIFIED, _VERIFIED = 422, 200
 _MORE = 1_003
 MORE = {"payment": f"{_MORE} micro-units more than the link asks"}
 
@@ -36,6 +42,7 @@ class Sale:
         senders: Whoever may be called its sender: who lost the amount by it, and who sent it in.
         places: The destinations of its tenant.
         shown: Whether its page said Paid in the end; None where that was not looked at, since an event came.
+        named: Whether the gateway took the transaction when it was named to it.
     """
 
     lane: str
@@ -44,6 +51,7 @@ class Sale:
     senders: frozenset[str]
     places: tuple[Place, ...]
     shown: bool | None = None
+    named: bool = False
 
     @property
     def label(self) -> str:
@@ -75,6 +83,7 @@ class Sale:
 async def sales(case: Case) -> tuple[Sale, Sale]:
     """Return two sales of the check's lane, one with a usual label and one with a label beyond ASCII.
 
+    The transaction of the other one is named to the gateway as soon as it is made, where the target claims such a call.
     Both were paid in this run, and each destination had its time to hear of them.
 
     Raises:
@@ -94,7 +103,7 @@ def drawing(case: Case, name: str) -> Case:
 async def _sales(case: Case) -> tuple[Sale, ...]:
     links = await run_concurrently([_opened(case, _USUAL_LABEL), _far(case)])
     case.session.inbox.of_tenant(links[0].order.tenant.name)
-    paid = await run_concurrently(sold(case, link) for link in links)
+    paid = await run_concurrently([sold(case, links[0]), _sold_and_named(case, links[1])])
     return tuple(await run_concurrently(heard(case, sale) for sale in paid))
 
 
@@ -130,6 +139,22 @@ async def sold(case: Case, link: Opened, *, more: int = 0) -> Sale:
     below = await case.session.gateway_payer(case.lane)
     senders = {owner for owner, amount in changed.items() if amount < 0} | {below.address}
     return Sale(case.lane, link, tx_id, frozenset(senders), places)
+
+
+async def _sold_and_named(case: Case, link: Opened) -> Sale:
+    """Pay a link, and name the transaction to the gateway before it may see that by itself (P-CK-06)."""
+    sale = await sold(case, link)
+    if "gateway.checkout" not in case.profile.claims.options:
+        return sale
+    sparing = bool(case.profile.pace.requests_per_second)
+    url = f"{case.session.gateway}{CHECKOUT}{link.order.token}/verify"
+    for _ in range(_SPARED_NAMINGS if sparing else _NAMINGS):
+        answer = await case.client.call("POST", url, json_body={"tx_id": sale.tx_id})
+        # Until it is final it is refused as not found or not confirmed; anything else lasts.
+        if answer.status != _NOT_VERIFIED:
+            break
+        await asyncio.sleep(_SPARED_SECONDS if sparing else _NAMING_SECONDS)
+    return replace(sale, named=answer.status == _VERIFIED)
 
 
 async def heard(case: Case, sale: Sale) -> Sale:

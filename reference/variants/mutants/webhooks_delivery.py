@@ -8,6 +8,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,6 +16,7 @@ import orjson
 from sqlalchemy import select
 
 from reference.gateway.checkout import outbox
+from reference.gateway.checkout.actions import Actions
 from reference.gateway.checkout.outbox import Outbox
 from reference.gateway.checkout.settling import Settling, Status
 from reference.gateway.checkout.watcher import Watcher
@@ -288,6 +290,30 @@ def _untold(confirm: Callable[..., Any]) -> Callable[..., Any]:
     return confirmed
 
 
+def _untold_where_named() -> None:
+    """A payment whose transaction somebody named to the gateway is not told of."""
+    is_named: ContextVar[bool] = ContextVar("is_named", default=False)
+
+    def naming(pay: Callable[..., Awaitable[Payment]]) -> Callable[..., Awaitable[Payment]]:
+        async def paid(self: Actions, link: Link, tx_id: str) -> Payment:
+            before = is_named.set(True)
+            try:
+                return await pay(self, link, tx_id)
+            finally:
+                is_named.reset(before)
+
+        return paid
+
+    def silent(confirm: Callable[..., Any]) -> Callable[..., Any]:
+        def confirmed(self: Outbox, link: Link, payment: Payment, *, now: int) -> Any:
+            return () if is_named.get() else confirm(self, link, payment, now=now)
+
+        return confirmed
+
+    replace(Actions, "_pay", naming)
+    replace(Outbox, "confirmed", silent)
+
+
 # From elsewhere.
 
 
@@ -348,6 +374,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "a link that is cancelled is not told as paid (P-WH-12)",
                 _swap(outbox, "event_body", _cancellation_as_payment),
             ),
+            ("named-untold", "a payment is told, whoever sees it first (4)", _untold_where_named),
             ("base-untold", "payments on every chain are told of (3.5)", _swap(Outbox, "confirmed", _untold)),
         )
     ),
