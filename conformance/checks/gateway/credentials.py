@@ -166,13 +166,15 @@ async def _without_any(case: Case) -> None:
 async def a_call_without_a_tenant_id_is_rejected(case: Case) -> None:
     """An authenticated endpoint rejects a call without X-Tenant-Id and creates nothing.
 
-    Sends a good creation with the right key alone. Expects a client error in the envelope, and that its Idempotency-Key
-    is still free.
+    Sends good creations with the right key alone, and with an X-Tenant-Id that is empty. Expects a client error in the
+    envelope, and that their Idempotency-Keys are still free.
     """
     tenant = case.session.tenant()
     headers = {"Authorization": f"Bearer {tenant.key}"}
     for path in await _paths(case, tenant):
         await rejected(case, "GW-AUTH-02", path, headers, tenant, "the key alone", envelope="GW-AUTH-08")
+        empty = {**headers, "X-Tenant-Id": ""}
+        await rejected(case, "GW-AUTH-02", path, empty, tenant, "the key and an empty id", envelope="GW-AUTH-08")
     _leave_the_envelope(case)
 
 

@@ -142,6 +142,10 @@ def _id_optional() -> None:
     replace(credentials, "_names", lambda names: lambda fields, tenant: not fields or names(fields, tenant))
 
 
+def _id_empty() -> None:
+    replace(credentials, "_names", lambda names: lambda fields, own: fields == [""] or names(fields, own))
+
+
 def _id_unchecked() -> None:
     replace(credentials, "_names", lambda _: lambda fields, _tenant: len(fields) == 1)
 
@@ -362,6 +366,7 @@ MUTANTS = (
     _mutant("code-with-number", "one fault has one code (3.2)", _error_body(_code_with_a_number)),
     _mutant("fault-for-error", "the code stands in the member error (3.2)", _error_body(_fault_under_another_name)),
     _mutant("tenant-id-optional", "a call names its tenant (P-AU-01)", _id_optional),
+    _mutant("tenant-id-empty", "an empty X-Tenant-Id names nobody (P-AU-01)", _id_empty),
     _mutant("tenant-id-unchecked", "the tenant named is the key's (3.2, tenant_id_mismatch)", _id_unchecked),
     _mutant("key-by-beginning", "a key is known by its whole text (P-AU-02)", _keys_known_by(lambda key: key[:20])),
     _mutant("key-in-any-case", "a key is known letter by letter (P-AU-02)", _keys_known_by(str.lower)),

@@ -54,6 +54,7 @@ FLAWS = [
     ("a rejected name is kept", "a_call_without_authorization_is_rejected", {"GW-AUTH-01"}),
     ("a rejected name is kept", "a_call_without_a_tenant_id_is_rejected", {"GW-AUTH-02"}),
     ("no tenant id", "a_call_without_a_tenant_id_is_rejected", {"GW-AUTH-02"}),
+    ("an empty tenant id", "a_call_without_a_tenant_id_is_rejected", {"GW-AUTH-02"}),
     ("keys by their beginning", "a_wrong_key_is_rejected", {"GW-AUTH-03"}),
     ("a rejected call is kept", "a_wrong_key_is_rejected", {"GW-AUTH-03"}),
     ("any scheme", "another_scheme_is_rejected", {"GW-AUTH-04"}),
