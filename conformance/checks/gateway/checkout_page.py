@@ -10,8 +10,8 @@ from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View, is_state
 from conformance.surfaces import binding_hints
-from conformance.surfaces.gateway.calls import CHECKOUT, is_refused, short
-from conformance.surfaces.gateway.orders import Opened, Order, look, odd_amount, opened, order
+from conformance.surfaces.gateway.calls import CHECKOUT, fresh, is_refused, short
+from conformance.surfaces.gateway.orders import Opened, Order, look, odd_amount, opened_from_page, order
 
 _SHORTEST_MEMO = 2
 
@@ -125,15 +125,18 @@ def _code(case: Case, seen: tuple[View, Answer], made: Order, shown: tuple[str, 
     "GW-CHK-07",
     surface="gateway",
     lane="each",
-    fix="Derive the memo from the link's own token or id, so that no two links share one.",
+    fix="Derive the memo from the link's own token or id, so that no two links share one; keep pages and codes "
+    "that were made by the token alone.",
 )
 async def memos_of_several_links(case: Case) -> None:
     """Two links have different memos.
 
-    Creates three links of one tenant and one amount and reads their pages. Expects three different memos.
+    Creates three links of one tenant, one amount and one label, and reads their pages, the first before the others.
+    Expects three different memos, and that no page's QR code has the memo or the address of another link's page.
     """
-    amount = odd_amount(case)
-    links = await run_concurrently(opened(case, microunits=amount) for _ in range(3))
+    amount, mark = odd_amount(case), fresh(case, "order")
+    made = await run_concurrently(order(case, microunits=amount, mark=mark) for _ in range(3))
+    links = [await _looked(case, made[0]), *await run_concurrently(_looked(case, one) for one in made[1:])]
     memos = [one.memo for one in links]
     different = len(set(memos)) == len(memos)
     if not different and not all(map(_is_sure, links)):
@@ -141,6 +144,22 @@ async def memos_of_several_links(case: Case) -> None:
         case.inconclusive("GW-CHK-07", reason, exchange=links[-1].page)
         return
     case.expect("GW-CHK-07", different, "a memo of its own for each link", memos, exchange=links[-1].page)
+    for link in links if different else ():
+        strangers = [other for other in links if other is not link and _code_is_of(link, other)]
+        found = "that of another one" if strangers else "its own"
+        case.expect("GW-CHK-07", not strangers, "no code of another link", found, exchange=link.page)
+
+
+async def _looked(case: Case, made: Order) -> Opened:
+    """Look at a link's page with its codes."""
+    return opened_from_page(case, made, *await look(case, made))
+
+
+def _code_is_of(link: Opened, other: Opened) -> bool:
+    """Return whether a code on a link's page says another link's memo, or leads to the other's page instead."""
+    own, elsewhere = link.order.url, other.order.url
+    codes = link.before.codes
+    return any(one.memo == other.memo or (elsewhere in one.text and own not in one.text) for one in codes)
 
 
 def _is_sure(link: Opened) -> bool:

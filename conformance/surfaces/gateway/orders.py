@@ -83,6 +83,7 @@ async def order(
     microunits: int | None = None,
     label: str = "Weldproof order",
     ending: str = "",
+    mark: str | None = None,
     network: str | None = None,
     tenant: Credentials | None = None,
     members: Mapping[str, Any] | None = None,
@@ -94,6 +95,7 @@ async def order(
         microunits: Its amount.
         label: What its label begins with; a word follows that no other link has.
         ending: What follows that word.
+        mark: Another word, which several links may share.
         network: Another network.
         tenant: Whose link it is; by default the first that is paid on the network.
         members: Further members of the request.
@@ -106,7 +108,7 @@ async def order(
     wanted = microunits or odd_amount(case)
     # The float's shortest decimal text, which is what is sent, is exactly this decimal.
     amount = float(Decimal(wanted).scaleb(-6))
-    mark = fresh(case, "order")
+    mark = mark or fresh(case, "order")
     longest = case.profile.gateway_bindings.longest_label
     whole = f"{label} {mark}{ending}"
     if longest is not None and len(whole) > longest:

@@ -394,6 +394,18 @@ async def _some(settling: Settling) -> Link:
     return Link(*rows[0])
 
 
+def _by_order(shown: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+    """What is shown of a link is kept for links of the same tenant, amount and label."""
+    kept: dict[tuple[Any, ...], Link] = {}
+
+    async def first_of_its_kind(self: Routes, link: Link, body: Any) -> Response:
+        if (await self._settling.status(link)).state is LinkState.ACTIVE:
+            link = kept.setdefault((link.tenant_id, link.network, link.amount_microunits, link.label), link)
+        return await shown(self, link, body)
+
+    return first_of_its_kind
+
+
 def _closed(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
     """The page wants credentials."""
 
@@ -493,6 +505,8 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "funds go to the payout address",
             _swap(PaymentLinks, "_network", _to_the_service),
         ),
+        ("checkout-page-by-order", "a page is its link's (P-CK-01)", _swap(Routes, "_show", _by_order)),
+        ("checkout-code-by-order", "a code is its link's (3.5)", _swap(Routes, "_qr", _by_order)),
         ("checkout-any-token", "an unknown token is 404 (P-CK-03)", _swap(Routes, "_link", _any_page)),
     )
 )

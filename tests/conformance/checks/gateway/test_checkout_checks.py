@@ -149,6 +149,20 @@ async def test_one_memo_for_all_links_is_caught() -> None:
     assert breached(await judged("memos_of_several_links", flawed)) == {"GW-CHK-07"}
 
 
+async def test_page_or_code_of_an_equal_order_is_caught() -> None:
+    """A page, or a code alone, that is kept for all links of one amount is told."""
+    first: dict[int, Link] = {}
+
+    def kept(link: Link) -> Link:
+        return first.setdefault(link.microunits, link)
+
+    pages = Checkout(page=lambda link: plain_page(kept(link)))
+    assert breached(await judged("memos_of_several_links", pages)) == {"GW-CHK-07"}
+    first.clear()
+    codes = Checkout(scanned=lambda link: payload(kept(link)))
+    assert breached(await judged("memos_of_several_links", codes)) == {"GW-CHK-07"}
+
+
 async def test_page_for_any_token_is_caught() -> None:
     """A 200 for a token that no link has is told."""
     assert breached(await judged("unknown_checkout_token", Checkout(unknown_status=200))) == {"GW-CHK-17"}
