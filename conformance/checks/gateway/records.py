@@ -20,7 +20,8 @@ from conformance.surfaces.gateway.calls import RESOURCES, Creation, fresh, is_re
 from conformance.text.times import utc_time
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
-_LABEL = "Order 7, two of three"
+# One of letters that need no care, and one of letters beyond ASCII that a joiner without width joins.
+_LABELS = ("Order 7, two of three", "Größe 7 · 👩\u200d💻")
 _LEAST = {"resource_id": "weldproof", "amount_microunits": 250_000}
 # Of a resource that names none (3.8).
 _DEFAULT_NETWORK = "algorand_mainnet"
@@ -36,17 +37,17 @@ _WIDEST_ID = 128
 async def a_link_is_answered_whole(case: Case) -> None:
     """A created link is answered with id, created_at, asset_id, label and cancel_secret, too (specification 3.4).
 
-    Creates two links. Expects of each an id that is a UUID, the time of its creation in UTC, its network's USDC as
-    asset_id, the label as it was sent, and a cancel_secret of 43 base64url characters; and that no two links share id
-    or secret.
+    Creates two links, one with a label beyond ASCII. Expects of each an id that is a UUID, the time of its creation in
+    UTC, its network's USDC as asset_id, the label as it was sent, and a cancel_secret of 43 base64url characters; and
+    that no two links share id or secret.
     """
     tenant = case.session.tenant()
-    made = await run_concurrently(link(case, tenant, label=f"{_LABEL} {number}") for number in range(2))
+    made = await run_concurrently(link(case, tenant, label=label) for label in _LABELS)
     usdc = USDC.get(case.profile.usual_network(tenant.networks[0])) if tenant.networks else None
-    for number, answer in enumerate(made):
+    for label, answer in zip(_LABELS, made, strict=True):
         members = answer.object()
         case.client.names.secret(str(members.get("cancel_secret")), "CANCEL_SECRET")
-        wanted: dict[str, Any] = {"label": f"{_LABEL} {number}"}
+        wanted: dict[str, Any] = {"label": label}
         wanted |= {} if usdc is None else {"asset_id": usdc}
         faults = [*_formless(members), *_other(members, wanted)]
         secret = members.get("cancel_secret")

@@ -13,14 +13,15 @@ from conformance.surfaces.webhooks.sales import deliveries, sales
     "GW-LINK-23",
     surface="gateway",
     lane="each",
-    fix="Keep labels as Unicode text from the request's body to the event: no other encoding, no normalisation.",
+    fix="Keep labels as Unicode text from the request's body to the event: no other encoding, no normalisation, nothing "
+    "left out.",
 )
 async def a_label_comes_through(case: Case) -> None:
     """A label with letters beyond ASCII is `data.tenant_label` of the event, unchanged.
 
     Pays a link whose label has letters of several scripts, one outside the first plane of Unicode, one that is written
-    with a combining mark, letters that a page must escape, and white space at both ends. Expects the same code points
-    in the event.
+    with a combining mark, some that a joiner joins (U+200D) or parts (U+200C), letters that a page must escape, and
+    white space at both ends. Expects the same code points in the event. Where such joiners are refused, does without.
     """
     far = [sale for sale in await sales(case) if not sale.label.isascii()]
     if not far:

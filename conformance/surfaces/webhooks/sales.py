@@ -20,6 +20,8 @@ from conformance.webhook_receiver.receiver import SILENCE, Reply
 # that is not, what a page would escape, and white space that somebody may think too much.
 _COMBINED = unicodedata.normalize("NFD", "é")
 FAR_LABEL = f'  Größe  7 · 数量 · שלום · 😀 · {_COMBINED} é · <b>&amp; "it\'s"</b> · %C3%A9 \\u00e9 ·'
+# An emoji of two, and a word of Persian: the joiner and the non-joiner in them take no room and belong to them.
+_JOINED = " 👩\u200d💻 · \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 ·"
 _FAR_ENDING = " · 終 "
 _USUAL_LABEL = "Weldproof order"
 _PATIENCE = 30.0
@@ -109,11 +111,12 @@ async def _sales(case: Case) -> tuple[Sale, ...]:
 
 async def _far(case: Case) -> Opened:
     """Create a link with a label beyond ASCII; where the target refuses such a usual one, since other rows need two."""
-    try:
-        return await _opened(case, FAR_LABEL, _FAR_ENDING)
-    except Inconclusive as reason:
-        case.note(f"no link with a label beyond ASCII: {reason}")
-        return await _opened(case, _USUAL_LABEL)
+    for what, label in (("joined letters in its label", FAR_LABEL + _JOINED), ("a label beyond ASCII", FAR_LABEL)):
+        try:
+            return await _opened(case, label, _FAR_ENDING)
+        except Inconclusive as reason:
+            case.note(f"no link with {what}: {reason}")
+    return await _opened(case, _USUAL_LABEL)
 
 
 async def _opened(case: Case, label: str, ending: str = "") -> Opened:

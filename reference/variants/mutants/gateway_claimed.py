@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -48,6 +49,16 @@ def _without(member: str) -> Change:
         return lambda *given: {name: value for name, value in answer(*given).items() if name != member}
 
     return leaving
+
+
+def _unjoined(answer: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """A label is answered without what has no width."""
+
+    def bare(*given: Any) -> dict[str, Any]:
+        members = answer(*given)
+        return {**members, "label": re.sub("[\u200b-\u200f\ufeff]", "", members["label"])}
+
+    return bare
 
 
 def _at_least_a_second(fitted: Callable[..., Any]) -> Callable[..., Any]:
@@ -191,6 +202,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "claimed-link-label",
             "a link is answered with its label (3.4)",
             _swap(PaymentLinks, "_answer", _without("label")),
+        ),
+        (
+            "claimed-link-label-unjoined",
+            "the label is answered as it was sent (3.4)",
+            _swap(PaymentLinks, "_answer", _unjoined),
         ),
         (
             "claimed-resource-asset",

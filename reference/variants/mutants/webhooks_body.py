@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import html
+import re
 import unicodedata
 import uuid
 from collections.abc import Callable
@@ -134,6 +135,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ("label-in-ascii", "a label keeps its letters", _label(lambda text: text.encode("ascii", "ignore").decode())),
         ("label-mojibake", "a label is UTF-8", _label(lambda text: text.encode().decode("latin-1"))),
         ("label-nfc", "a label keeps its code points", _label(lambda text: unicodedata.normalize("NFC", text))),
+        (
+            "label-without-joiners",
+            "a label keeps what has no width",
+            _label(lambda text: re.sub("[\u200b-\u200f\ufeff]", "", text)),
+        ),
         ("label-cut", "a label keeps its length", _label(lambda text: text[:64])),
         ("label-html", "a label is escaped for nobody", _label(lambda text: html.escape(text, quote=False))),
         (

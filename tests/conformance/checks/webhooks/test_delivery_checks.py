@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import html
 import json
+import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -208,6 +209,11 @@ EVENTS: dict[str, tuple[str, Callable[[Event], Event], set[str]]] = {
     "a label that is normalised": (
         LABEL,
         lambda one: data(tenant_label=one["data"]["tenant_label"].replace("e\N{COMBINING ACUTE ACCENT}", "é"))(one),
+        {"GW-LINK-23"},
+    ),
+    "a label without joiners": (
+        LABEL,
+        lambda one: data(tenant_label=re.sub("[\u200c\u200d]", "", one["data"]["tenant_label"]))(one),
         {"GW-LINK-23"},
     ),
     "a label without white space around it": (
