@@ -6,7 +6,9 @@ than 360 in any minute do not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -18,10 +20,12 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
     LINKS,
     RESOURCES,
+    Caller,
     Creation,
     bodies,
     created,
     fresh,
+    is_created,
     link_body,
     named,
     post,
@@ -37,22 +41,44 @@ _ROUNDS, _A_ROUND, _APART = 9, 34, 6.0
 _AT_ONCE = 60
 _LOOKED_AT = 3
 _A_WHILE = 3600.0
+# Networks of addresses that nobody has (RFC 5737).
+_EXAMPLES = ("198.51.100", "203.0.113", "192.0.2")
 # A date is told in whole seconds, and by the target's own clock.
 _CLOCKS_APART = 1.0
 _FIX = (
-    "Count every authenticated call of a tenant, all its keys and all endpoints together: 60 at once, 300 a minute; "
-    "answer 429 with Retry-After and the envelope beyond."
+    "Count every authenticated call of a tenant together, whatever its key, endpoint and headers: 60 at once, 300 a "
+    "minute; answer 429 with Retry-After and the envelope beyond."
 )
 
 
-async def burst(case: Case, service: LimitedGateway, tenant: Credentials, count: int) -> list[Answer]:
+async def burst(
+    case: Case, service: LimitedGateway, tenant: Credentials, count: int, homes: Iterator[int] | None = None
+) -> list[Answer]:
     """Send `count` calls of a tenant at once, over the endpoints in turn, and return the answers.
 
     Most are plain creations; so nothing but the limit may refuse them.
+
+    Args:
+        case: The check's case.
+        service: The gateway.
+        tenant: Who calls.
+        count: How many calls.
+        homes: Numbers of clients for whom proxies say that they pass the calls on, one for each; none when None.
     """
     creations = _creations(case, tenant, count, keyed=False)
-    answers = await run_concurrently((post(service.call, one) for one in creations), at_once=_AT_ONCE)
-    return [named(case, answer) for answer in answers]
+    calls = (post(service.call if homes is None else _forwarded(service, next(homes)), one) for one in creations)
+    return [named(case, answer) for answer in await run_concurrently(calls, at_once=_AT_ONCE)]
+
+
+def _forwarded(service: LimitedGateway, home: int) -> Caller:
+    """Return what calls with fields by which a proxy names the client whose call it passes on."""
+    address = f"{_EXAMPLES[home // 250 % len(_EXAMPLES)]}.{home % 250 + 1}"
+    fields = {"X-Forwarded-For": address, "X-Real-IP": address, "Forwarded": f"for={address}"}
+
+    async def call(method: str, path: str, *, headers: Any = None, **named_: Any) -> Answer:
+        return await service.call(method, path, headers={**(headers or {}), **fields}, **named_)
+
+    return call
 
 
 def _creations(case: Case, tenant: Credentials, count: int, *, keyed: bool) -> list[Creation]:
@@ -87,26 +113,31 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
     """A tenant that sustains more than 300 requests per minute gets 429.
 
     Sends 361 calls at once; then, after rest, a burst of 60 and 34 more every six seconds, which are 366 in less than a
-    minute; then, after rest, 361 calls that fail by their body and 60 good ones. Expects at least one 429 each time.
-    (Which fault of a faulty call wins is open, so that only the good ones may be answered 429.)
+    minute, each forwarded for another client; then, after rest, 361 calls that fail by their body and 60 good ones.
+    Expects at least one 429 each time. (Which fault of a faulty call wins is open, so that only the good ones may be
+    answered 429. Where a call that says for whom it is forwarded is refused, none says so.)
     """
     async with limited_gateway(case) as service:
         tenant = service.tenant("first")
-        await created(case, Creation(LINKS, link_body(case, tenant), tenant), service.call)
+        plain = Creation(LINKS, link_body(case, tenant), tenant)
+        await created(case, plain, service.call)
+        numbers = itertools.count()
+        taken = is_created(case, named(case, await post(_forwarded(service, next(numbers)), plain)))
+        homes, how = (numbers, ", forwarded for as many clients") if taken else (None, "")
         started = service.now
         refused = throttled(await burst(case, service, tenant, IN_A_MINUTE))
         quick_enough(service, started, refused, f"{IN_A_MINUTE} calls")
         _judge_met(case, refused, f"{IN_A_MINUTE} calls at once")
         await service.advance(MINUTE + 1)
-        started, refused = service.now, throttled(await burst(case, service, tenant, BURST))
+        started, refused = service.now, throttled(await burst(case, service, tenant, BURST, homes))
         # From here a bucket fills up: until the burst was answered it may have been full, and lost what ran into it.
         answered = service.now
         for number in range(1, _ROUNDS + 1):
             await service.advance_to(answered + number * _APART)
-            refused += throttled(await burst(case, service, tenant, _A_ROUND))
+            refused += throttled(await burst(case, service, tenant, _A_ROUND, homes))
         count = BURST + _ROUNDS * _A_ROUND
         quick_enough(service, started, refused, f"{count} calls")
-        _judge_met(case, refused, f"{count} calls in {_ROUNDS * _APART:.0f} seconds")
+        _judge_met(case, refused, f"{count} calls in {_ROUNDS * _APART:.0f} seconds{how}")
         await service.advance(MINUTE + 1)
         started = service.now
         calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(IN_A_MINUTE))

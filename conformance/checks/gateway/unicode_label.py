@@ -13,8 +13,8 @@ from conformance.surfaces.webhooks.sales import deliveries, sales
     "GW-LINK-23",
     surface="gateway",
     lane="each",
-    fix="Keep labels as Unicode text from the request's body to the event: no other encoding, no normalisation, nothing "
-    "left out.",
+    fix="Keep labels as Unicode text from the request's body to the event: no other encoding, no normalisation, "
+    "nothing left out.",
 )
 async def a_label_comes_through(case: Case) -> None:
     """A label with letters beyond ASCII is `data.tenant_label` of the event, unchanged.

@@ -236,6 +236,11 @@ def _charged_as(key: Callable[[Any, str], str]) -> Callable[[], None]:
     return lambda: replace(limits.Limits, "tenant", elsewhere)
 
 
+def _forwarded_for(scope: Any, tenant_id: str) -> str:
+    fields = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
+    return " ".join((tenant_id, *fields))
+
+
 def _faulty_calls_are_free() -> None:
     def late(answer: Callable[..., Any]) -> Callable[..., Any]:
         async def answered(self: Calls, operation: Any, scope: Any, request: Request, call: Mapping[str, Any]) -> Any:
@@ -389,6 +394,7 @@ MUTANTS = (
         "all calls of a tenant count together (P-RL-01)",
         _charged_as(lambda scope, tenant_id: tenant_id + scope["path"]),
     ),
+    _mutant("rate-by-client", "all calls of a tenant count together (P-RL-01)", _charged_as(_forwarded_for)),
     _mutant("rate-of-all", "each tenant has a limit of its own (P-RL-01)", _charged_as(lambda *_: "everybody")),
     _mutant("faulty-calls-free", "a call that fails by its body counts, too (3.1)", _faulty_calls_are_free),
     _mutant("no-wait-told", "429 carries Retry-After (1.1)", _no_wait_told),

@@ -232,6 +232,10 @@ class Gateway:
             return
         allowed = {"a burst of 30": 30, "a rate of 600": 600}
         most = next((allowed[flaw] for flaw in allowed if flaw in self.flaws), 360)
+        if "a rate per client" in self.flaws:
+            tenant += headers.get("X-Forwarded-For", "")
+        if "forwarded calls are refused" in self.flaws and "X-Forwarded-For" in headers:
+            raise Refusal(403, "not_from_there")
         try:
             self._window("all" if "one rate for all" in self.flaws else tenant, most)
         except Refusal:

@@ -102,6 +102,7 @@ FLAWS = [
     ("a refill of 6.5", "a_sustained_rate_is_throttled", {"GW-RATE-01"}),
     ("a rate of 600", "a_sustained_rate_is_throttled", {"GW-RATE-01"}),
     ("a rate per endpoint", "a_sustained_rate_is_throttled", {"GW-RATE-01"}),
+    ("a rate per client", "a_sustained_rate_is_throttled", {"GW-RATE-01"}),
     ("faulty calls are free", "a_sustained_rate_is_throttled", {"GW-RATE-01"}),
     ("a burst of 30", "a_burst_passes", {"GW-RATE-02"}),
     ("no Retry-After", "a_throttled_call_is_told_when_to_come_back", {"GW-RATE-03"}),
@@ -316,6 +317,13 @@ async def test_a_limit_is_decided_where_calls_take_a_part_of_the_minute(
     """On a busy machine the time that calls take is a part of that between them, and not added to it."""
     assert (await judged(name, tmp_path, slow=(1, 0.05)))[row] is Verdict.PASS
     assert (await judged(name, tmp_path, flaw, slow=(1, 0.05)))[row] is Verdict.FAIL
+
+
+async def test_a_rate_is_decided_where_no_call_may_be_forwarded(tmp_path: Path) -> None:
+    """Whoever refuses calls that name the client they are forwarded for is sent none; the rate is seen without."""
+    flaw = "forwarded calls are refused"
+    assert (await judged("a_sustained_rate_is_throttled", tmp_path, flaw))["GW-RATE-01"] is Verdict.PASS
+    assert (await judged("a_sustained_rate_is_throttled", tmp_path, flaw, "no rate"))["GW-RATE-01"] is Verdict.FAIL
 
 
 async def test_a_credential_that_is_not_looked_at_leaves_the_envelope_decided(tmp_path: Path) -> None:
