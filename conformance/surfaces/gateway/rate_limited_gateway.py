@@ -38,6 +38,11 @@ class LimitedGateway:
         """Its address, without a slash at its end."""
         return self._case.session.gateway if self._own is None else self._own.url.rstrip("/")
 
+    @property
+    def is_apart(self) -> bool:
+        """Whether it is a service of its own, for whom days may pass that pass for nobody else."""
+        return self._own is not None
+
     def tenant(self, name: str) -> Credentials:
         """Return the credentials of one of its tenants.
 

@@ -177,6 +177,17 @@ def _late_pays(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaita
     return reviving_status
 
 
+def _ends_early(status: Callable[..., Awaitable[Status]]) -> Callable[..., Awaitable[Status]]:
+    """A link ends six hours after it was made, whatever its time."""
+
+    async def short_status(self: Settling, link: Link) -> Status:
+        found = await status(self, link)
+        over = found.state is LinkState.ACTIVE and self._clock.now() > link.created_at + 6 * 3600
+        return Status(LinkState.EXPIRED, found.redirect_url, None) if over else found
+
+    return short_status
+
+
 async def _none_used(*_: object) -> int:
     return 0
 
@@ -236,6 +247,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "a resource is read with the key of its tenant (3.8)",
             _swap(Credentials, "tenant", _read_by_anybody),
         ),
+        ("claimed-six-hours", "a link lives until expires_at (3.5)", _swap(Settling, "status", _ends_early)),
         ("claimed-late-pays", "a link that has ended stays as it is (3.5)", _swap(Settling, "status", _late_pays)),
         (
             "claimed-first-transfer",
