@@ -6,6 +6,7 @@ The interface names the page alone; who claims the option `gateway.checkout` has
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -47,10 +48,11 @@ _LOOK_SECONDS = 0.3
 async def the_status_tells_of_the_payment(case: Case) -> None:
     """The status of a link says active, and once it is paid its transaction and attestation (P-CK-05, P-CK-06).
 
-    Reads the status of a link, pays the link, reads it again, and shows the paying transaction to the gateway. Expects
-    `active` without a transaction; then `paid` with the transaction's id and the settlement attestation, as an object
-    and as a compact JWS that holds the same; and the same attestation with 200 for the transaction that is shown.
-    Then abandons and cancels the link. Expects client errors, and that it is still paid.
+    Reads the status of a link, cancels it with wrong secrets, pays it, reads the status again, and shows the paying
+    transaction to the gateway. Expects `active` without a transaction; client errors, and that it is active still; then
+    `paid` with the transaction's id and the settlement attestation, as an object and as a compact JWS that holds the
+    same; and the same attestation with 200 for the transaction that is shown. Then abandons and cancels the link.
+    Expects client errors, and that it is still paid.
     """
     who, link = await payer(case), await opened(case)
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
@@ -59,6 +61,8 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     held = before.status == 200 and members.get("status") == "active" and members.get("tx_id", "") is None
     held = held and members.get("redirect_url", "") is None
     case.expect("GW-CHK-19", held, "200, active and no transaction", _brief(before), exchange=before)
+    if not await _wants_its_secret(case, link, url):
+        return
     tx_id = await who.settle(link.bill, way(case))
     case.client.names.name(tx_id, "TX_ID")
     if await flip(case, link) is None:
@@ -76,6 +80,28 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     expected = "200 with the same attestation for the transaction that paid"
     case.expect("GW-CHK-19", held, expected, _brief(shown), exchange=shown)
     await _stays_paid(case, link, url)
+
+
+async def _wants_its_secret(case: Case, link: Opened, url: str) -> bool:
+    """Call an active link off with what is not its secret; it stays active. Returns whether it did."""
+    given = link.order.answer.object().get("cancel_secret")
+    secret = given if isinstance(given, str) and len(given) > 1 else secrets.token_urlsafe(32)
+    wrong = secret[:-2] + ("AA" if secret[-2] != "A" else "BB")
+    case.client.names.secret(secret, "CANCEL_SECRET")
+    case.client.names.secret(wrong, "WRONG_CANCEL_SECRET")
+    bodies: Mapping[str, Mapping[str, Any]] = {
+        "a wrong one": {"cancel_secret": wrong},
+        "an empty one": {"cancel_secret": ""},
+        "none": {},
+    }
+    for what, body in bodies.items():
+        answer = await case.client.call("POST", f"{url}/cancel", json_body=body)
+        after = await case.client.call("GET", f"{url}/status")
+        held = 400 <= answer.status < 500 and after.object().get("status") == "active"
+        found, where = f"{answer.status}, then {_brief(after)}", {"call": "cancel", "secret": what}
+        if not case.expect("GW-CHK-19", held, "a client error, still active", found, exchange=answer, where=where):
+            return False
+    return True
 
 
 async def _stays_paid(case: Case, link: Opened, url: str) -> None:

@@ -32,11 +32,12 @@ _CENT = 0.01
 async def a_tenant_pays_its_way(case: Case) -> None:
     """A tenant that is not approved has test networks alone; another one mainnet by a live key, up to the allowance.
 
-    Has a tenant made and asks for links on a test network and on mainnet, and for a live key. Has it approved with the
-    plan trial, and asks again with either key. Pays one mainnet link, and asks for one of the whole allowance before
-    and after. At last has the approval taken back. Expects client errors for mainnet and a live key while it is not
-    approved; while it is, the test network for the test key alone and mainnet for the live key alone; and a link of the
-    whole allowance only while nothing was paid.
+    Has a tenant made and asks for links on a test network and on mainnet, and for a live key, and with its own key for
+    its approval and for a live key. Has it approved with the plan trial, and asks again with either key. Pays one
+    mainnet link, and asks for one of the whole allowance before and after. At last has the approval taken back. Expects
+    client errors for mainnet, for a live key and for what it asks with its own key while it is not approved; while it
+    is, the test network for the test key alone and mainnet for the live key alone; and a link of the whole allowance
+    only while nothing was paid.
     """
     admin, networks = administrator(case), _networks(case)
     test, main = networks
@@ -46,6 +47,7 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     await _expect(case, "GW-TEN-01", tenant, main, allowed=False, when="on trial")
     early = await admin.call("POST", tenant.id, "api-keys", body={"mode": "live"})
     case.expect("GW-TEN-01", _refused(early), "a client error for a live key", early.status, exchange=early)
+    await _approves_itself(case, tenant, main)
     live = await _approved(admin, tenant)
     for key, network, allowed in ((tenant, test, True), (tenant, main, False), (live, test, False), (live, main, True)):
         when = "approved, with the test key" if key is tenant else "approved, with the live key"
@@ -53,6 +55,16 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     await _uses_up(case, live, main)
     await admin.done("POST", tenant.id, "kyc", body={"status": "rejected"})
     await _expect(case, "GW-TEN-01", live, main, allowed=False, when="not approved any more")
+
+
+async def _approves_itself(case: Case, tenant: Credentials, network: str) -> None:
+    """Have a tenant call with its own key what an administrator may; it is refused, and is not approved."""
+    calls = {"kyc": {"status": "approved", "plan": "trial"}, "api-keys": {"mode": "live"}}
+    for path, body in calls.items():
+        answer = await Administrator(case, tenant.key).call("POST", tenant.id, path, body=body)
+        where, expected = {"call": path, "key": "the tenant's own"}, "a client error"
+        case.expect("GW-TEN-01", _refused(answer), expected, answer.status, exchange=answer, where=where)
+    await _expect(case, "GW-TEN-01", tenant, network, allowed=False, when="on trial, though it approved itself")
 
 
 def _networks(case: Case) -> tuple[str, str]:

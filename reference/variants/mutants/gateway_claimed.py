@@ -150,6 +150,28 @@ def _cancelled_though_paid(end: Callable[..., Awaitable[None]]) -> Callable[...,
     return ended
 
 
+def _cancelled_by_anybody(_: Any) -> Callable[..., Awaitable[dict[str, str]]]:
+    """Whatever secret is told ends a link."""
+
+    async def cancel(self: Actions, link: Link, request: Any) -> dict[str, str]:
+        del request
+        await self._end(link)
+        return {"status": LinkState.CANCELLED.value}
+
+    return cancel
+
+
+def _tenants_administer(admin: Callable[..., Awaitable[frozenset[str]]]) -> Callable[..., Awaitable[frozenset[str]]]:
+    """A tenant's key does what an administrator's does."""
+
+    async def scopes(self: Credentials, request: Request, scope: str) -> frozenset[str]:
+        if await self.key_of_tenant(request.one("authorization").removeprefix("Bearer ")) is not None:
+            return frozenset({scope})
+        return await admin(self, request, scope)
+
+    return scopes
+
+
 def _read_by_anybody(tenant: Callable[..., Awaitable[Caller]]) -> Callable[..., Awaitable[Caller]]:
     """Reading a resource wants the tenant's id and no key of his."""
 
@@ -241,6 +263,16 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "claimed-cancelled-though-paid",
             "what is paid is never called off (3.5)",
             _swap(Actions, "_end", _cancelled_though_paid),
+        ),
+        (
+            "claimed-cancelled-by-anybody",
+            "a link is cancelled with its secret (P-CK-07)",
+            _swap(Actions, "cancel", _cancelled_by_anybody),
+        ),
+        (
+            "claimed-tenants-administer",
+            "what is below /internal wants an administrator's key (3.9)",
+            _swap(Credentials, "admin", _tenants_administer),
         ),
         (
             "claimed-resource-by-id-alone",
