@@ -97,6 +97,19 @@ def _unattested(status: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..
     return unattested_status
 
 
+def _paid_early(status: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..., Awaitable[dict[str, Any]]]:
+    """The status says paid of a link whose payment is on its way."""
+
+    async def early_status(self: Actions, link: Link) -> dict[str, Any]:
+        members = await status(self, link)
+        if members["status"] != LinkState.ACTIVE.value:
+            return members
+        held = (await self._watcher(link).look(link)).held.get(link.id)
+        return members if held is None else {**members, "status": LinkState.PAID.value, "tx_id": held}
+
+    return early_status
+
+
 def _words_swapped() -> None:
     words = page._WORDS  # noqa: SLF001 - a table that the page reads
     words[LinkState.PAID], words[LinkState.EXPIRED] = words[LinkState.EXPIRED], words[LinkState.PAID]
@@ -256,6 +269,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "claimed-status-unattested",
             "the status of a paid link has the attestation (P-CK-06)",
             _swap(Actions, "status", _unattested),
+        ),
+        (
+            "claimed-status-early",
+            "a payment that is not final is none yet (3.5)",
+            _swap(Actions, "status", _paid_early),
         ),
         ("claimed-words-swapped", "the page says Paid where it is (P-CK-02)", _words_swapped),
         ("claimed-no-end", "a link ends with its time (3.5)", _swap(Watcher, "_expire", lambda _: _nothing)),

@@ -141,6 +141,8 @@ class Checkout:
             return self._answer(422, {"error": "unsupported_network", "message": "No such network."})
         if method == "POST" and path.endswith("/verify"):
             return self._told(path.split("/")[-2], json.loads(body or b"{}"))
+        if method == "POST" and path.endswith(("/abandon", "/cancel")):
+            return self._answer(409, {"error": "link_ended", "message": "This link is paid."})
         if method == "POST":
             return self._answer(201, self._create(json.loads(body or b"{}")))
         token, _, below = path.removeprefix("/checkout/").partition("/")

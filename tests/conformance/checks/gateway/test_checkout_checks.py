@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import time
+from collections import Counter as Counting
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -291,6 +294,34 @@ async def test_a_second_payment_that_takes_the_place_of_the_first_is_caught() ->
     assert breached(await judged(name, of(Checkout(), -1), options=options)) == {"GW-CHK-19"}
     verdicts = await judged(name, of(Checkout(), 0), options=options)
     assert verdicts["GW-CHK-19"] is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("looks", "attested", "held"), [(0, False, True), (0, True, True), (9, True, True), (9, False, False)]
+)
+async def test_a_status_that_runs_ahead_of_its_page_is_caught(looks: int, attested: bool, held: bool) -> None:
+    """A link that is paid by its status has an attestation or a page that says so, the moment it is read."""
+    checkout, log = Checkout(), EventLog()
+    seen: Counting[str] = Counting()
+
+    def pays(link: Link, paid: Transfer) -> bool:
+        seen[link.token] += honest(link, paid)
+        return seen[link.token] > looks and honest(link, paid)
+
+    def status(link: Link) -> Mapping[str, Any]:
+        seen[link.token] = 0
+        told = {"settled": "tx1"}
+        words = [
+            base64.urlsafe_b64encode(json.dumps(one).encode()).decode().rstrip("=") for one in ({"alg": "x"}, told)
+        ]
+        members = {"settlement_attestation": told, "settlement_attestation_jws": ".".join([*words, "eA"])}
+        is_paid = any(honest(link, one) for one in checkout.transfers)
+        return {"status": "paid" if is_paid else "active", **(members if is_paid and attested else {})}
+
+    checkout.rule, checkout.status = pays, status
+    await judged("the_status_tells_of_the_payment", checkout, options='"gateway.checkout"', log=log)
+    first = [one for one in log.of("judgement") if "status" in one["where"]]
+    assert [Verdict.PASS if held else Verdict.FAIL] == [Verdict(one["verdict"]) for one in first]
 
 
 DOORS = ["memo ignored", "memo cut", "any link's memo", "failed counts", "any asset"]
