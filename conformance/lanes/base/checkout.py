@@ -45,6 +45,15 @@ class BaseCheckout:
         other = await self.payer.new_account(asset=bill.asset, amount=bill.amount)
         return await self.payer.use((await self._authorized(bill, sender=other.address)).signed(other.key))
 
+    async def settle_together(self, bills: Sequence[Bill]) -> str:
+        """Pay bills in one transaction of the payer's contract, each by the authorization of its memo."""
+        return await self.payer.batch(
+            [
+                (checksummed(one.asset), Token(self.payer.node, one.asset).use_call(await self._authorized(one)))
+                for one in bills
+            ]
+        )
+
     async def _authorized(self, bill: Bill, **changes: Any) -> Authorization:
         """Return the paying account's authorization for a bill, its amount set aside."""
         token, me = Token(self.payer.node, bill.asset), self.payer.main

@@ -77,6 +77,18 @@ def _once_each(free: Callable[..., Awaitable[Transfer]]) -> Callable[..., Awaita
     return chosen
 
 
+def _one_a_transaction(free: Callable[..., Awaitable[Transfer]]) -> Callable[..., Awaitable[Transfer]]:
+    """A transaction that has paid a link pays no other one."""
+
+    async def chosen(self: Settling, link: Link, tx_id: str, found: tuple[Transfer, ...]) -> Transfer:
+        transfer = await free(self, link, tx_id, found)
+        if await self.payments.of_transaction(link.network, tx_id):
+            raise TransferUsed(False)
+        return transfer
+
+    return chosen
+
+
 def _swap(owner: Any, name: str, made: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Callable[[], None]:
     return lambda: replace(owner, name, made)
 
@@ -98,6 +110,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "second-payment-duplicate",
             "each transfer pays the link whose memo it carries (P-CK-08)",
             _swap(Settling, "_free", _once_each),
+        ),
+        (
+            "one-link-a-transaction",
+            "a transaction may pay several links, each by a transfer (P-CK-08)",
+            _swap(Settling, "_free", _one_a_transaction),
         ),
     )
 )

@@ -17,6 +17,7 @@ from solders.keypair import Keypair
 from solders.signature import Signature
 
 from conformance.http.client import Names
+from conformance.lanes.base.checkout import BaseCheckout
 from conformance.lanes.checkout_request import MEMO_WAYS, USDC, Bill, CheckoutPayer, Way
 from conformance.lanes.payers import checkout_payer, payer_for
 from conformance.outcome import Inconclusive
@@ -184,6 +185,18 @@ async def test_a_bill_is_paid_twice(chains: tuple[str, Chains]) -> None:
             first, second = await payer.settle(bill, way), await payer.settle_again(bill, way)
             assert first != second
             assert await payer.holding(bill.address, bill.asset) == before + 2 * AMOUNT
+
+
+async def test_two_bills_are_paid_in_one_transaction_on_base(chains: tuple[str, Chains]) -> None:
+    """Each of them by the authorization of its memo, so that both amounts reach the payee by one transaction's logs."""
+    async with opened(chains) as (payer, below, bill):
+        if not isinstance(payer, BaseCheckout):
+            return
+        both = [bill.changed(memo=f"{MEMO[:12]}together{place}") for place in range(2)]
+        tx_id = await payer.settle_together(both)
+        assert (await payer.credits(tx_id, bill.asset))[bill.address] == 2 * AMOUNT
+        topics = [bytes(one) for log in (await below.node.mined(tx_id))["logs"] for one in log["topics"]]
+        assert all(bytes(keccak(one.memo.encode())) in topics for one in both)
 
 
 async def test_unknown_way_to_bind_is_named(chains: tuple[str, Chains]) -> None:

@@ -1,0 +1,1 @@
+"""Checks of the gateway in the words of Base's transactions."""
