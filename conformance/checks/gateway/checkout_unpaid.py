@@ -161,12 +161,16 @@ async def payment_with_another_links_memo(case: Case) -> None:
     for one in unpaid:
         await judge(case, "GW-CHK-11", one.link, done, one.what)
     await judge_silence(case, link, unpaid)
+    pair = []
     if way(case) is None:
         shortened(case.log, replace(case.check, rows=("GW-CHK-11",)), _unpinned(case), 1, 2)
     else:
-        await _one_at_most(case, await _two_memos(case, who))
-    for alike in third:
-        await _pays_alike(case, who, alike)
+        pair = await _two_memos(case, who)
+    if third:
+        await _pays_alike(case, who, third[0])
+    else:
+        await paid_rightly(case, who, await opened(case))
+    await _one_at_most(case, pair)
     await _same_status(case, link, before)
 
 
@@ -230,8 +234,6 @@ async def _two_memos(case: Case, who: CheckoutPayer) -> list[Opened]:
     except Inconclusive as reason:
         case.note(str(reason))
         return []
-    later = await opened(case)
-    await paid_rightly(case, who, later)
     return pair
 
 
