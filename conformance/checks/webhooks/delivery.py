@@ -10,15 +10,18 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import OWN_PROCESSES, WAITS
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.orders import on_lane, opened
+from conformance.surfaces.gateway.orders import on_lane, opened, payer, way
 from conformance.surfaces.restarts import leave_without_restart
 from conformance.surfaces.webhooks.over_restart import over_restart
+from conformance.surfaces.webhooks.own_destinations import Deleted
 from conformance.surfaces.webhooks.sales import Sale, deliveries, failures, given_up_after, heard, sales, sold
 from conformance.surfaces.webhooks.signatures import verification
 from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
 from conformance.webhook_receiver.inbox import Place
 
 _SETTLE_SECONDS = 1.5
+# What is sent to one destination is sent to another one within this.
+_BESIDE_SECONDS = 0.5
 
 
 @check(
@@ -137,10 +140,12 @@ async def _not_held_up(case: Case, sale: Sale, places: tuple[Place, Place], seco
 
 @check(
     "WH-DELIV-02",
+    "WH-DELIV-10",
     "WH-SIG-04",
     surface="webhooks",
     exclusive="restart",
-    fix="Keep links, destinations, their secrets and events on the disk, and watch every active link after a start.",
+    fix="Keep links, destinations, their deletions and secrets, and events on the disk, and watch every active link "
+    "after a start.",
     quick=OWN_PROCESSES,
 )
 async def a_restart_silences_no_payment(case: Case) -> None:
@@ -148,14 +153,16 @@ async def a_restart_silences_no_payment(case: Case) -> None:
 
     Opens a link, has the gateway started again by the profile's command, and pays the link. Expects an event of the
     payment within the budget (`[budgets] paid`), and that the signature of each delivery verifies with the secret that
-    its destination has had since before.
+    its destination has had since before. Where an administrator may, has one of a tenant's two destinations deleted
+    before the restart, and pays a link of that tenant after it. Expects the event at the other one alone.
     """
     scene = await over_restart(case)
     if scene is None:
         leave_without_restart(case, "gateway")
         return
     paying = on_lane(case, scene.refused.lane)
-    sale = await heard(paying, await sold(paying, scene.waiting))
+    own, _ = await asyncio.gather(sold(paying, scene.waiting), _deleted_stays_so(paying, scene.deleted))
+    sale = await heard(paying, own)
     where = {"restart": "before the payment"}
     _emitted(paying, sale, where)
     heard_of = sale.confirmed(case.session.inbox)
@@ -169,6 +176,21 @@ async def a_restart_silences_no_payment(case: Case) -> None:
             continue
         expected = f"v1 over {done.string!r} with the destination's secret, as before"
         case.expect("WH-SIG-04", done.holds, expected, None, exchange=one, hint=done.hint, where=where)
+
+
+async def _deleted_stays_so(case: Case, deleted: Deleted | None) -> None:
+    """Judge WH-DELIV-10 on a destination that was deleted before a restart."""
+    if deleted is None:
+        case.not_applicable("WH-DELIV-10", "no destination could be made and deleted before the restart")
+        return
+    await (await payer(case)).settle(deleted.waiting.bill, way(case))
+    if not await deleted.kept_hears(deleted.waiting, seconds=case.profile.budgets.paid):
+        reason = "after the restart no event came to the destination that stays, which WH-DELIV-02 judges"
+        case.inconclusive("WH-DELIV-10", reason)
+        return
+    await asyncio.sleep(_BESIDE_SECONDS)
+    late, where = deleted.late(deleted.waiting), {"restart": "after the deletion"}
+    case.expect("WH-DELIV-10", late == 0, "nothing at the deleted one", f"{late} deliveries", where=where)
 
 
 @check(

@@ -21,8 +21,8 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import short
 from conformance.surfaces.gateway.orders import Opened, network_of, on_first_lane, on_lane, opened, paid_rightly, payer
-from conformance.webhook_receiver.inbox import Received
-from conformance.webhook_receiver.receiver import Arrival, Receiver, bound
+from conformance.surfaces.webhooks.own_destinations import received, tells_of, unavailable
+from conformance.webhook_receiver.receiver import Receiver, bound
 from conformance.webhook_receiver.untrusted import Untrusted, untrusted_listener
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -105,13 +105,10 @@ async def each_of_many_destinations_hears(case: Case) -> None:
     pays the link. Expects the event at each of them within the budget (`[budgets] paid`); that it comes to no
     destination of the profile, which are other tenants'; and that no payment of others is told to those of the tenant.
     """
-    if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+    reason = unavailable(case)
+    if reason is not None:
         for row in case.check.rows:
-            case.not_applicable(row, "the profile names no administrator of a gateway with the option gateway.tenants")
-        return
-    if urlsplit(case.session.gateway).hostname not in _LOOPBACK:
-        for row in case.check.rows:
-            case.not_applicable(row, "the target is elsewhere, and its destinations would be this machine's loopback")
+            case.not_applicable(row, reason)
         return
     admin, paying = administrator(case), await on_first_lane(case)
     network = network_of(paying)
@@ -147,7 +144,7 @@ async def _all_hear(case: Case, receiver: Receiver, paths: Sequence[str], link: 
     budget = case.profile.budgets.paid
 
     async def came(path: str) -> bool:
-        return bool(await receiver.next(lambda one: one.path == path and _tells_of(one, link), seconds=budget))
+        return bool(await receiver.next(lambda one: one.path == path and tells_of(one, link), seconds=budget))
 
     heard = await run_concurrently((came(path) for path in paths), at_once=_MOST)
     if not any(heard):
@@ -167,18 +164,9 @@ async def _nobody_else_hears(case: Case, receiver: Receiver, link: Opened) -> No
     shown = others[0] if others else None
     where = {"destinations": "those of tenants with the same payout address, and of others"}
     case.expect("WH-DELIV-01", not others, expected, f"{len(others)}", exchange=shown, where=where)
-    strange = [one for one in receiver.arrivals if _received(one).confirms and not _tells_of(one, link)]
+    strange = [one for one in receiver.arrivals if received(one).confirms and not tells_of(one, link)]
     where = {"destinations": "those of a tenant with the payout address of another one"}
     case.expect("WH-DELIV-01", not strange, expected, f"{len(strange)}", where=where)
-
-
-def _received(arrival: Arrival) -> Received:
-    return Received(0, None, arrival, arrival.at)
-
-
-def _tells_of(arrival: Arrival, link: Opened) -> bool:
-    one = _received(arrival)
-    return one.confirms and one.tells_of((link.order.mark, link.order.token))
 
 
 async def _destination(admin: Administrator, tenant: Credentials, url: str) -> str:

@@ -15,8 +15,9 @@ from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.judging.webhook_times import judge_time
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.orders import again
+from conformance.surfaces.gateway.orders import again, on_lane
 from conformance.surfaces.webhooks.over_restart import over_restart
+from conformance.surfaces.webhooks.own_destinations import Deleted, deleted_destination
 from conformance.surfaces.webhooks.sales import Sale, failures, given_up_after
 from conformance.surfaces.webhooks.signatures import header_of, usable_header, verification
 from conformance.webhook_receiver.inbox import Place, Received
@@ -26,6 +27,8 @@ _LOOK_SECONDS = 0.05
 # What is due by the schedule that the operator tells is waited for longer than what may come or not.
 _DUE_SECONDS, _AGAIN_SECONDS = 60.0, 10.0
 _SETTLE_SECONDS = 1.0
+# What is sent to one destination again is sent to another one within this.
+_BESIDE_SECONDS = 0.5
 # Where nobody says when a failed delivery is made again, and the clock can be moved.
 _LONG = 3600
 _OF_REDELIVERIES = ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")
@@ -68,25 +71,29 @@ def _one_id(case: Case, sale: Sale) -> None:
     "WH-DELIV-05",
     "WH-DELIV-06",
     "WH-DELIV-07",
+    "WH-DELIV-10",
     "WH-SIG-06",
     "WH-SIG-07",
     surface="webhooks",
     exclusive=True,
-    fix="Keep the event's bytes, send them again after the schedule's pause, and sign each attempt with the time at "
-    "which it is made.",
+    fix="Keep the event's bytes, send them again after the schedule's pause, though the process ended meanwhile, and "
+    "sign each attempt with the time at which it is made; drop what waits for a destination that is deleted.",
 )
 async def a_failed_delivery_is_made_again(case: Case) -> None:
     """An event whose delivery timed out comes again: same id, same data, a signature of its own that verifies.
 
     Pays two links; the first delivery of one is never answered at one destination, that of the other with 500 at the
-    last. Where the profile says how the gateway is started again, pays a third, whose first delivery is answered with
-    500 before that. Waits for the time-out, lets the pause of the schedule pass (`[webhook] schedule`) and more time
-    than a receiver tolerates in a signature, where the target has a test clock. Expects the event of the first again,
-    and of each that comes again the same id, the same data, one id for the payment, and a signature that verifies and
-    is of the new time; and of the third what is expected of the others (P-WH-08).
+    last. Where the profile says how the gateway is started again, pays two more: the first delivery of one is answered
+    with 500 before that, that of the other is under way meanwhile. Where an administrator may, has one of a tenant's
+    two destinations deleted after the first delivery failed at both. Waits for the time-out, lets the pause of the
+    schedule pass (`[webhook] schedule`) and more time than a receiver tolerates in a signature, where the target has a
+    test clock. Expects the event of the first again, and of each that comes again the same id, the same data, one id
+    for the payment, and a signature that verifies and is of the new time; of those of the restart what is expected of
+    the others (P-WH-08); and nothing at the deleted destination where the event comes again to the other one.
     """
-    tried = await _all_tried(case)
-    stuck = await _passed(case, tried)
+    tried, deleted = await _all_tried(case)
+    stuck = await _passed(case, tried, deleted)
+    await _dropped(case, deleted)
     repeated = 0
     for one in tried:
         came = one.came(case)
@@ -117,8 +124,11 @@ class _Tried:
         ]
 
 
-async def _all_tried(case: Case) -> Sequence[_Tried]:
-    """Return the sales: the one that was not answered first, and at the end that of before a restart, if any."""
+async def _all_tried(case: Case) -> tuple[Sequence[_Tried], Deleted | None]:
+    """Return the sales and the deleted destination, if any.
+
+    The sale that was not answered comes first, and those of before a restart, if any, at the end.
+    """
     try:
         scene = await over_restart(case)
     except Inconclusive as reason:
@@ -129,9 +139,12 @@ async def _all_tried(case: Case) -> Sequence[_Tried]:
         _Tried(made.slow_at, made.slow, {"first attempt": "not answered"}),
         _Tried(made.refused_at, made.refused, refused),
     ]
-    if scene is not None:
-        tried.append(_Tried(scene.place, scene.refused, {**refused, "restart": "after the first attempt"}))
-    return tried
+    if scene is None:
+        return tried, await deleted_destination(on_lane(case, made.slow.lane))
+    cut_off = {"first attempt": "not answered", "restart": "during the first attempt"}
+    tried.append(_Tried(scene.place, scene.refused, {**refused, "restart": "after the first attempt"}))
+    tried.append(_Tried(scene.cut_off_at, scene.cut_off, cut_off))
+    return tried, scene.deleted
 
 
 def _came_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) -> int:
@@ -190,16 +203,31 @@ def _changes(first: Mapping[str, Any], later: Mapping[str, Any]) -> list[str]:
     return ["id"] * (first.get("id") != later.get("id")) + inside
 
 
-async def _passed(case: Case, tried: Sequence[_Tried]) -> str | None:
+async def _dropped(case: Case, deleted: Deleted | None) -> None:
+    """Judge WH-DELIV-10 on what was to be delivered again to a destination that was deleted meanwhile."""
+    if deleted is None:
+        case.not_applicable("WH-DELIV-10", "no destination could be made and deleted between two attempts")
+    elif not await deleted.kept_hears(deleted.sold, seconds=0, count=2):
+        case.not_applicable("WH-DELIV-10", "the event did not come again to the destination that stays either")
+    else:
+        await asyncio.sleep(_BESIDE_SECONDS)
+        late, where = deleted.late(deleted.sold), {"first attempt": "answered with 500 before the deletion"}
+        case.expect("WH-DELIV-10", late == 0, "nothing at the deleted one", f"{late} deliveries", where=where)
+
+
+async def _passed(case: Case, tried: Sequence[_Tried], deleted: Deleted | None) -> str | None:
     """Let the first attempts be over, and the pause after them; return why time cannot pass for this target, if so."""
     await asyncio.gather(*(_given_up(case, one) for one in tried))
-    if all(len(one.came(case)) > 1 for one in tried):
+    both = deleted is None or await deleted.kept_hears(deleted.sold, seconds=0, count=2)
+    if both and all(len(one.came(case)) > 1 for one in tried):
         return None
     try:
         await clock.pass_time(case, _pause(case))
     except Inconclusive as reason:
         return str(reason)
-    await asyncio.gather(*(_again(case, one) for one in tried))
+    patience = _DUE_SECONDS if case.profile.webhook_bindings.schedule else _AGAIN_SECONDS
+    kept = () if deleted is None else (deleted.kept_hears(deleted.sold, seconds=patience, count=2),)
+    await asyncio.gather(*(_again(case, one, patience) for one in tried), *kept)
     return None
 
 
@@ -216,11 +244,11 @@ async def _given_up(case: Case, tried: _Tried) -> None:
         await asyncio.sleep(over + _SETTLE_SECONDS - time.monotonic())
 
 
-async def _again(case: Case, tried: _Tried) -> None:
+async def _again(case: Case, tried: _Tried, seconds: float) -> None:
     place, words = tried.place, tried.sale.words
     await case.session.inbox.wait(
         lambda one: one.place == place and (one.confirms or one.fault is not None) and one.tells_of(words),
-        seconds=_DUE_SECONDS if case.profile.webhook_bindings.schedule else _AGAIN_SECONDS,
+        seconds=seconds,
         count=2,
     )
 

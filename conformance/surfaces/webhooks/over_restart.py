@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -10,9 +11,10 @@ from conformance.engine.check import Case
 from conformance.surfaces.gateway.calls import ANYBODYS
 from conformance.surfaces.gateway.orders import Opened, on_first_lane, opened
 from conformance.surfaces.restarts import restart_command, start_again
+from conformance.surfaces.webhooks.own_destinations import Deleted, deleted_destination
 from conformance.surfaces.webhooks.sales import Failed, Sale, drawing, failures_on, heard, sold
 from conformance.webhook_receiver.inbox import Place
-from conformance.webhook_receiver.receiver import Reply
+from conformance.webhook_receiver.receiver import SILENCE, Reply
 
 _NAME: Final = "webhooks over a restart"
 
@@ -24,14 +26,20 @@ class OverRestart:
     Attributes:
         place: The destination at which the first delivery of `refused` failed.
         refused: A sale whose first delivery there was answered with 500.
+        cut_off: A sale whose first delivery to another destination, where there is one, was under way meanwhile.
+        cut_off_at: That destination.
         waiting: A link that nobody has paid.
+        deleted: A destination that was deleted before, and one that was not; None where they cannot be had.
         afterwards: Two sales after it whose first delivery failed: what a gateway has in its process alone still counts
             for them.
     """
 
     place: Place
     refused: Sale
+    cut_off: Sale
+    cut_off_at: Place
     waiting: Opened
+    deleted: Deleted | None
     afterwards: Failed
 
 
@@ -50,10 +58,19 @@ async def over_restart(case: Case) -> OverRestart | None:
 
 async def _started_again(case: Case, words: Sequence[str]) -> OverRestart:
     paying = await on_first_lane(case)
-    refused, waiting = await opened(paying), await opened(paying)
+    refused, cut_off, waiting = [await opened(paying) for _ in range(3)]
     inbox = case.session.inbox
-    place = inbox.of_tenant(refused.order.tenant.name)[-1]
-    inbox.script(refused.order.mark, place, [Reply(500)])
-    sale = await heard(paying, await sold(paying, refused))
+    # At either end, as a sender may serve the events of one destination one after the other.
+    places = inbox.of_tenant(refused.order.tenant.name)
+    first, last = places[0], places[-1]
+    inbox.script(refused.order.mark, last, [Reply(500)])
+    inbox.script(cut_off.order.mark, first, [SILENCE])
+    sale, under_way, deleted = await asyncio.gather(
+        _heard(paying, refused), _heard(paying, cut_off), deleted_destination(paying)
+    )
     await start_again(case, words, case.session.gateway + ANYBODYS)
-    return OverRestart(place, sale, waiting, await failures_on(paying))
+    return OverRestart(last, sale, under_way, first, waiting, deleted, await failures_on(paying))
+
+
+async def _heard(case: Case, link: Opened) -> Sale:
+    return await heard(case, await sold(case, link))

@@ -29,7 +29,7 @@ from reference.rail import identity, runtime
 from reference.rail.collecting import Presented
 from reference.rail.settlement import SettlingPaymentSource
 from reference.store.database import Change
-from reference.store.deliveries import Deliveries, Due, Event
+from reference.store.deliveries import Deliveries, Due, Event, InFlight
 from reference.store.idempotency import Answers, Scope, StoredAnswer
 from reference.store.links import Link, Links
 from reference.store.payments import Payment, Payments
@@ -42,6 +42,7 @@ from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web import keyring
 from reference.web.keyring import Keyring
+from reference.webhooks.dispatcher import Dispatcher
 
 Agree: TypeAlias = Callable[..., Awaitable[None]]
 Changes: TypeAlias = tuple[Change, Change]
@@ -133,6 +134,15 @@ def _deliveries_in_the_process() -> None:
 
     replace(Deliveries, "recording", noting)
     replace(Deliveries, "due", forgetful)
+
+
+def _cut_off() -> None:
+    """Take no attempt back that was under way when its process ended."""
+
+    async def left(_: Dispatcher, claim: InFlight) -> None:
+        del claim
+
+    replace(Dispatcher, "_interrupted", lambda _: left)
 
 
 def _links_of_the_process() -> set[str]:
@@ -387,6 +397,7 @@ MUTANTS = (
                 "deliveries that are pending survive a restart (P-WH-08)",
                 _deliveries_in_the_process,
             ),
+            ("restart-cuts-off-attempts", "a delivery that was under way survives a restart (P-WH-08)", _cut_off),
             (
                 "restart-tells-of-new-links-only",
                 "a payment that confirms is told, of a link from before a restart too (4)",

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
 from reference.protocol.webhook_delivery import Outcome
 from reference.store.database import Change
@@ -15,7 +15,7 @@ from reference.store.deliveries import Deliveries, Due, Event
 from reference.store.destinations import Destination, Destinations
 from reference.store.links import Link, Links
 from reference.store.tenant_tables import payouts
-from reference.store.webhook_tables import destinations
+from reference.store.webhook_tables import deliveries, destinations, subscriptions
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.webhooks.dispatcher import Dispatcher
@@ -100,6 +100,58 @@ def _older_than_the_link() -> None:
     _withheld(lambda due: made.get(due.destination_id, 0) > made.get(link_of.get(due.event_id, ""), next(order)))
 
 
+def _scheduled_all_the_same() -> None:
+    """A deleted destination gets no new events, but what was planned for it before."""
+
+    async def unasked(self: Destinations, tenant_id: str, destination_id: str) -> bool:
+        if not any(one.id == destination_id for one in await self.of_tenant(tenant_id)):
+            return False
+        await self._database.change(delete(subscriptions).where(subscriptions.c.destination_id == destination_id))
+        return True
+
+    def refusing(retry: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bool]]:
+        async def retried(self: Deliveries, tenant_id: str, delivery_id: str, **terms: Any) -> bool:
+            wanted = select(deliveries.c.id).join(
+                subscriptions, subscriptions.c.destination_id == deliveries.c.destination_id
+            )
+            rows = await self._database.rows(wanted.where(deliveries.c.id == delivery_id))
+            return bool(rows) and await retry(self, tenant_id, delivery_id, **terms)
+
+        return retried
+
+    replace(Destinations, "delete", lambda _: unasked)
+    replace(Deliveries, "retry", refusing)
+
+
+def _deleted_in_the_process() -> None:
+    """A destination is deleted in this process only."""
+    gone: set[str] = set()
+
+    async def noted(self: Destinations, tenant_id: str, destination_id: str) -> bool:
+        is_there = any(one.id == destination_id for one in await self.of_tenant(tenant_id))
+        gone.add(destination_id)
+        return is_there
+
+    def without(of_tenant: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def found(self: Destinations, tenant_id: str) -> Any:
+            return [one for one in await of_tenant(self, tenant_id) if one.id not in gone]
+
+        return found
+
+    def refusing(retry: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bool]]:
+        async def retried(self: Deliveries, tenant_id: str, delivery_id: str, **terms: Any) -> bool:
+            wanted = select(deliveries.c.destination_id).where(deliveries.c.id == delivery_id)
+            rows = await self._database.rows(wanted)
+            return bool(rows) and rows[0][0] not in gone and await retry(self, tenant_id, delivery_id, **terms)
+
+        return retried
+
+    replace(Destinations, "delete", lambda _: noted)
+    replace(Destinations, "of_tenant", without)
+    replace(Deliveries, "retry", refusing)
+    _withheld(lambda due: due.destination_id in gone)
+
+
 MUTANTS: tuple[Mutant, ...] = tuple(
     Mutant(f"webhooks-{name}", rule, apply, "gateway")
     for name, rule, apply in (
@@ -109,6 +161,8 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "an event goes to its tenant's destinations, whoever shares its address (3.9)",
             _by_payout_address,
         ),
+        ("deleted-scheduled", "what waits for a deleted destination is dropped (P-WH-08)", _scheduled_all_the_same),
+        ("deleted-until-restart", "a destination that is deleted stays so (3.9)", _deleted_in_the_process),
         ("not-to-newer", "a destination that is younger than the link gets its event (P-WH-11)", _older_than_the_link),
     )
 )

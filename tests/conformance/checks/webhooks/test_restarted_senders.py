@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from multidict import CIMultiDictProxy
@@ -13,12 +17,15 @@ from conformance.checks.webhooks import delivery, redelivery
 from conformance.engine.check import Case
 from conformance.outcome import Verdict
 from conformance.surfaces.gateway import orders
+from conformance.surfaces.webhooks import own_destinations
 from conformance.surfaces.webhooks.over_restart import OverRestart, over_restart
 from conformance.surfaces.webhooks.sales import failures
+from tests.conformance.checks.gateway.scripted_checkout import Link
 from tests.conformance.checks.trial import breached
-from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Shop, judged, signed
+from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Place, Shop, judged, signed
 
 SILENCED, AGAIN = "a_restart_silences_no_payment", "a_failed_delivery_is_made_again"
+DELETED, OWN = "WH-DELIV-10", "44444444-4444-4444-8444-444444444444"
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +34,7 @@ def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
     monkeypatch.setattr(delivery, "_SETTLE_SECONDS", 0.3)
     monkeypatch.setattr(redelivery, "_SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(own_destinations, "_UNDER_WAY_SECONDS", 0.0)
 
 
 def nothing(shop: Restarting) -> None:
@@ -63,6 +71,18 @@ class Restarting(Shop):
     forget: Callable[[Restarting], None] = nothing
     signatures: dict[tuple[str, bytes], str] = field(default_factory=dict)
     restarts: int = 0
+    unanswered_bodies: set[bytes] = field(default_factory=set)
+    lost: set[bytes] = field(default_factory=set)
+
+    async def _attempt(self, attempt: Attempt) -> bool:
+        return attempt.body in self.lost or await super()._attempt(attempt)
+
+    async def _request(self, attempt: Attempt, headers: Mapping[str, str]) -> bool:
+        try:
+            return await super()._request(attempt, headers)
+        except asyncio.CancelledError:
+            self.unanswered_bodies.add(attempt.body)
+            raise
 
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
@@ -85,7 +105,7 @@ async def judged_over(
     """Return the verdicts of a shop that forgets something at its restart; it may keep signatures in its process."""
     shop = Restarting(done=folder / "done", forget=forget)
     flaws = Flaws(header=shop.signed_once) if kept else Flaws()
-    words = f'restart = ["sh", "-c", "touch {folder / "done"}"]\n[claims]'
+    words = f'restart = ["sh", "-c", "sleep 0.2; touch {folder / "done"}"]\n[claims]'
     found, _ = await judged(name, folder, flaws, shop=shop, changed=lambda text: text.replace("[claims]", words))
     return found, shop
 
@@ -94,6 +114,7 @@ async def judged_over(
 async def test_who_remembers_passes(name: str, tmp_path: Path) -> None:
     """Nothing is held against a sender that goes on after its restart, which there is one of."""
     found, shop = await judged_over(name, tmp_path, nothing)
+    assert found.pop(DELETED) == Verdict.NOT_APPLICABLE
     assert set(found.values()) == {Verdict.PASS}
     assert shop.restarts == 1
 
@@ -107,13 +128,13 @@ async def test_a_delivery_that_a_restart_forgets_breaks_its_row(tmp_path: Path) 
 async def test_a_payment_that_nobody_hears_of_after_a_restart_breaks_its_row(tmp_path: Path) -> None:
     """The page says Paid, and no event comes."""
     found, _ = await judged_over(SILENCED, tmp_path, forget_destinations)
-    assert found == {"WH-DELIV-02": Verdict.FAIL, "WH-SIG-04": Verdict.INCONCLUSIVE}
+    assert (found["WH-DELIV-02"], found["WH-SIG-04"]) == (Verdict.FAIL, Verdict.INCONCLUSIVE)
 
 
 async def test_a_secret_that_a_restart_makes_anew_breaks_its_row(tmp_path: Path) -> None:
     """The event comes, and its receiver cannot verify it with the secret that it was given."""
     found, _ = await judged_over(SILENCED, tmp_path, forget_secrets)
-    assert found == {"WH-DELIV-02": Verdict.PASS, "WH-SIG-04": Verdict.FAIL}
+    assert (found["WH-DELIV-02"], found["WH-SIG-04"]) == (Verdict.PASS, Verdict.FAIL)
 
 
 async def test_a_restart_hides_no_fault_of_a_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,9 +149,105 @@ async def test_a_restart_hides_no_fault_of_a_process(tmp_path: Path, monkeypatch
     assert breached(found) == {"WH-SIG-06"}
 
 
+@dataclass
+class Administered(Restarting):
+    """A shop whose administrator makes a tenant with destinations, and deletes one of them."""
+
+    own: list[Place] = field(default_factory=list)
+    deleted: set[str] = field(default_factory=set)
+    drops: bool = True
+    owners: dict[str, str] = field(default_factory=dict)
+    asking: str = ""
+
+    async def send(
+        self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
+    ) -> tuple[int, CIMultiDictProxy[str], bytes]:
+        """Answer one request."""
+        path = urlsplit(url).path
+        if not path.startswith("/internal/tenants"):
+            self.asking = dict(headers).get("X-Tenant-Id", "")
+            return await super().send(method, url, headers, body)
+        if method == "DELETE":
+            self.deleted.add(path.split("/")[-1])
+            return self._answer(200, {})
+        if not path.endswith("/webhooks"):
+            return self._answer(200, {"tenant_id": OWN, "api_key": "weld_own-key"})
+        name = f"own{len(self.own)}"
+        self.own.append(Place(name, json.loads(body or b"{}")["url"], f"weldw_{name}", OWN))
+        return self._answer(201, {"destination_id": name, "secret": f"weldw_{name}"})
+
+    def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        made = super()._create(body)
+        self.owners[str(made["token"])] = self.asking
+        return made
+
+    def chosen(self, link: Link, places: Sequence[Place]) -> Sequence[Place]:
+        """Return the destinations of a link's tenant that are not deleted."""
+        if self.owners[link.token] != OWN:
+            return [one for one in places if one.tenant == "first"]
+        return [one for one in self.own if one.name not in self.deleted]
+
+    async def _attempt(self, attempt: Attempt) -> bool:
+        dropped = self.drops and attempt.place.name in self.deleted
+        return dropped or await super()._attempt(attempt)
+
+
+def forget_deletions(shop: Restarting) -> None:
+    """Forget which destinations were deleted, and what waited for them."""
+    assert isinstance(shop, Administered)
+    shop.deleted.clear()
+
+
+async def judged_by_deletion(
+    name: str, folder: Path, shop: Administered, *, restarts: bool = True
+) -> dict[str, Verdict]:
+    """Return the verdicts of a shop with an administrator."""
+    (folder / "admin").write_text("weldc_an-administrators-key")
+
+    def changed(text: str) -> str:
+        words = f'restart = ["sh", "-c", "sleep 0.2; touch {folder / "done"}"]\n' if restarts else ""
+        text = text.replace("[claims]", f'{words}[claims]\noptions = ["gateway.tenants"]')
+        text += f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n'
+        return text.replace("http://gateway.test", "http://127.0.0.1")
+
+    return (await judged(name, folder, Flaws(places=shop.chosen), shop=shop, changed=changed))[0]
+
+
+@pytest.mark.parametrize(("forget", "verdict"), [(nothing, Verdict.PASS), (forget_deletions, Verdict.FAIL)])
+async def test_a_destination_that_a_restart_revives_breaks_its_row(
+    forget: Callable[[Restarting], None], verdict: Verdict, tmp_path: Path
+) -> None:
+    """What was deleted before the restart gets no event of a payment after it."""
+    found = await judged_by_deletion(SILENCED, tmp_path, Administered(done=tmp_path / "done", forget=forget))
+    assert found == {"WH-DELIV-02": Verdict.PASS, DELETED: verdict, "WH-SIG-04": Verdict.PASS}
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize(("drops", "verdict"), [(True, Verdict.PASS), (False, Verdict.FAIL)])
+async def test_what_waits_for_a_deleted_destination_breaks_its_row(
+    restarts: bool, drops: bool, verdict: Verdict, tmp_path: Path
+) -> None:
+    """An attempt that was planned before the deletion is not made after it."""
+    shop = Administered(done=tmp_path / "done", drops=drops)
+    found = await judged_by_deletion(AGAIN, tmp_path, shop, restarts=restarts)
+    assert found.pop(DELETED) == verdict
+    assert set(found.values()) == {Verdict.PASS}
+
+
+def forget_attempts(shop: Restarting) -> None:
+    """Forget the attempts that are under way; what waits for its time is kept."""
+    shop.lost |= shop.unanswered_bodies
+
+
+async def test_an_attempt_that_a_restart_cuts_off_breaks_its_row(tmp_path: Path) -> None:
+    """What was not answered yet when the gateway ended is made again."""
+    found, _ = await judged_over(AGAIN, tmp_path, forget_attempts)
+    assert breached(found) == {"WH-DELIV-05"}
+
+
 async def test_without_a_command_nothing_is_asked(tmp_path: Path) -> None:
     """Who does not say how the gateway is restarted is not judged by it."""
     shop = Restarting(done=tmp_path / "done")
     found, _ = await judged(SILENCED, tmp_path, shop=shop)
-    assert found == dict.fromkeys(("WH-DELIV-02", "WH-SIG-04"), Verdict.NOT_APPLICABLE)
+    assert found == dict.fromkeys(("WH-DELIV-02", DELETED, "WH-SIG-04"), Verdict.NOT_APPLICABLE)
     assert not shop.links
