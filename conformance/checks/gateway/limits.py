@@ -220,19 +220,24 @@ async def a_tenant_is_throttled_alone(case: Case) -> None:
             await service.advance(MINUTE + 1)
 
 
-@check("GW-RATE-07", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RATE-07", "GW-RATE-01", surface="gateway", exclusive="limits", fix=_FIX)
 async def a_throttled_creation_creates_nothing(case: Case) -> None:
     """A throttled creating call creates nothing.
 
-    Sends 361 creations at once, each with an Idempotency-Key, and takes some that were answered 429. After rest their
-    keys create with another amount, and the resources' names once more. Expects all of that to be free.
+    Sends 361 creations at once, each with an Idempotency-Key of its own, and takes some that were answered 429, of
+    which there must be one. After rest their keys create with another amount, and the resources' names once more.
+    Expects all of that to be free.
     """
     async with limited_gateway(case) as service:
         creations = _creations(case, service.tenant("first"), IN_A_MINUTE, keyed=True)
+        started = service.now
         answers = await run_concurrently((post(service.call, one) for one in creations), at_once=_AT_ONCE)
         refused = [pair for pair in zip(creations, answers, strict=True) if pair[1].status == 429]
+        calls = f"{IN_A_MINUTE} calls, each with a key of its own"
+        quick_enough(service, started, throttled(answers), calls)
+        _judge_met(case, throttled(answers), calls)
         if not refused:
-            raise Inconclusive(f"{IN_A_MINUTE} calls at once met no 429, which GW-RATE-01 judges")
+            raise Inconclusive(f"{calls}, met no 429, which GW-RATE-01 judges")
         for _, answer in refused:
             handed = sorted({"token", "checkout_url"} & set(answer.object()))
             case.expect("GW-RATE-07", not handed, "nothing handed out", handed, exchange=answer)

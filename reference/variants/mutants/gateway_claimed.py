@@ -110,6 +110,28 @@ def _paid_early(status: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..
     return early_status
 
 
+def _asked_and_unwatched() -> None:
+    """The watcher leaves a link alone whose status was asked for before it was paid."""
+    asked: set[str] = set()
+
+    def noting(status: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..., Awaitable[dict[str, Any]]]:
+        async def noted(self: Actions, link: Link) -> dict[str, Any]:
+            asked.add(link.id)
+            return await status(self, link)
+
+        return noted
+
+    def leaving(settle: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+        async def settled(self: Watcher, link: Link, *seen: Any) -> None:
+            if link.id not in asked:
+                await settle(self, link, *seen)
+
+        return settled
+
+    replace(Actions, "status", noting)
+    replace(Watcher, "_settle", leaving)
+
+
 def _words_swapped() -> None:
     words = page._WORDS  # noqa: SLF001 - a table that the page reads
     words[LinkState.PAID], words[LinkState.EXPIRED] = words[LinkState.EXPIRED], words[LinkState.PAID]
@@ -275,6 +297,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "a payment that is not final is none yet (3.5)",
             _swap(Actions, "status", _paid_early),
         ),
+        ("claimed-asked-unwatched", "a link is watched until its end (3.5)", _asked_and_unwatched),
         ("claimed-words-swapped", "the page says Paid where it is (P-CK-02)", _words_swapped),
         ("claimed-no-end", "a link ends with its time (3.5)", _swap(Watcher, "_expire", lambda _: _nothing)),
         (

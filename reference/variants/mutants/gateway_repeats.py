@@ -224,6 +224,19 @@ def _bucket(change: Callable[[dict[str, Any]], None]) -> Callable[[], None]:
     return lambda: replace(rate.RateLimit, "__init__", other)
 
 
+def _keyed_free() -> None:
+    """Charge no call that bears an Idempotency-Key."""
+
+    def sparing(charge: Callable[..., None]) -> Callable[..., None]:
+        def tenant(self: limits.Limits, scope: Any, tenant_id: str) -> None:
+            if all(name.lower() != b"idempotency-key" for name, _ in scope["headers"]):
+                charge(self, scope, tenant_id)
+
+        return tenant
+
+    replace(limits.Limits, "tenant", sparing)
+
+
 def _charged_as(key: Callable[[Any, str], str]) -> Callable[[], None]:
     """Return what charges a tenant's calls to another account."""
 
@@ -395,6 +408,7 @@ MUTANTS = (
         _charged_as(lambda scope, tenant_id: tenant_id + scope["path"]),
     ),
     _mutant("rate-by-client", "all calls of a tenant count together (P-RL-01)", _charged_as(_forwarded_for)),
+    _mutant("keyed-calls-free", "a call with an Idempotency-Key counts, too (P-RL-01)", _keyed_free),
     _mutant("rate-of-all", "each tenant has a limit of its own (P-RL-01)", _charged_as(lambda *_: "everybody")),
     _mutant("faulty-calls-free", "a call that fails by its body counts, too (3.1)", _faulty_calls_are_free),
     _mutant("no-wait-told", "429 carries Retry-After (1.1)", _no_wait_told),

@@ -111,6 +111,7 @@ FLAWS = [
     ("no request id on 429", "a_throttled_call_is_told_when_to_come_back", {"GW-HTTP-08"}),
     ("Retry-After is too short", "a_call_succeeds_after_the_wait", {"GW-RATE-05"}),
     ("one rate for all", "a_tenant_is_throttled_alone", {"GW-RATE-06"}),
+    ("calls with a key are free", "a_throttled_creation_creates_nothing", {"GW-RATE-01"}),
     ("a throttled call is kept", "a_throttled_creation_creates_nothing", {"GW-RATE-07"}),
     ("no receipt rate", "verification_is_throttled", {"GW-RCPT-31"}),
     ("no Retry-After", "verification_is_throttled", {"GW-RATE-03"}),
