@@ -11,11 +11,12 @@ import pytest
 
 from conformance.checks.webhooks import redelivery
 from conformance.outcome import Verdict
+from tests.conformance.checks.gateway.scripted_checkout import honest
 from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.changed_events import changed, data
 from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Shop, header, judged, signed
 
-AGAIN = "a_failed_delivery_is_made_again"
+ONCE, AGAIN = "one_payment_is_one_event", "a_failed_delivery_is_made_again"
 pytestmark = pytest.mark.usefixtures("quick_service")
 
 
@@ -121,3 +122,14 @@ async def test_where_no_time_can_pass_only_rows_of_redeliveries_are_undecided(tm
     assert {verdicts[row] for row in ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")} == {Verdict.INCONCLUSIVE}
     assert {verdicts[row] for row in ("WH-DELIV-07", "WH-SIG-06")} == {Verdict.PASS}
     assert any("wait_for_expiry" in str(event["expected"]) for event in log.of("judgement"))
+
+
+@pytest.mark.parametrize("name", [ONCE, AGAIN])
+@pytest.mark.parametrize(("paid", "verdict"), [("1", Verdict.FAIL), ("", Verdict.INCONCLUSIVE)])
+async def test_a_payment_that_is_not_told_beside_another_breaks_its_row(
+    name: str, paid: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    """Of two links that are paid in the same way one is not seen; where none is, nobody knows why."""
+    shop = Shop(rule=lambda link, seen: bool(paid) and link.token.endswith(paid) and honest(link, seen))
+    verdicts, _ = await judged(name, tmp_path, shop=shop)
+    assert verdicts["WH-DELIV-02"] == verdict
