@@ -16,8 +16,8 @@ from conformance.surfaces.gateway.orders import Opened, Order, look, odd_amount,
 _SHORTEST_MEMO = 2
 
 
-# Odd numbers of micro-units: between 101 and 999 USDC.
-_LARGE = (101_000_001, 999_000_001)
+# Odd numbers of micro-units: some hundreds of USDC, and up to a million, which people write with a mark for thousands.
+_LARGE = ((101_000_001, 999_000_001), (1_001_000_001, 999_999_000_001))
 # What the profile calls the thing that a row looks for on the page, and what that is.
 _SHOWN = {
     "GW-CHK-03": ("address", "the address"),
@@ -56,7 +56,8 @@ async def page_of_an_unpaid_link(case: Case) -> None:
 
     Creates a link of an odd amount on the lane's network and gets its checkout_url without credentials. Expects 200
     with a page; a QR code that can be decoded and says the address; the tenant's payout address as the profile has it;
-    the amount in any usual spelling; a memo; and no Paid. Then the exact amount of a link for some hundreds of USDC.
+    the amount in any usual spelling; a memo; and no Paid. Then the exact amounts of links for hundreds and for
+    thousands of USDC.
     """
     made = await order(case)
     plain, answer = await case.session.pages.look(case.client, made.url)
@@ -78,19 +79,21 @@ async def page_of_an_unpaid_link(case: Case) -> None:
     case.expect("GW-CHK-08", not paid, "no Paid before payment", "; ".join(paid), exchange=answer)
     _code(case, seen, made, shown)
     if amount is not None:
-        await _large(case)
+        await run_concurrently(
+            _large(case, microunits) for microunits in [case.rng.randrange(*one, 2) for one in _LARGE]
+        )
 
 
-async def _large(case: Case) -> None:
+async def _large(case: Case, microunits: int) -> None:
     """Judge the amount of a link that somebody may be tempted to round; a target may have bounds of its own."""
     try:
-        made = await order(case, microunits=case.rng.randrange(*_LARGE, 2))
+        made = await order(case, microunits=microunits)
     except Inconclusive as reason:
-        case.note(f"no link of some hundreds of USDC is made: {reason}")
+        case.note(f"no link of {microunits} micro-units is made: {reason}")
         return
     seen = await look(case, made, whole=True)
-    amount = seen[0].shown_amount(made.microunits)
-    _judge(case, "GW-CHK-04", seen, amount is not None, f"exactly {made.microunits} micro-units", _amount(seen[0]))
+    amount, expected = seen[0].shown_amount(made.microunits), f"exactly {made.microunits} micro-units"
+    _judge(case, "GW-CHK-04", seen, amount is not None, expected, _amount(seen[0]))
 
 
 def _amount(view: View) -> str:

@@ -112,7 +112,8 @@ async def an_event_says_what_was_paid(case: Case) -> None:
     Looks at the events of two payments. Expects `tenant_label` to be the label of the link, `chain` to have a colon
     between two parts, `asset` to have a text `id`, the label USDC and six decimals, `amount_microunits` to be a text of
     decimal digits, and `amount_pretty` to be a text that denotes the amount that the link asked for; of a third link,
-    which is paid a little more than it asks, the amount as well, where an event tells of it.
+    which is paid a little more than it asks, the amount as well, where an event tells of it. On a chain that gives away
+    what is wanted it asks for more than a thousand USDC.
     """
     for sale, one in await confirming_deliveries(case):
         data = one.data

@@ -18,7 +18,7 @@ from conformance.target import AlgorandChain, Budgets
 
 __all__ = ["Account", "AlgorandPayer", "Refused"]
 
-_MOST_GIVEN = 1_000_000_000
+_MOST_GIVEN = 2_000_000_000
 _UINT64 = 2**64
 
 

@@ -22,7 +22,7 @@ from conformance.target import BaseChain, Budgets
 
 __all__ = ["Account", "BasePayer", "Refused"]
 
-_MOST_GIVEN = 1_000_000_000
+_MOST_GIVEN = 2_000_000_000
 _UINT256 = 2**256
 _A_BATCH = 40
 _LIFETIME, _SPARE = 1800, 3600

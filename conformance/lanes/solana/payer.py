@@ -38,7 +38,7 @@ from conformance.target import Budgets, SolanaChain
 
 __all__ = ["Account", "Order", "Refused", "SolanaPayer"]
 
-_MOST_GIVEN = 1_000_000_000
+_MOST_GIVEN = 2_000_000_000
 _UINT64 = 2**64
 
 

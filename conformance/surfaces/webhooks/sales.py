@@ -30,6 +30,8 @@ _NAMINGS, _NAMING_SECONDS = 40, 0.05
 _SPARED_NAMINGS, _SPARED_SECONDS = 3, 1.0
 _NOT_VERIFIED, _VERIFIED = 422, 200
 _MORE = 1_003
+# Micro-units: between 1,001 and 1,899 USDC.
+_THOUSANDS = (1_001_000_001, 1_899_000_001)
 MORE = {"payment": f"{_MORE} micro-units more than the link asks"}
 
 
@@ -188,7 +190,7 @@ async def overpaid(case: Case) -> Sale | None:
 
 async def _overpaid(case: Case) -> Sale | None:
     try:
-        sale = await heard(case, await sold(case, await opened(case), more=_MORE))
+        sale = await heard(case, await _oversold(case))
     except Inconclusive as reason:
         case.note(f"no link was paid more than it asks: {reason}")
         return None
@@ -196,6 +198,21 @@ async def _overpaid(case: Case) -> Sale | None:
         return sale
     case.note("no event tells of a link that was paid more than it asks, which the interface leaves open")
     return None
+
+
+async def _oversold(case: Case) -> Sale:
+    """Pay a link more than it asks: one of more than a thousand USDC where a chain gives away as much as is wanted.
+
+    Raises:
+        Inconclusive: A link could not be made or paid, or nobody can receive.
+    """
+    below = await case.session.gateway_payer(case.lane)
+    if below.has_control and not await below.lacks("mint"):
+        try:
+            return await sold(case, await opened(case, microunits=case.rng.randrange(*_THOUSANDS, 2)), more=_MORE)
+        except Inconclusive as reason:
+            case.note(f"no link of more than a thousand USDC was paid: {reason}")
+    return await sold(case, await opened(case), more=_MORE)
 
 
 def deliveries(case: Case, sale: Sale) -> tuple[Received, ...]:

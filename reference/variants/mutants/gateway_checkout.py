@@ -348,6 +348,16 @@ def _large_to_cents(pretty: Callable[..., str]) -> Callable[..., str]:
     return shown
 
 
+def _in_thousands(pretty: Callable[..., str]) -> Callable[..., str]:
+    """Show amounts from a thousand USDC on with a mark for thousands, and without their fraction."""
+
+    def shown(microunits: int, label: str) -> str:
+        thousands, whole = divmod(microunits // 1_000_000, 1000)
+        return f"{thousands}.{whole:03} {label}" if thousands else pretty(microunits, label)
+
+    return shown
+
+
 def _blank(_: Callable[[str], bytes]) -> Callable[[str], bytes]:
     def png(payload: str) -> bytes:
         out = io.BytesIO()
@@ -498,6 +508,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "checkout-large-to-cents",
             "the page shows the exact amount (P-CK-01)",
             _swap(page, "amount_pretty", _large_to_cents),
+        ),
+        (
+            "checkout-thousands",
+            "the page shows the exact amount (P-CK-01)",
+            _swap(page, "amount_pretty", _in_thousands),
         ),
         ("checkout-paid-early", "Paid is nowhere before payment (P-CK-01)", _paid_early),
         (

@@ -84,6 +84,12 @@ def _pretty(change: Callable[[int], Any]) -> Callable[[], None]:
     return _data(amount_pretty=lambda data: change(int(data["amount_microunits"])))
 
 
+def _in_thousands(units: int) -> str:
+    """Return an amount with a mark for thousands where it has some, and no fraction then."""
+    whole, fraction = divmod(units, _A_MILLION)
+    return f"{whole // 1000}.{whole % 1000:03} USDC" if whole >= 1000 else f"{whole}.{fraction:06} USDC"
+
+
 def _caip2(data: Members) -> str:
     return next(one.caip2 for one in NETWORKS.values() if one.event == data["chain"])
 
@@ -175,6 +181,7 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             lambda: replace(Outbox, "confirmed", _amount_paid),
         ),
         ("pretty-to-cents", "amount_pretty is exact", _pretty(lambda units: f"{units / _A_MILLION:.2f} USDC")),
+        ("pretty-thousands", "amount_pretty is exact, however large", _pretty(_in_thousands)),
         ("pretty-in-units", "amount_pretty is in USDC", _pretty(lambda units: f"{units} USDC")),
         ("pretty-as-number", "amount_pretty is a text", _pretty(lambda units: units / _A_MILLION)),
         ("pretty-without-amount", "amount_pretty says the amount", _pretty(lambda _: "paid in USDC")),

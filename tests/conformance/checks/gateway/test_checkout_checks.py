@@ -117,6 +117,15 @@ FLAWED_PAGES: dict[str, tuple[Callable[[Link], str], set[str]]] = {
         changed(lambda page, link: page.replace(f"{link.microunits / 10**6:.6f}", "0.01")),
         {"GW-CHK-04"},
     ),
+    "thousands without a fraction": (
+        changed(
+            lambda page, link: page.replace(
+                f"{link.microunits / 10**6:.6f}",
+                f"{link.microunits // 10**6:,}" if link.microunits > 10**9 else f"{link.microunits / 10**6:.6f}",
+            )
+        ),
+        {"GW-CHK-04"},
+    ),
     "no memo": (changed(lambda page, link: page.replace(link.memo, "")), {"GW-CHK-05"}),
     "paid at once": (changed(lambda page, _: page.replace("Waiting", "Paid")), {"GW-CHK-08"}),
     "no page": (lambda _: "OK", {"GW-CHK-01"}),
