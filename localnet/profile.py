@@ -39,6 +39,7 @@ class LimitedFacts:
 
     url: str
     clock_file: Path
+    admin_key_file: Path
     tenants: Mapping[str, Tenant]
 
 
@@ -160,7 +161,8 @@ def profile_text(facts: StackFacts) -> str:
         document["webhook"] = {"destinations": _destinations(facts.sells.destinations)}
     if facts.limited is not None:
         limited = {"url": facts.limited.url, "offset_file": str(facts.limited.clock_file)}
-        document["limited"] = {"gateway": {**limited, "tenants": _tenants(facts, facts.limited.tenants)}}
+        admin = {"admin_key": {"file": str(facts.limited.admin_key_file)}}
+        document["limited"] = {"gateway": {**limited, **admin, "tenants": _tenants(facts, facts.limited.tenants)}}
     if facts.offline is not None:
         document["agent"] = {"offline_url": facts.offline}
     if facts.hub is not None:

@@ -188,7 +188,7 @@ class Surfaces:
         environment = {**self._place("limited", url), **own}
         await self._started("limited", "gateway", environment, url)
         tenants = await Seeding(self.session, url, folder).tenants(self._payout())
-        self.facts.limited = LimitedFacts(url, clock_file, tenants)
+        self.facts.limited = LimitedFacts(url, clock_file, folder / "admin_key", tenants)
 
     async def _edge(self) -> None:
         """An edge host over the gateway's own database."""

@@ -54,6 +54,8 @@ def variables(profile: Profile) -> list[str]:
     """Return the names of what the operator gave, which stand in the log in its place, in alphabetical order."""
     of_tenants = [f"TENANT_{name.upper()}_{part}" for name in profile.tenants for part in ("ID", "KEY")]
     others = {"ADMIN_KEY": profile.gateway.admin_key, "ADMIN_TOKEN": profile.hub.token}
+    if "gateway" in profile.limited:
+        others["LIMITED_ADMIN_KEY"] = profile.limited["gateway"].admin_key
     given = [name for name, secret in others.items() if secret is not None]
     return sorted({*of_tenants, *map(str.upper, profile.secrets), *given})
 

@@ -110,12 +110,15 @@ class LimitedService(Table):
     Attributes:
         url: Its address.
         offset_file: Its test clock, as in `[clock]`.
+        admin_key: An administrator's key of it, with which a gateway that claims `gateway.tenants` gives its tenant
+            `first` a second key.
         tenants: Its tenants by name, `first` and `second`; one without networks of its own has those of the target's
             tenant of that name.
     """
 
     url: Address
     offset_file: ProfilePath | None = None
+    admin_key: Secret | None = None
     tenants: Mapping[str, Tenant] = Field(default_factory=dict)
 
 

@@ -7,7 +7,9 @@ than 360 in any minute do not.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.engine.check import Case, check
@@ -51,23 +53,63 @@ _FIX = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Guises:
+    """What a tenant's calls may differ in and are its calls still: its keys, and whose calls a proxy says they are.
+
+    Attributes:
+        keys: The tenant with each of its keys, over and over.
+        homes: Numbers of clients whose calls are passed on, one for each call; none when None.
+        what: These in words, for the reader.
+    """
+
+    keys: Iterator[Credentials]
+    homes: Iterator[int] | None
+    what: str
+
+
 async def burst(
-    case: Case, service: LimitedGateway, tenant: Credentials, count: int, homes: Iterator[int] | None = None
+    case: Case, service: LimitedGateway, tenant: Credentials, count: int, guises: Guises | None = None
 ) -> list[Answer]:
     """Send `count` calls of a tenant at once, over the endpoints in turn, and return the answers.
 
     Most are plain creations; so nothing but the limit may refuse them.
-
-    Args:
-        case: The check's case.
-        service: The gateway.
-        tenant: Who calls.
-        count: How many calls.
-        homes: Numbers of clients for whom proxies say that they pass the calls on, one for each; none when None.
     """
     creations = _creations(case, tenant, count, keyed=False)
+    if guises is not None:
+        creations = [replace(one, tenant=next(guises.keys)) for one in creations]
+    homes = None if guises is None else guises.homes
     calls = (post(service.call if homes is None else _forwarded(service, next(homes)), one) for one in creations)
     return [named(case, answer) for answer in await run_concurrently(calls, at_once=_AT_ONCE)]
+
+
+@asynccontextmanager
+async def _guises(case: Case, service: LimitedGateway) -> AsyncIterator[Guises]:
+    """Yield what the first tenant's calls may differ in, as far as plain calls succeed with it; delete a key made here.
+
+    Raises:
+        Inconclusive: A plain call does not succeed.
+    """
+    tenant, numbers = service.tenant("first"), itertools.count()
+    plain = Creation(LINKS, link_body(case, tenant), tenant)
+    await created(case, plain, service.call)
+    forwarded = is_created(case, named(case, await post(_forwarded(service, next(numbers)), plain)))
+    try:
+        other = await service.another_key(tenant)
+    except Inconclusive as reason:
+        case.note(f"the rate is looked at with one key of the tenant: {reason}")
+        other = None
+    keys = [tenant]
+    if other is not None:
+        answer = named(case, await post(service.call, replace(plain, tenant=other.other)))
+        keys += [other.other] if is_created(case, answer) else []
+    what = [*(["with two keys in turn"] if keys[1:] else []), *(["forwarded for as many clients"] if forwarded else [])]
+    try:
+        yield Guises(itertools.cycle(keys), numbers if forwarded else None, "".join(f", {one}" for one in what))
+    finally:
+        if other is not None:
+            with suppress(Inconclusive):
+                await other.delete()
 
 
 def _forwarded(service: LimitedGateway, home: int) -> Caller:
@@ -113,31 +155,19 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
     """A tenant that sustains more than 300 requests per minute gets 429.
 
     Sends 361 calls at once; then, after rest, a burst of 60 and 34 more every six seconds, which are 366 in less than a
-    minute, each forwarded for another client; then, after rest, 361 calls that fail by their body and 60 good ones.
-    Expects at least one 429 each time. (Which fault of a faulty call wins is open, so that only the good ones may be
-    answered 429. Where a call that says for whom it is forwarded is refused, none says so.)
+    minute, each forwarded for another client, and with two keys of the tenant in turn where a second one can be had;
+    then, after rest, 361 calls that fail by their body and 60 good ones. Expects at least one 429 each time. (Which
+    fault of a faulty call wins is open, so that only the good ones may be answered 429. Where a call that says for whom
+    it is forwarded is refused, none says so.)
     """
-    async with limited_gateway(case) as service:
+    async with limited_gateway(case) as service, _guises(case, service) as guises:
         tenant = service.tenant("first")
-        plain = Creation(LINKS, link_body(case, tenant), tenant)
-        await created(case, plain, service.call)
-        numbers = itertools.count()
-        taken = is_created(case, named(case, await post(_forwarded(service, next(numbers)), plain)))
-        homes, how = (numbers, ", forwarded for as many clients") if taken else (None, "")
         started = service.now
         refused = throttled(await burst(case, service, tenant, IN_A_MINUTE))
         quick_enough(service, started, refused, f"{IN_A_MINUTE} calls")
         _judge_met(case, refused, f"{IN_A_MINUTE} calls at once")
         await service.advance(MINUTE + 1)
-        started, refused = service.now, throttled(await burst(case, service, tenant, BURST, homes))
-        # From here a bucket fills up: until the burst was answered it may have been full, and lost what ran into it.
-        answered = service.now
-        for number in range(1, _ROUNDS + 1):
-            await service.advance_to(answered + number * _APART)
-            refused += throttled(await burst(case, service, tenant, _A_ROUND, homes))
-        count = BURST + _ROUNDS * _A_ROUND
-        quick_enough(service, started, refused, f"{count} calls")
-        _judge_met(case, refused, f"{count} calls in {_ROUNDS * _APART:.0f} seconds{how}")
+        await _sustained(case, service, tenant, guises)
         await service.advance(MINUTE + 1)
         started = service.now
         calls = (post(service.call, Creation(LINKS, {}, tenant)) for _ in range(IN_A_MINUTE))
@@ -145,6 +175,19 @@ async def a_sustained_rate_is_throttled(case: Case) -> None:
         refused += throttled(await burst(case, service, tenant, BURST))
         quick_enough(service, started, refused, f"{IN_A_MINUTE + BURST} calls")
         _judge_met(case, refused, f"{IN_A_MINUTE} calls that fail by their body and {BURST} good ones")
+
+
+async def _sustained(case: Case, service: LimitedGateway, tenant: Credentials, guises: Guises) -> None:
+    """Send a burst and calls evenly spread after it, with other keys and headers; judge that some meet the limit."""
+    started, refused = service.now, throttled(await burst(case, service, tenant, BURST, guises))
+    # From here a bucket fills up: until the burst was answered it may have been full, and lost what ran into it.
+    answered = service.now
+    for number in range(1, _ROUNDS + 1):
+        await service.advance_to(answered + number * _APART)
+        refused += throttled(await burst(case, service, tenant, _A_ROUND, guises))
+    count = BURST + _ROUNDS * _A_ROUND
+    quick_enough(service, started, refused, f"{count} calls")
+    _judge_met(case, refused, f"{count} calls in {_ROUNDS * _APART:.0f} seconds{guises.what}")
 
 
 def _judge_met(case: Case, refused: Sequence[Answer], what: str) -> None:

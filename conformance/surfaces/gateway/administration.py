@@ -12,6 +12,7 @@ from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import short
+from conformance.target import Secret
 
 _TENANTS = "/internal/tenants"
 _MADE = frozenset({200, 201})
@@ -24,14 +25,17 @@ class Administrator:
     Attributes:
         case: The check that asks.
         key: An administrator's key; the log has its name only.
+        gateway: Address of the gateway that it administers, without a slash at its end; the target's when empty.
     """
 
     case: Case
     key: str = field(repr=False)
+    gateway: str = ""
 
     async def call(self, method: str, *path: str, body: Any = None) -> Answer:
         """Send one call of `/internal/tenants` and return whatever is answered."""
-        url = "/".join([f"{self.case.session.gateway}{_TENANTS}", *(quote(part, safe="") for part in path)])
+        base = self.gateway or self.case.session.gateway
+        url = "/".join([f"{base}{_TENANTS}", *(quote(part, safe="") for part in path)])
         return await self.case.client.call(method, url, json_body=body, headers={"Authorization": f"Bearer {self.key}"})
 
     async def done(self, method: str, *path: str, body: Any = None) -> Mapping[str, Any]:
@@ -109,6 +113,23 @@ async def two_keys(case: Case, name: str) -> TwoKeys | None:
         return None
     admin = administrator(case)
     kept = await admin.tenant(name, case.session.tenant().payout)
+    return await _with_another(admin, kept)
+
+
+async def another_key(case: Case, gateway: str, key: Secret | None, tenant: Credentials) -> TwoKeys | None:
+    """Have a tenant of a gateway given a second key; None where the target claims no such thing, or nobody may.
+
+    Raises:
+        Inconclusive: It was not made.
+    """
+    if "gateway.tenants" not in case.profile.claims.options or key is None:
+        return None
+    text = key.read()
+    case.client.names.secret(text, "LIMITED_ADMIN_KEY")
+    return await _with_another(Administrator(case, text, gateway), tenant)
+
+
+async def _with_another(admin: Administrator, kept: Credentials) -> TwoKeys:
     key_id, key = await _test_key(admin, kept.id)
     return TwoKeys(admin, kept, replace(kept, key=key), key_id)
 

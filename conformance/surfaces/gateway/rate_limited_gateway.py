@@ -19,6 +19,7 @@ from conformance.http.client import Answer, Client
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.administration import TwoKeys, another_key
 from conformance.target import clock_file
 
 REST_SECONDS = 61.0
@@ -51,6 +52,16 @@ class LimitedGateway:
         """
         credentials: Credentials = self._case.session.tenant(name, limited=self._own is not None)
         return credentials
+
+    async def another_key(self, tenant: Credentials) -> TwoKeys | None:
+        """Have a tenant of a service of its own given a second key; None where nobody may.
+
+        Raises:
+            Inconclusive: It was not made.
+        """
+        if self._own is None:
+            return None
+        return await another_key(self._case, self.url, self._own.admin_key, tenant)
 
     def lasting_tenant(self) -> Credentials:
         """Return a tenant for whom days may pass: the one that is not on trial, where there are two."""

@@ -249,6 +249,11 @@ def _charged_as(key: Callable[[Any, str], str]) -> Callable[[], None]:
     return lambda: replace(limits.Limits, "tenant", elsewhere)
 
 
+def _by_key(scope: Any, tenant_id: str) -> str:
+    keys = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"authorization"]
+    return " ".join((tenant_id, *keys))
+
+
 def _forwarded_for(scope: Any, tenant_id: str) -> str:
     fields = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"x-forwarded-for"]
     return " ".join((tenant_id, *fields))
@@ -407,6 +412,7 @@ MUTANTS = (
         "all calls of a tenant count together (P-RL-01)",
         _charged_as(lambda scope, tenant_id: tenant_id + scope["path"]),
     ),
+    _mutant("rate-by-key", "all keys of a tenant count together (P-RL-01)", _charged_as(_by_key)),
     _mutant("rate-by-client", "all calls of a tenant count together (P-RL-01)", _charged_as(_forwarded_for)),
     _mutant("keyed-calls-free", "a call with an Idempotency-Key counts, too (P-RL-01)", _keyed_free),
     _mutant("rate-of-all", "each tenant has a limit of its own (P-RL-01)", _charged_as(lambda *_: "everybody")),
