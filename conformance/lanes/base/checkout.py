@@ -131,8 +131,9 @@ class BaseCheckout:
     async def _behind_another_call(self, bill: Bill) -> str:
         """Have the payer's contract transfer the amount, called with the memo after its own arguments."""
         token = Token(self.payer.node, bill.asset)
-        given = await self._authorized(bill, nonce=os.urandom(32))
-        return await self.payer.batch([(token.address, token.use_call(given))], suffix=bill.memo.encode())
+        await self._transfer(bill.changed(address=await self.payer.batcher()))
+        given = token.transfer_call(bill.address, bill.amount)
+        return await self.payer.batch([(token.address, given)], suffix=bill.memo.encode())
 
     async def _cancelled(self, bill: Bill) -> str:
         """Cancel the memo's nonce and transfer the amount, in one transaction of the payer's contract."""

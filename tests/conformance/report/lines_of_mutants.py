@@ -42,6 +42,7 @@ _OWN_FIELDS = frozenset({"date", "connection", "keep-alive", "retry-after", "ide
 
 # What these break shows at times, by a race or by what a chain draws; a replay is tried until it does.
 _AT_TIMES = {
+    "expiry-told-anew": "the repeat has to come in a later second than the call",
     "base-window-in-64-bits": "without the node's help the rail's second look has to come before the block",
     "hub-two-keys": "two registrations at once have to meet",
     "looks-then-acts": "two calls have to meet between the look and the act",
