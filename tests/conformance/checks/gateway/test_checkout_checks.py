@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.gateway import checkout_unpaid
+from conformance.checks.gateway import another_asset
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.lanes.checkout_request import USDC
@@ -249,7 +249,7 @@ async def test_a_payment_to_another_tenant_is_caught() -> None:
 
 async def test_a_payment_on_another_network_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A link is not paid by its very words on another chain, whose money is that chain's own."""
-    monkeypatch.setattr(checkout_unpaid, "checkout_payer", lambda payer: payer)
+    monkeypatch.setattr(another_asset, "checkout_payer", lambda payer: payer)
     other, own = "algorand_mainnet", USDC[NETWORK]
     flawed = Checkout(
         rule=lambda link, seen: honest(

@@ -1,0 +1,46 @@
+"""GW-CHK-14: a payment in what is not the USDC of the link's network does not turn it to Paid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from conformance.checks.gateway.checkout_unpaid import not_paid
+from conformance.engine.check import Case, check
+from conformance.lanes.checkout_request import USDC, Bill, Way
+from conformance.lanes.payers import checkout_payer
+from conformance.surfaces.gateway.orders import opened, payer, way
+from conformance.surfaces.webhooks.silence import ROW as SILENCE
+
+
+@check(
+    "GW-CHK-14",
+    SILENCE,
+    surface="gateway",
+    lane="each",
+    fix="Compare the asset by its id, mint or contract with the USDC of the link's own network, never by its name or "
+    "symbol; and let what is seen on a network pay links of that network alone.",
+    pays_rail=True,
+)
+async def payment_in_another_asset(case: Case) -> None:
+    """A transaction in another asset does not turn the link Paid.
+
+    Pays links with the memo in native coin and in tokens of the same name and decimals, and, where calls are paid on
+    another simulated network of the lane than links, in the USDC of that network. Then pays one rightly. Expects that
+    only that one is Paid.
+    """
+    who, sample = await payer(case), await opened(case)
+    ways = await who.elsewhere(sample.bill)
+    await not_paid(case, "GW-CHK-14", who, [*ways, *_on_the_other_network(case)])
+
+
+def _on_the_other_network(case: Case) -> Sequence[Way]:
+    """Return a payment of a link's own words on another chain of the lane, with no money that anybody would miss."""
+    own, other = (getattr(one, case.lane) for one in (case.profile.gateway_chains, case.profile.chains))
+    if not case.profile.checkout_node_apart(case.lane) or own.network == other.network or other.network not in USDC:
+        return []
+
+    async def pay(bill: Bill) -> str:
+        elsewhere = checkout_payer(await case.session.payer(case.lane))
+        return await elsewhere.settle(bill.changed(asset=USDC[other.network]), way(case))
+
+    return [Way(f"as its page says, on another network: {other.network}", pay)]
