@@ -43,7 +43,7 @@ class Pace:
 
     poll: float = 0.2
     lease: float = 10.0
-    grace: float = 2.0
+    grace: float = 1.0
 
 
 @dataclass(slots=True)
