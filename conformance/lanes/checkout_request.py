@@ -46,11 +46,13 @@ class Way:
         what: What is wrong, in words.
         pay: Sends it and returns once it can no longer become anything else; the transaction's id.
         pinned: Whether only a profile that pins the memo's binding makes it wrong: the interface leaves it open.
+        claimed: Whether only a target that claims to follow specification 3.5 (`gateway.checkout`) says that it is.
     """
 
     what: str
     pay: Callable[[Bill], Awaitable[str]] = field(repr=False)
     pinned: bool = False
+    claimed: bool = False
 
 
 class CheckoutPayer(Protocol):
@@ -132,7 +134,7 @@ def respelled(payer: CheckoutPayer, way: str | None = None) -> Sequence[Way]:
 
     where = "" if way is None else f", as {way}"
     texts = enumerate(other_texts("service:token"))
-    return [Way(what + where, paying(place), pinned) for place, (what, _, pinned) in texts]
+    return [Way(what + where, paying(place), pinned, way is not None) for place, (what, _, pinned) in texts]
 
 
 def _text(memo: str, place: int) -> str:

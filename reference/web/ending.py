@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 
 class Ending:
-    """Waits that a signal to end cuts short."""
+    """Waits that a signal to end cuts short; once told, it stays so."""
 
     def __init__(self) -> None:
         """Begin with nothing told."""
@@ -33,6 +33,7 @@ class Ending:
     async def pause(self, seconds: float) -> None:
         """Wait for so many seconds, or until the process is told to end."""
         if self.is_told:
+            await asyncio.sleep(0)
             return
         event = asyncio.Event()
         with self.waking(event), suppress(TimeoutError):

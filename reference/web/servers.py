@@ -86,8 +86,8 @@ SERVERS: Mapping[str, Callable[[AsgiApp, int], Awaitable[None]]] = {HYPERCORN: o
 
 def _on_signals(stop: Callable[[], None]) -> None:
     def told() -> None:
-        ENDING.tell()
         stop()
+        ENDING.tell()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, told)

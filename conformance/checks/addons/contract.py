@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -197,7 +198,8 @@ def is_fresh(before: object, after: object, ended: Sequence[str] = ()) -> bool:
     port of one that has `ended` is none of those.
     """
     fresh = _well(after) - _well(before)
-    return any(not any(documents.tells_of(list(texts), host) for host in ended) for texts in fresh)
+    of_ended = [re.compile(re.escape(host) + r"(?!\d)") for host in ended]
+    return any(not any(one.search(text) for one in of_ended for text in texts) for texts in fresh)
 
 
 def _well(document: object) -> set[tuple[str, ...]]:

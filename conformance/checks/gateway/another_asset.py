@@ -24,9 +24,9 @@ from conformance.surfaces.webhooks.silence import ROW as SILENCE
 async def payment_in_another_asset(case: Case) -> None:
     """A transaction in another asset does not turn the link Paid.
 
-    Pays links with the memo in native coin and in tokens of the same name and decimals, and, where calls are paid on
-    another simulated network of the lane than links, in the USDC of that network. Then pays one rightly. Expects that
-    only that one is Paid.
+    Pays links with the memo in native coin and in tokens of the same name and decimals, and, where the target claims
+    to follow specification 3.5 and calls are paid on another simulated network of the lane than links, in the USDC of
+    that network. Then pays one rightly. Expects that only that one is Paid.
     """
     who, sample = await payer(case), await opened(case)
     ways = await who.elsewhere(sample.bill)
@@ -43,4 +43,5 @@ def _on_the_other_network(case: Case) -> Sequence[Way]:
         elsewhere = checkout_payer(await case.session.payer(case.lane))
         return await elsewhere.settle(bill.changed(asset=USDC[other.network]), way(case))
 
-    return [Way(f"as its page says, on another network: {other.network}", pay)]
+    # The interface calls the network of a link preferred.
+    return [Way(f"as its page says, on another network: {other.network}", pay, claimed=True)]

@@ -6,6 +6,7 @@ The interface names the page alone; who claims the option `gateway.checkout` has
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.http.client import Answer
+from conformance.judging.gateway.status import paid_status
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, created, link_body, short
@@ -69,7 +71,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     turned = await _turns_paid(case, link, url)
     if not turned and way(case) is None:
         raise Inconclusive("the page did not turn to Paid, which GW-CHK-09 judges: how a memo is carried is not bound")
-    after = await case.client.call("GET", f"{url}/status")
+    after = await paid_status(case, link) or before
     members = after.object()
     paid = after.status == 200 and members.get("status") == "paid" and _same_id(members.get("tx_id"), tx_id)
     case.expect("GW-CHK-19", paid, "200, paid and the transaction", _brief(after), exchange=after)
@@ -170,41 +172,36 @@ def _unattested(members: Mapping[str, Any]) -> str | None:
 async def a_link_ends_in_time(case: Case) -> None:
     """A link whose time is over and that nobody paid is expired: nothing to pay on its page (P-CK-03, P-CK-07).
 
-    Creates a link of a minute and one of a day, and lets a day but a quarter of an hour pass, or an hour where no
-    service of its own has a clock to move. Expects within the budget (`[budgets] paid`) the status `expired` of the
-    first; 200 for its page, with the word and without address and memo, and not Paid; a client error for cancelling,
-    abandoning and paying it; and the status `active` of the other.
+    Creates a link of a minute and one of a day, and lets an hour pass. Expects within the budget (`[budgets] paid`) the
+    status `expired` of the first; 200 for its page, with the word and without address and memo, and not Paid; and a
+    client error for cancelling, abandoning and paying it. Where a service of its own has a clock to move, lets time
+    pass until a quarter of an hour before the other's end. Expects the status `active` of that one.
     """
     async with limited_gateway(case) as service:
         tenant = service.lasting_tenant()
         bodies = [link_body(case, tenant, expires_in_seconds=seconds) for seconds in (_LIFETIME, 86_400)]
         short_, long_ = [await created(case, Creation(LINKS, body, tenant), service.call) for body in bodies]
-        await _nearly_end(service, long_)
+        await service.advance(_OVER)
         status = await _status_at_end(case, lambda: service.call("GET", f"{CHECKOUT}{_token(short_)}/status"))
         found = _brief(status)
         expired = status.status == 200 and status.object().get("status") == "expired"
         case.expect("GW-CHK-20", expired, "200 and expired", found, exchange=status)
+        if expired:
+            await _shows_nothing_to_pay(case, service, short_, tuple(tenant.payout.values()))
+            await _takes_nothing(case, service, short_)
+        await _nearly_end(service, long_)
         lives = await service.call("GET", f"{CHECKOUT}{_token(long_)}/status")
         held = lives.status == 200 and lives.object().get("status") == "active"
         case.expect("GW-CHK-20", held, "the other link active", _brief(lives), exchange=lives)
-        if not expired:
-            return
-        await _shows_nothing_to_pay(case, service, short_, tuple(tenant.payout.values()))
-        await _takes_nothing(case, service, short_)
 
 
 async def _nearly_end(service: LimitedGateway, made: Answer) -> None:
-    """Let time pass until shortly before a link's end, or an hour where that is too long to wait or passes for others.
-
-    Raises:
-        Inconclusive: An hour is too long as well.
-    """
+    """Let time pass until shortly before a link's end; none where it would pass for others, or is too long to wait."""
     end = utc_time(made.object().get("expires_at"))
     left = end.timestamp() - _SHORTLY - service.now if end is not None and service.is_apart else 0.0
-    try:
-        await service.advance(max(_OVER, left))
-    except Inconclusive:
-        await service.advance(_OVER)
+    if left > 0:
+        with contextlib.suppress(Inconclusive):
+            await service.advance(left)
 
 
 def _token(answer: Answer) -> str:

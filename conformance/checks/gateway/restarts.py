@@ -18,6 +18,7 @@ from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import judge_nothing_second, judge_original
+from conformance.judging.gateway.status import judge_same_status, paid_status
 from conformance.oracles import jose
 from conformance.oracles.keys import keys_of_jwks
 from conformance.outcome import Inconclusive
@@ -26,7 +27,6 @@ from conformance.receipts.verifier import describe, needs_platform, published, v
 from conformance.surfaces.gateway.administration import two_keys
 from conformance.surfaces.gateway.calls import (
     ANYBODYS,
-    CHECKOUT,
     LINKS,
     RESOURCES,
     Creation,
@@ -69,7 +69,6 @@ _PASSES, _PUBLISHED = "GW-RCPT-01", "GW-RCPT-14"
 _PAUSES: Final = (0.3, 0.6, 1.2, 2.4)
 # Odd micro-units, which take 27 bits.
 _LARGE: Final = 100_663_297
-_STATUS_MEMBERS: Final = ("status", "tx_id", "settlement_attestation", "settlement_attestation_jws")
 
 
 @check(
@@ -181,7 +180,7 @@ async def _paid(case: Case) -> After:
     paid, waiting = await opened(paying), await opened(paying)
     unpaid = [waiting, *await _large(paying)]
     await paid_rightly(paying, who, paid)
-    before = await _status(paying, paid)
+    before = await paid_status(paying, paid)
     verified = before is not None and _attests(before, await published(case))
 
     async def judge() -> None:
@@ -189,7 +188,7 @@ async def _paid(case: Case) -> After:
         still = bool(view.turned_paid(paid.before))
         where = {"restart": "after the payment"}
         paying.expect(_STAYS, still, "Paid on later reads", view.text[:200], exchange=answer, where=where)
-        await _same_status(paying, paid, before)
+        await judge_same_status(paying, paid, before, {"restart": "after the payment"})
         if verified and before is not None:
             held, expected = _attests(before, await published(case)), "the attestation verifies after a restart"
             found = "it does" if held else "it does not"
@@ -263,25 +262,6 @@ async def _meanwhile(case: Case, words: Sequence[str]) -> After:
             paying.expect(_PAYS, turned is not None, expected, found, exchange=link.page, where=where)
 
     return judge
-
-
-async def _status(case: Case, link: Opened) -> Answer | None:
-    """Return the status of a paid link; None where the target does not claim to have such a call."""
-    if "gateway.checkout" not in case.profile.claims.options:
-        return None
-    return await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-
-
-async def _same_status(case: Case, link: Opened, before: Answer | None) -> None:
-    after = await _status(case, link)
-    if before is None or after is None:
-        case.not_applicable(_STATUS, "the profile does not claim the option gateway.checkout")
-        return
-    first, second = before.object(), after.object()
-    changed = [name for name in _STATUS_MEMBERS if first.get(name) != second.get(name)]
-    found = f"{after.status}, differing in {', '.join(changed) or 'nothing'}"
-    held, where = after.status == before.status and not changed, {"restart": "after the payment"}
-    case.expect(_STATUS, held, "the same as before", found, exchange=after, where=where)
 
 
 def _attests(status: Answer, document: Any) -> bool:

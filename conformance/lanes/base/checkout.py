@@ -105,8 +105,8 @@ class BaseCheckout:
     def unbound(self) -> Sequence[Way]:
         """Return payments without the memo, with other nonces, and with the memo's cancelled or used elsewhere.
 
-        Also with other texts than the memo after the call data, where some look for it, and with the memo where nobody
-        does.
+        Also, as far as specification 3.5 forbids them, with other texts than the memo after the call data, and with the
+        memo behind the call of another contract.
         """
 
         def with_nonce(nonce: Callable[[Bill], bytes]) -> Callable[[Bill], Awaitable[str]]:
@@ -125,7 +125,12 @@ class BaseCheckout:
             Way("the memo's nonce used at a look-alike, a plain transfer right after", self._used_elsewhere),
             *respelled(self),
             *respelled(self, "calldata"),
-            Way("the memo after the call data of another contract's call", self._behind_another_call, pinned=True),
+            Way(
+                "the memo after the call data of another contract's call",
+                self._behind_another_call,
+                pinned=True,
+                claimed=True,
+            ),
         ]
 
     async def _behind_another_call(self, bill: Bill) -> str:

@@ -38,7 +38,7 @@ async def statuses(
         if announcements.is_crowded(link.id):
             yield _status_event(await settling.status(link)) + _COME_BACK
             return
-        while time.monotonic() - opened < _LONGEST_SECONDS and not ENDING.is_told:
+        while time.monotonic() - opened < _LONGEST_SECONDS:
             event.clear()
             status = await settling.status(link)
             if status != last:
@@ -47,7 +47,7 @@ async def statuses(
             elif time.monotonic() - told_at > _COMMENT_SECONDS:
                 yield b": still here\n\n"
                 told_at = time.monotonic()
-            if status.state is not LinkState.ACTIVE:
+            if status.state is not LinkState.ACTIVE or ENDING.is_told:
                 return
             with suppress(TimeoutError):
                 async with asyncio.timeout(every):

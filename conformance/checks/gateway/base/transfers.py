@@ -29,7 +29,7 @@ async def one_transaction_pays_two_links(case: Case) -> None:
         return
     who, pair = await payer(case), await several(case, 2)
     if not isinstance(who, BaseCheckout):
-        raise Inconclusive("the payer of this lane pays no several links at once")
+        raise Inconclusive("the payer of this lane cannot pay several links at once")
     tx_id = await who.settle_together([one.bill for one in pair])
     case.client.names.name(tx_id, "TX_ID")
     await paid_rightly(case, who, await opened(case))

@@ -217,7 +217,7 @@ class Gateway:
         self._refuse_bare(scheme, named)
         if scheme != "Bearer" or key not in KEYS:
             raise Refusal(401, "invalid_api_key")
-        if "no tenant id" in self.flaws and named is None:
+        if "no tenant id" in self.flaws and not named:
             return KEYS[key]
         if "an empty tenant id" in self.flaws and named == "":
             return KEYS[key]

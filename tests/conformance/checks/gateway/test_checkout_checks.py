@@ -256,10 +256,11 @@ async def test_a_payment_on_another_network_is_caught(monkeypatch: pytest.Monkey
             link, seen if seen.network != other else replace(seen, network=NETWORK, asset=own)
         )
     )
-    name = "payment_in_another_asset"
-    assert breached(await judged(name, flawed, other_network=other)) == {"GW-CHK-14"}
-    assert breached(await judged(name, flawed)) == set()
-    verdicts = await judged(name, Checkout(), other_network=other)
+    name, claimed = "payment_in_another_asset", '"gateway.checkout"'
+    assert breached(await judged(name, flawed, other_network=other, options=claimed)) == {"GW-CHK-14"}
+    assert breached(await judged(name, flawed, other_network=other)) == set()
+    assert breached(await judged(name, flawed, options=claimed)) == set()
+    verdicts = await judged(name, Checkout(), other_network=other, options=claimed)
     assert verdicts["GW-CHK-14"] is Verdict.PASS
 
 

@@ -42,16 +42,17 @@ def made(lifetime: int | None) -> Answer:
 @pytest.mark.parametrize(
     ("service", "lifetime", "expected"),
     [
-        (Service(is_apart=True), _DAY, _DAY - 900),
-        (Service(is_apart=True), _HOUR, _HOUR),
-        (Service(is_apart=True), None, _HOUR),
-        (Service(is_apart=True, longest=_HOUR), _DAY, _HOUR),
-        (Service(is_apart=False), _DAY, _HOUR),
+        (Service(is_apart=True), _DAY, [_DAY - 900]),
+        (Service(is_apart=True), _HOUR, [_HOUR - 900]),
+        (Service(is_apart=True), 900, []),
+        (Service(is_apart=True), None, []),
+        (Service(is_apart=True, longest=_HOUR), _DAY, []),
+        (Service(is_apart=False), _DAY, []),
     ],
 )
 async def test_time_passes_until_shortly_before_the_end(
-    service: Service, lifetime: int | None, expected: float
+    service: Service, lifetime: int | None, expected: list[float]
 ) -> None:
-    """A day passes for a service of its own alone, and an hour for every other, or where no more may pass."""
+    """A day passes for a service of its own alone, and nothing for every other, or where no more may pass."""
     await checkout_calls._nearly_end(cast("LimitedGateway", service), made(lifetime))
-    assert service.passed == [expected]
+    assert service.passed == expected

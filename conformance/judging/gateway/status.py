@@ -1,0 +1,55 @@
+"""The status of a link that is paid, where the target claims to follow specification 3.5."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from conformance.engine.check import Case
+from conformance.http.client import Answer
+from conformance.surfaces.gateway.calls import CHECKOUT
+from conformance.surfaces.gateway.orders import Opened
+
+_ROW: Final = "GW-CHK-19"
+_ATTESTED: Final = ("settlement_attestation", "settlement_attestation_jws")
+_MEMBERS: Final = ("status", "tx_id", *_ATTESTED)
+# A status may be read from a replica, and an attestation be signed a moment after the payment was seen.
+_PATIENCE, _LOOK_SECONDS = 3.0, 0.2
+
+
+async def paid_status(case: Case, link: Opened) -> Answer | None:
+    """Return the status of a link whose page says Paid, as soon as it is paid and attested, or as it is in the end.
+
+    Returns:
+        None where the target does not claim to have such a call.
+    """
+    if "gateway.checkout" not in case.profile.claims.options:
+        return None
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + _PATIENCE
+    while True:
+        answer = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
+        if (_is_paid(answer) and all(map(answer.object().get, _ATTESTED))) or loop.time() > ends:
+            return answer
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def judge_same_status(case: Case, link: Opened, before: Answer | None, where: Mapping[str, str]) -> None:
+    """Judge that the status of a paid link is as it was: its transaction and attestation, too."""
+    if before is None:
+        case.not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
+        return
+    if not _is_paid(before):
+        case.inconclusive(_ROW, "the page of a link says Paid, and its status does not", exchange=before)
+        return
+    after = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
+    first, second = before.object(), after.object()
+    changed = [name for name in _MEMBERS if first.get(name) != second.get(name)]
+    found = f"{after.status}, differing in {', '.join(changed) or 'nothing'}"
+    held = after.status == before.status and not changed
+    case.expect(_ROW, held, "the same as before", found, exchange=after, where=where)
+
+
+def _is_paid(answer: Answer) -> bool:
+    return answer.status == 200 and answer.object().get("status") == "paid"
