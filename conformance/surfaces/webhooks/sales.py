@@ -201,7 +201,7 @@ async def _overpaid(case: Case) -> Sale | None:
 
 
 async def _oversold(case: Case) -> Sale:
-    """Pay a link more than it asks: one of more than a thousand USDC where a chain gives away as much as is wanted.
+    """Pay a link more than it asks; where the chain mints on request, that link asks for more than a thousand USDC.
 
     Raises:
         Inconclusive: A link could not be made or paid, or nobody can receive.
