@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Unreachable
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT
 from conformance.surfaces.gateway.orders import Opened, flip, look, on_lane, opened, payer, way
@@ -147,19 +149,23 @@ async def sold(case: Case, link: Opened, *, more: int = 0) -> Sale:
 
 
 async def _sold_and_named(case: Case, link: Opened) -> Sale:
-    """Pay a link, and name the transaction to the gateway before it may see that by itself (P-CK-06)."""
+    """Pay a link, and name the transaction to the gateway before it may see that by itself (P-CK-06).
+
+    Where it does not answer in time, or wants to be asked less often, the sale is as good without.
+    """
     sale = await sold(case, link)
     if "gateway.checkout" not in case.profile.claims.options:
         return sale
     sparing = bool(case.profile.pace.requests_per_second)
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}/verify"
-    for _ in range(_SPARED_NAMINGS if sparing else _NAMINGS):
-        answer = await case.client.call("POST", url, json_body={"tx_id": sale.tx_id})
-        # Until it is final it is refused as not found or not confirmed; anything else lasts.
-        if answer.status != _NOT_VERIFIED:
-            break
-        await asyncio.sleep(_SPARED_SECONDS if sparing else _NAMING_SECONDS)
-    return replace(sale, named=answer.status == _VERIFIED)
+    with suppress(Unreachable, Inconclusive):
+        for _ in range(_SPARED_NAMINGS if sparing else _NAMINGS):
+            answer = await case.client.call("POST", url, json_body={"tx_id": sale.tx_id})
+            # Until it is final it is refused as not found or not confirmed; anything else lasts.
+            if answer.status != _NOT_VERIFIED:
+                return replace(sale, named=answer.status == _VERIFIED)
+            await asyncio.sleep(_SPARED_SECONDS if sparing else _NAMING_SECONDS)
+    return sale
 
 
 async def heard(case: Case, sale: Sale) -> Sale:

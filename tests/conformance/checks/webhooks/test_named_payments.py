@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from multidict import CIMultiDictProxy
 
+from conformance.http.client import Late
 from conformance.outcome import Verdict
 from conformance.surfaces.webhooks import sales
 from tests.conformance.checks.gateway.scripted_checkout import Link, Transfer
@@ -26,6 +27,7 @@ class Naming(Shop):
 
     tells: bool = True
     refusals: int = 2
+    waits: bool = False
     named: set[str] = field(default_factory=set)
 
     async def send(
@@ -34,6 +36,8 @@ class Naming(Shop):
         """Answer one request."""
         if method != "POST" or not url.endswith("/verify"):
             return await super().send(method, url, headers, body)
+        if self.waits:
+            raise Late("no answer came in time")
         if self.refusals:
             self.refusals -= 1
             return self._answer(422, {"error": "payment_not_verified", "reason": "tx_not_confirmed"})
@@ -76,3 +80,10 @@ async def test_nothing_is_named_to_who_claims_no_such_call(tmp_path: Path) -> No
     shop = Naming(refusals=0)
     assert await verdicts(tmp_path, shop, claims=False) == dict.fromkeys(ROWS, Verdict.PASS)
     assert not shop.named
+
+
+async def test_who_waits_for_finality_before_an_answer_is_judged_all_the_same(tmp_path: Path) -> None:
+    """A call of which no answer came in time takes nothing from the event of the payment."""
+    found = await verdicts(tmp_path, Naming(waits=True, tells=False))
+    assert found["WH-DELIV-02"] is Verdict.FAIL
+    assert {found[row] for row in ROWS if row != "WH-DELIV-02"} == {Verdict.PASS}
