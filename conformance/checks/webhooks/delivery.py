@@ -14,7 +14,16 @@ from conformance.surfaces.gateway.orders import on_lane, opened, payer, way
 from conformance.surfaces.restarts import leave_without_restart
 from conformance.surfaces.webhooks.over_restart import over_restart
 from conformance.surfaces.webhooks.own_destinations import Deleted
-from conformance.surfaces.webhooks.sales import Sale, deliveries, failures, given_up_after, heard, sales, sold
+from conformance.surfaces.webhooks.sales import (
+    Sale,
+    deliveries,
+    failures,
+    given_up_after,
+    heard,
+    heard_late,
+    sales,
+    sold,
+)
 from conformance.surfaces.webhooks.signatures import verification
 from conformance.surfaces.webhooks.silence import Unpaid, judge_silence
 from conformance.webhook_receiver.inbox import Place
@@ -163,6 +172,8 @@ async def a_restart_silences_no_payment(case: Case) -> None:
     paying = on_lane(case, scene.refused.lane)
     own, _ = await asyncio.gather(sold(paying, scene.waiting), _deleted_stays_so(paying, scene.deleted))
     sale = await heard(paying, own)
+    # The first delivery of another sale is not answered just now, and may stand before this one's.
+    await heard_late(paying, (sale,))
     where = {"restart": "before the payment"}
     _emitted(paying, sale, where)
     heard_of = sale.confirmed(case.session.inbox)

@@ -18,8 +18,8 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import again, on_lane
 from conformance.surfaces.webhooks.over_restart import over_restart
 from conformance.surfaces.webhooks.own_destinations import Deleted, deleted_destination
-from conformance.surfaces.webhooks.sales import Sale, failures, given_up_after
-from conformance.surfaces.webhooks.signatures import header_of, usable_header, verification
+from conformance.surfaces.webhooks.sales import Sale, failures, given_up_after, heard_late
+from conformance.surfaces.webhooks.signatures import header_of, verification
 from conformance.webhook_receiver.inbox import Place, Received
 
 _MARGIN = 2.0
@@ -47,6 +47,7 @@ async def one_payment_is_one_event(case: Case) -> None:
     the transactions to the gateway. Expects an event of each, and that all deliveries of a payment have one id.
     """
     made = await failures(case)
+    await heard_late(case, (made.slow, made.refused))
     _told(case, (made.slow, made.refused))
     for sale in (made.slow, made.refused):
         await again(case, sale.link)
@@ -66,7 +67,7 @@ def _told(case: Case, sold: Sequence[Sale]) -> None:
     Raises:
         Inconclusive: Nothing is told of any, and no page says Paid: perhaps nothing was paid, which GW-CHK-09 judges.
     """
-    inbox, budget = case.session.inbox, case.profile.budgets.paid
+    inbox, seconds = case.session.inbox, case.profile.budgets.paid + given_up_after(case)
     heard = {one.lane for one in sold if one.confirmed(inbox)}
     for sale in sold:
         came = sale.confirmed(inbox) or tuple(one for one in sale.deliveries(inbox) if one.fault is not None)
@@ -74,7 +75,7 @@ def _told(case: Case, sold: Sequence[Sale]) -> None:
             raise Inconclusive("no event came, and the link's page does not say Paid either, which GW-CHK-09 judges")
         page = "its page says Paid" if sale.shown else "another link that was paid in the same way is told of"
         found, shown = ("it came", came[0]) if came else (f"none, and {page}", sale.link.page)
-        case.expect("WH-DELIV-02", bool(came), f"payment.confirmed within {budget:g} s", found, exchange=shown)
+        case.expect("WH-DELIV-02", bool(came), f"payment.confirmed within {seconds:g} s", found, exchange=shown)
 
 
 def _one_id(case: Case, sale: Sale) -> None:
@@ -112,6 +113,7 @@ async def a_failed_delivery_is_made_again(case: Case) -> None:
     expected of the others (P-WH-08); and nothing at the deleted destination where the event comes again to the other.
     """
     tried, deleted = await _all_tried(case)
+    await heard_late(case, [one.sale for one in tried])
     stuck = await _passed(case, tried, deleted)
     await _dropped(case, deleted)
     _told(case, [one.sale for one in tried])
@@ -120,8 +122,8 @@ async def a_failed_delivery_is_made_again(case: Case) -> None:
         came = one.came(case)
         if not came:  # it may have come to the other destinations, which WH-DELIV-08 judges
             continue
-        judge_time(case, came[0])
         _one_id(case, one.sale)
+        _signed(case, came, one.where, over=stuck is None)
         if stuck is None:
             repeated += _came_again(case, came, one.where)
     undecided = stuck or "nothing was delivered again, which the interface allows and WH-DELIV-05 judges"
@@ -173,17 +175,33 @@ def _came_again(case: Case, came: Sequence[Received], where: Mapping[str, str]) 
     _need_come_again(case, came, where)
     for later in came[1:]:
         _same(case, came[0], later, where)
-        _signed_again(case, came[0], later, where)
     return len(came) - 1
 
 
-def _signed_again(case: Case, first: Received, later: Received, where: Mapping[str, str]) -> None:
+def _signed(case: Case, came: Sequence[Received], where: Mapping[str, str], *, over: bool) -> None:
+    """Judge WH-SIG-06 on the first delivery and, where the time of the attempt is over, both rows on what came again.
+
+    What cannot be told of signatures leaves undecided only the rows of these.
+    """
+    try:
+        judge_time(case, came[0])
+    except Inconclusive as reason:
+        for row in ("WH-SIG-06", "WH-SIG-07"):
+            case.inconclusive(row, str(reason), exchange=came[0])
+        return
+    for later in came[1:] if over else ():
+        try:
+            _signed_again(case, later, where)
+        except Inconclusive as reason:
+            case.inconclusive("WH-SIG-07", str(reason), exchange=later)
+
+
+def _signed_again(case: Case, later: Received, where: Mapping[str, str]) -> None:
     """Judge WH-SIG-07 and -06 on a redelivery.
 
     Raises:
-        Inconclusive: The first delivery had no signature either, which WH-SIG-01 and -02 judge.
+        Inconclusive: Nobody knows what v1 covers, or how the secret is its key.
     """
-    usable_header(case, first)
     header = header_of(case, later)
     if header is None or not header.usable:
         found = "no signature header with a time and a v1"

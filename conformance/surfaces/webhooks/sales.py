@@ -184,6 +184,21 @@ async def heard(case: Case, sale: Sale) -> Sale:
     return replace(sale, shown=await flip(case, sale.link, seconds=0) is not None)
 
 
+async def heard_late(case: Case, sold_: Sequence[Sale]) -> None:
+    """Wait for the event of each sale that none came of yet, as long as another one's attempt may stand before it.
+
+    Some serve all deliveries one after the other, which is nobody's fault where nobody answers the first of them.
+    """
+    inbox, seconds = case.session.inbox, given_up_after(case) + case.profile.budgets.paid
+
+    async def comes(sale: Sale) -> None:
+        await inbox.wait(
+            lambda one: (one.confirms or one.fault is not None) and one.tells_of(sale.words), seconds=seconds
+        )
+
+    await run_concurrently(map(comes, sold_))
+
+
 async def overpaid(case: Case) -> Sale | None:
     """Return a sale of the check's lane for which more was paid than the link asks, made once a run.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -133,3 +134,39 @@ async def test_a_payment_that_is_not_told_beside_another_breaks_its_row(
     shop = Shop(rule=lambda link, seen: bool(paid) and link.token.endswith(paid) and honest(link, seen))
     verdicts, _ = await judged(name, tmp_path, shop=shop)
     assert verdicts["WH-DELIV-02"] == verdict
+
+
+@dataclass
+class OneWorker(Shop):
+    """Makes one attempt at a time, and holds on for a while to one that fails."""
+
+    hand: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def _attempt(self, attempt: Attempt) -> bool:
+        async with self.hand:
+            taken = await super()._attempt(attempt)
+            if not taken:
+                await asyncio.sleep(1.5)
+            return taken
+
+
+@pytest.mark.parametrize("name", [ONCE, AGAIN])
+async def test_who_delivers_in_order_may_be_held_up_by_an_attempt(name: str, tmp_path: Path) -> None:
+    """An event that waits behind an attempt which nobody answers is late, and is told all the same."""
+    verdicts, _ = await judged(
+        name,
+        tmp_path,
+        names=("first",),
+        shop=OneWorker(),
+        changed=lambda text: text.replace("paid = 120.0", "paid = 1.0"),
+    )
+    assert breached(verdicts) == set()
+    assert verdicts["WH-DELIV-02"] is Verdict.PASS
+
+
+async def test_a_signature_that_cannot_be_read_leaves_other_rows_decided(tmp_path: Path) -> None:
+    """Who signs nothing is told so by other rows; that its events come again is seen all the same."""
+    verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=lambda _: None))
+    undecided = {row for row, verdict in verdicts.items() if verdict is Verdict.INCONCLUSIVE}
+    assert undecided == {"WH-SIG-06", "WH-SIG-07"}
+    assert {verdicts[row] for row in ("WH-DELIV-02", "WH-DELIV-05", "WH-DELIV-06")} == {Verdict.PASS}
