@@ -60,8 +60,7 @@ async def an_event_says_what_it_is(case: Case) -> None:
         case.expect("WH-BODY-02", True, CONFIRMED, CONFIRMED, exchange=one)
         created, version = event.get("created"), event.get("api_version")
         first = next(other for other in sale.deliveries(case.session.inbox) if other.id == one.id)
-        whole = isinstance(created, int) and not isinstance(created, bool)
-        right = whole and await _is_time(case, first, created)
+        right = isinstance(created, int) and not isinstance(created, bool) and await _is_time(case, first, created)
         case.expect("WH-BODY-03", right, "an integer of Unix seconds", _away(created, first), exchange=one)
         case.expect("WH-BODY-04", isinstance(version, str) and bool(version), "a text", shown(version), exchange=one)
 

@@ -27,8 +27,6 @@ _LOOK_SECONDS = 0.05
 # What is due by the schedule that the operator tells is waited for longer than what may come or not.
 _DUE_SECONDS, _AGAIN_SECONDS = 60.0, 10.0
 _SETTLE_SECONDS = 1.0
-# What is sent to one destination again is sent to another one within this.
-_BESIDE_SECONDS = 0.5
 # Where nobody says when a failed delivery is made again, and the clock can be moved.
 _LONG = 3600
 _OF_REDELIVERIES = ("WH-DELIV-05", "WH-DELIV-06", "WH-SIG-07")
@@ -246,18 +244,17 @@ async def _dropped(case: Case, deleted: Deleted | None) -> None:
     """Judge WH-DELIV-10 on what was to be delivered again to a destination that was deleted meanwhile."""
     if deleted is None:
         case.not_applicable("WH-DELIV-10", "no destination could be made and deleted between two attempts")
-    elif not await deleted.kept_hears(deleted.sold, seconds=0, count=2):
+    elif not await deleted.kept_hears(deleted.sold, seconds=0):
         case.not_applicable("WH-DELIV-10", "the event did not come again to the destination that stays either")
     else:
-        await asyncio.sleep(_BESIDE_SECONDS)
-        late, where = deleted.late(deleted.sold), {"first attempt": "answered with 500 before the deletion"}
+        late, where = await deleted.late(deleted.sold), {"first attempt": "answered with 500 before the deletion"}
         case.expect("WH-DELIV-10", late == 0, "nothing at the deleted one", f"{late} deliveries", where=where)
 
 
 async def _passed(case: Case, tried: Sequence[_Tried], deleted: Deleted | None) -> str | None:
     """Let the first attempts be over, and the pause after them; return why time cannot pass for this target, if so."""
     await asyncio.gather(*(_given_up(case, one) for one in tried))
-    both = deleted is None or await deleted.kept_hears(deleted.sold, seconds=0, count=2)
+    both = deleted is None or await deleted.kept_hears(deleted.sold, seconds=0)
     if both and all(len(one.came(case)) > 1 for one in tried):
         return None
     try:
@@ -265,7 +262,7 @@ async def _passed(case: Case, tried: Sequence[_Tried], deleted: Deleted | None) 
     except Inconclusive as reason:
         return str(reason)
     patience = _DUE_SECONDS if case.profile.webhook_bindings.schedule else _AGAIN_SECONDS
-    kept = () if deleted is None else (deleted.kept_hears(deleted.sold, seconds=patience, count=2),)
+    kept = () if deleted is None else (deleted.kept_hears(deleted.sold, seconds=patience),)
     await asyncio.gather(*(_again(case, one, patience) for one in tried), *kept)
     return None
 

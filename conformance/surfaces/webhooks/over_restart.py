@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from conformance.engine.check import Case
+from conformance.engine.concurrency import run_concurrently
 from conformance.surfaces.gateway.calls import ANYBODYS
 from conformance.surfaces.gateway.orders import Opened, on_first_lane, opened
 from conformance.surfaces.restarts import restart_command, start_again
@@ -65,9 +65,9 @@ async def _started_again(case: Case, words: Sequence[str]) -> OverRestart:
     first, last = places[0], places[-1]
     inbox.script(refused.order.mark, last, [Reply(500)])
     inbox.script(cut_off.order.mark, first, [SILENCE])
-    sale, under_way, deleted = await asyncio.gather(
-        _heard(paying, refused), _heard(paying, cut_off), deleted_destination(paying)
-    )
+    # Before anything is not answered, which may stand before what is told to others.
+    deleted = await deleted_destination(paying)
+    sale, under_way = await run_concurrently(_heard(paying, link) for link in (refused, cut_off))
     await start_again(case, words, case.session.gateway + ANYBODYS)
     return OverRestart(last, sale, under_way, first, waiting, deleted, await failures_on(paying))
 

@@ -4,34 +4,52 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.engine.check import Case
 from conformance.engine.session import Credentials
+from conformance.http.client import JsonFault, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
+from conformance.surfaces.gateway.calls import fresh
 from conformance.surfaces.gateway.orders import Opened, network_of, opened, payer, way
 from conformance.surfaces.webhooks.sales import drawing
 from conformance.webhook_receiver.inbox import Received
 from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply, bound
 
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
-_HOST: Final = "127.0.0.1"
-_KEPT, _GONE = "/hooks/kept", "/hooks/gone"
+# Where a check receives what is told to its own tenants.
+HOST: Final = "127.0.0.1"
 _NAME: Final = "a deleted destination"
-# A sender notes within this what came of an attempt, and one that it has begun arrives.
-_NOTING_SECONDS, _UNDER_WAY_SECONDS = 0.3, 1.0
+# A sender notes within this what came of an attempt.
+_NOTING_SECONDS = 0.3
+# An attempt that was begun before a deletion arrives within this after it.
+_UNDER_WAY_SECONDS = 1.0
+# What is sent to one destination is sent to another one within this.
+_BESIDE_SECONDS = 1.0
 
 
 def unavailable(case: Case) -> str | None:
     """Return why no tenant of the suite's own can have a destination on this machine, None where one may."""
     if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
         return "the profile names no administrator of a gateway with the option gateway.tenants"
-    if urlsplit(case.session.gateway).hostname not in _LOOPBACK:
-        return "the target is elsewhere, and its destinations would be this machine's loopback"
-    return None
+    return elsewhere(case)
+
+
+def elsewhere(case: Case) -> str | None:
+    """Return why the target cannot reach this machine's loopback, None where it runs here."""
+    if urlsplit(case.session.gateway).hostname in _LOOPBACK:
+        return None
+    return "the target is elsewhere, and its destinations would be this machine's loopback"
+
+
+def new_path(case: Case) -> str:
+    """Return a path that nothing was sent to before: what earlier runs left behind may reach a port that is reused."""
+    return f"/hooks/{fresh(case, 'destination')}"
 
 
 def tells_of(arrival: Arrival, link: Opened) -> bool:
@@ -51,29 +69,34 @@ class Deleted:
 
     Attributes:
         receiver: Where both are.
+        kept: Path of the one that stays.
+        gone: Path of the one that was deleted; it was made first, as a sender may serve them in order.
         sold: A link that was paid before the deletion; its first delivery was answered with 500 at both.
         waiting: A link of the tenant that nobody has paid.
         at: When the deletion was answered, on the monotonic clock, in seconds.
     """
 
     receiver: Receiver
+    kept: str
+    gone: str
     sold: Opened
     waiting: Opened
     at: float
 
-    async def kept_hears(self, link: Opened, *, seconds: float, count: int = 1) -> bool:
-        """Return whether the destination that stays gets so many deliveries of a link within some seconds."""
-        found = await self.receiver.next(
-            lambda one: one.path == _KEPT and tells_of(one, link), seconds=seconds, count=count
-        )
-        return len(found) >= count
+    async def kept_hears(self, link: Opened, *, seconds: float) -> bool:
+        """Return whether a delivery of a link that was begun after the deletion comes to the destination that stays."""
+        return bool(await self.receiver.next(lambda one: self._tried(one, self.kept, link), seconds=seconds))
 
-    def late(self, link: Opened) -> int:
-        """Return how many deliveries of a link came to the deleted destination that were not under way already."""
-        since = self.at + _UNDER_WAY_SECONDS
-        return sum(
-            one.path == _GONE and one.monotonic > since and tells_of(one, link) for one in self.receiver.arrivals
-        )
+    async def late(self, link: Opened) -> int:
+        """Return how many deliveries of a link came to the deleted destination that were not under way already.
+
+        Called when the other one heard of it, this waits until both must have.
+        """
+        await asyncio.sleep(_BESIDE_SECONDS)
+        return sum(self._tried(one, self.gone, link) for one in self.receiver.arrivals)
+
+    def _tried(self, one: Arrival, path: str, link: Opened) -> bool:
+        return one.path == path and one.monotonic > self.at + _UNDER_WAY_SECONDS and tells_of(one, link)
 
 
 async def deleted_destination(case: Case) -> Deleted | None:
@@ -94,35 +117,51 @@ async def _made(case: Case) -> Deleted | None:
 
 
 async def _deleted(case: Case) -> Deleted:
-    admin, network = administrator(case), network_of(case)
-    receiver = await Receiver().start(bound(_HOST, 0))
+    admin, network, path = administrator(case), network_of(case), new_path(case)
+    receiver = await Receiver().start(bound(HOST, 0))
     case.session.kept.push_async_callback(receiver.close)
     payout = case.session.tenant_on(network).payout[network]
     tenant = await admin.tenant("Weldproof deleted destination", {network: payout})
-    ids = [await _destination(admin, tenant, f"http://{_HOST}:{receiver.port}{path}") for path in (_KEPT, _GONE)]
+    made: list[str] = []
+    case.session.kept.push_async_callback(delete_quietly, admin, tenant, made)
+    paths = gone, kept = f"{path}/gone", f"{path}/kept"
+    for one in paths:
+        made += [await made_destination(admin, tenant, f"http://{HOST}:{receiver.port}{one}")]
     sold, waiting = [await opened(case, network=network, tenant=tenant) for _ in range(2)]
     failed: set[str] = set()
 
     def plan(arrival: Arrival) -> Reply:
         """Let the first delivery of the sale fail at each of the two."""
-        if arrival.path in failed or not tells_of(arrival, sold):
+        if arrival.path not in paths or arrival.path in failed or not tells_of(arrival, sold):
             return Reply()
         failed.add(arrival.path)
         return Reply(500)
 
     receiver.plan = plan
     await (await payer(case)).settle(sold.bill, way(case))
-    for path in (_KEPT, _GONE):
-        if not await receiver.next(lambda _, path=path: path in failed, seconds=case.profile.budgets.paid):  # type: ignore[misc]
+    for one in paths:
+        if not await receiver.next(lambda _, one=one: one in failed, seconds=case.profile.budgets.paid):  # type: ignore[misc]
             raise Inconclusive("no event came to a destination that was just configured, which WH-DELIV-08 judges")
     await asyncio.sleep(_NOTING_SECONDS)
-    await admin.done("DELETE", tenant.id, "webhooks", ids[1])
-    return Deleted(receiver, sold, waiting, time.monotonic())
+    await admin.done("DELETE", tenant.id, "webhooks", made[0])
+    return Deleted(receiver, kept, gone, sold, waiting, time.monotonic())
 
 
-async def _destination(admin: Administrator, tenant: Credentials, url: str) -> str:
+async def made_destination(admin: Administrator, tenant: Credentials, url: str) -> str:
+    """Have a destination of a tenant made, and return its id.
+
+    Raises:
+        Inconclusive: It was not made.
+    """
     made = await admin.done("POST", tenant.id, "webhooks", body={"url": url})
     named = made.get("destination_id")
     if not isinstance(named, str):
         raise Inconclusive("a destination was made without destination_id")
     return named
+
+
+async def delete_quietly(admin: Administrator, tenant: Credentials, destinations: Sequence[str]) -> None:
+    """Have destinations of a tenant deleted that are needed no more, as far as that can be done."""
+    with suppress(Unreachable, Inconclusive, JsonFault):
+        for one in destinations:
+            await admin.call("DELETE", tenant.id, "webhooks", one)

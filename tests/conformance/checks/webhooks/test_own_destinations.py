@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -14,7 +16,7 @@ from multidict import CIMultiDictProxy
 from conformance.checks.webhooks import destinations
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import Link
-from tests.conformance.checks.webhooks.scripted_sender import Flaws, Place, Shop, judged
+from tests.conformance.checks.webhooks.scripted_sender import Flaws, Place, Shop, judged, own_places
 
 CHECK = "each_of_many_destinations_hears"
 CONTENT, ALL = "WH-DELIV-01", "WH-DELIV-08"
@@ -29,6 +31,7 @@ pytestmark = pytest.mark.usefixtures("quick_service")
 @pytest.fixture(autouse=True)
 def quick_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(destinations, "_SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr(destinations, "_KNOWN_SECONDS", 0.0)
 
 
 def honest(own: Sequence[Place], others: Sequence[Place], before: int) -> Iterable[Place]:
@@ -44,6 +47,11 @@ class Administered(Shop):
     most: int = 9
     made: list[Place] = field(default_factory=list)
     before: int = 0
+    deleted: set[str] = field(default_factory=set)
+    owners: dict[str, str] = field(default_factory=dict)
+    asking: str = ""
+    greedy: bool = False
+    refuses: bool = False
 
     async def send(
         self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
@@ -53,7 +61,13 @@ class Administered(Shop):
         if not path.startswith("/internal/tenants"):
             if path.endswith("/payment-links"):
                 self.before = len(self.made)
+            self.asking = dict(headers).get("X-Tenant-Id", "")
             return await super().send(method, url, headers, body)
+        if method == "DELETE":
+            self.deleted.add(path.split("/")[-1])
+            return self._answer(200, {})
+        if self.refuses and path.endswith("/networks"):
+            return self._answer(409, {"error": "conflict", "message": "Another tenant has that address."})
         if not path.endswith("/webhooks"):
             return self._answer(200, {"tenant_id": OWN, "api_key": "weld_own-key"})
         if len(self.made) == self.most:
@@ -62,28 +76,45 @@ class Administered(Shop):
         self.made.append(Place(f"own{number}", json.loads(body or b"{}")["url"], f"weldw_own{number}", OWN))
         return self._answer(201, {"destination_id": f"own{number}", "secret": f"weldw_own{number}"})
 
+    def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        made = super()._create(body)
+        self.owners[str(made["token"])] = self.asking
+        return made
 
-async def verdicts(folder: Path, choice: Choice, *, most: int = 9, claims: bool = True) -> dict[str, Verdict]:
-    """Return the verdicts of a shop that chooses the destinations of an event."""
-    shop = Administered(most=most)
+    def chosen(self, choice: Choice, link: Link, places: Sequence[Place]) -> Iterable[Place]:
+        """Return where an event of a link goes; one of the other tenant's goes to the own one as well, if greedy."""
+        if self.owners[link.token] == OWN:
+            return choice(self.made, places, self.before)
+        return [*own_places(link, places), *(self.made if self.greedy else ())]
+
+
+async def verdicts(
+    folder: Path,
+    choice: Choice,
+    *,
+    shop: Administered | None = None,
+    claims: bool = True,
+    names: Sequence[str] = ("first", "first_too", "second"),
+) -> dict[str, Verdict]:
+    """Return the verdicts of a shop that chooses the destinations of an event of the check's own tenant."""
+    one = shop or Administered()
     (folder / "admin").write_text("weldc_an-administrators-key")
-
-    def chosen(link: Link, places: Sequence[Place]) -> Iterable[Place]:
-        del link
-        return choice(shop.made, places, shop.before)
 
     def changed(text: str) -> str:
         text = text.replace("http://gateway.test", "http://127.0.0.1").replace("paid = 120.0", "paid = 1.0")
         text += f'[gateway]\nadmin_key = {{ file = "{folder / "admin"}" }}\n'
         return text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.tenants"]' * claims)
 
-    return (await judged(CHECK, folder, Flaws(places=chosen), shop=shop, changed=changed))[0]
+    flaws = Flaws(places=partial(one.chosen, choice))
+    return (await judged(CHECK, folder, flaws, shop=one, changed=changed, names=names))[0]
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 9])
 async def test_who_tells_each_destination_passes(most: int, tmp_path: Path) -> None:
-    """A gateway may let a tenant have fewer than nine."""
-    assert await verdicts(tmp_path, honest, most=most) == dict.fromkeys((CONTENT, ALL), Verdict.PASS)
+    """A gateway may let a tenant have fewer than nine; what was made is deleted in the end."""
+    shop = Administered(most=most)
+    assert await verdicts(tmp_path, honest, shop=shop) == dict.fromkeys((CONTENT, ALL), Verdict.PASS)
+    assert shop.deleted == {one.name for one in shop.made}
 
 
 WRONG: dict[str, tuple[Choice, str]] = {
@@ -104,4 +135,23 @@ async def test_who_tells_others_breaks_a_row(which: str, tmp_path: Path) -> None
 async def test_without_an_administrator_nothing_is_asked(tmp_path: Path) -> None:
     """Who does not claim tenants by an administrator is judged by the destinations of the profile alone."""
     found = await verdicts(tmp_path, honest, claims=False)
+    assert found == dict.fromkeys((CONTENT, ALL), Verdict.NOT_APPLICABLE)
+
+
+@pytest.mark.parametrize("names", [("first",), ("second",)])
+async def test_who_tells_the_own_tenant_of_others_breaks_a_row(names: Sequence[str], tmp_path: Path) -> None:
+    """A payment of the tenant with that payout address is told to the one that shares it, wherever else it is."""
+    found = await verdicts(tmp_path, honest, shop=Administered(greedy=True), names=names)
+    assert found == {CONTENT: Verdict.FAIL, ALL: Verdict.PASS}
+
+
+@pytest.mark.parametrize("shop", [Administered(most=0), Administered(refuses=True)])
+async def test_where_no_own_tenant_can_be_tried_other_checks_decide(shop: Administered, tmp_path: Path) -> None:
+    """Neither who takes no destination on this machine nor who takes no second tenant with an address is doubted."""
+    assert await verdicts(tmp_path, honest, shop=shop) == dict.fromkeys((CONTENT, ALL), Verdict.NOT_APPLICABLE)
+
+
+async def test_destinations_that_cannot_be_reached_decide_nothing(tmp_path: Path) -> None:
+    """A target in a container of its own reaches no loopback of this machine."""
+    found = await verdicts(tmp_path, lambda own, others, before: [])  # noqa: ARG005 - a choice of all three
     assert found == dict.fromkeys((CONTENT, ALL), Verdict.NOT_APPLICABLE)
