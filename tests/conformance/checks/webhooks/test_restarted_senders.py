@@ -22,7 +22,16 @@ from conformance.surfaces.webhooks.over_restart import OverRestart, over_restart
 from conformance.surfaces.webhooks.sales import failures
 from tests.conformance.checks.gateway.scripted_checkout import Link
 from tests.conformance.checks.trial import breached
-from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Place, Shop, judged, signed
+from tests.conformance.checks.webhooks.scripted_sender import (
+    Attempt,
+    Event,
+    Flaws,
+    Place,
+    Shop,
+    compact,
+    judged,
+    signed,
+)
 
 SILENCED, AGAIN = "a_restart_silences_no_payment", "a_failed_delivery_is_made_again"
 DELETED, OWN = "WH-DELIV-10", "44444444-4444-4444-8444-444444444444"
@@ -232,6 +241,26 @@ async def test_what_waits_for_a_deleted_destination_breaks_its_row(
     found = await judged_by_deletion(AGAIN, tmp_path, shop, restarts=restarts)
     assert found.pop(DELETED) == verdict
     assert set(found.values()) == {Verdict.PASS}
+
+
+@dataclass
+class AtOnce(Administered):
+    """A shop that makes an attempt for its administrator's tenant again as soon as it failed, and then no more."""
+
+    async def _deliver(self, first: Event, place: Place, made: int) -> None:
+        if place.tenant != OWN:
+            return await super()._deliver(first, place, made)
+        for number in (1, 2):
+            await self._attempt(Attempt(number, first, compact(first), int(self.now), made, place, self.places))
+        return None
+
+
+async def test_an_attempt_of_before_the_deletion_shows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the event came again to both destinations before one was deleted, nothing of the row is tried."""
+    monkeypatch.setattr(redelivery, "_DUE_SECONDS", 3.0)
+    shop = AtOnce(done=tmp_path / "done", drops=False)
+    assert (await judged_by_deletion(AGAIN, tmp_path, shop, restarts=False))[DELETED] is Verdict.NOT_APPLICABLE
+    assert shop.deleted == {one.name for one in shop.own}
 
 
 def forget_attempts(shop: Restarting) -> None:
