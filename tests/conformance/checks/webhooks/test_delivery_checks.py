@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conformance.outcome import Verdict
+from conformance.outcome import Inconclusive, Verdict
 from conformance.target import ProfileError
 from conformance.webhook_receiver.receiver import bound
 from tests.conformance.checks.gateway.scripted_checkout import Link, honest
@@ -21,6 +21,7 @@ from tests.conformance.checks.trial import breached
 from tests.conformance.checks.webhooks.changed_events import asset, changed, data, spaced
 from tests.conformance.checks.webhooks.scripted_sender import (
     SECRETS,
+    Below,
     Event,
     Flaws,
     Shop,
@@ -242,6 +243,17 @@ async def test_a_flaw_of_the_event_breaks_its_row(flaw: str, tmp_path: Path) -> 
     name, change, rows = EVENTS[flaw]
     verdicts, _ = await judged(name, tmp_path, Flaws(event=change))
     assert breached(verdicts) == rows
+
+
+async def test_a_time_that_is_near_needs_no_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that does not answer decides nothing of an event whose time the target's clock explains."""
+
+    async def silent(_: Below) -> float:
+        raise Inconclusive("the node does not answer")
+
+    monkeypatch.setattr(Below, "block_time", silent)
+    verdicts, _ = await judged(HEAD, tmp_path)
+    assert set(verdicts.values()) == {Verdict.PASS}
 
 
 DELIVERIES: dict[str, tuple[str, Flaws, set[str]]] = {

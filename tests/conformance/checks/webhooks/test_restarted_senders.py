@@ -15,7 +15,7 @@ from multidict import CIMultiDictProxy
 
 from conformance.checks.webhooks import delivery, redelivery
 from conformance.engine.check import Case
-from conformance.outcome import Verdict
+from conformance.outcome import Inconclusive, Verdict
 from conformance.surfaces.gateway import orders
 from conformance.surfaces.webhooks import own_destinations
 from conformance.surfaces.webhooks.over_restart import OverRestart, over_restart
@@ -261,6 +261,20 @@ async def test_an_attempt_of_before_the_deletion_shows_nothing(tmp_path: Path, m
     shop = AtOnce(done=tmp_path / "done", drops=False)
     assert (await judged_by_deletion(AGAIN, tmp_path, shop, restarts=False))[DELETED] is Verdict.NOT_APPLICABLE
     assert shop.deleted == {one.name for one in shop.own}
+
+
+async def test_a_payment_that_cannot_be_made_leaves_the_deletion_alone_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another payment shows after the restart is judged all the same."""
+    shop = Administered(done=tmp_path / "done")
+
+    async def nobody(case: Case) -> Any:
+        raise Inconclusive(f"nobody pays for {case.check.id}")
+
+    monkeypatch.setattr(delivery, "payer", nobody)
+    found = await judged_by_deletion(SILENCED, tmp_path, shop)
+    assert found == {"WH-DELIV-02": Verdict.PASS, DELETED: Verdict.INCONCLUSIVE, "WH-SIG-04": Verdict.PASS}
 
 
 def forget_attempts(shop: Restarting) -> None:
