@@ -165,11 +165,11 @@ async def payment_with_another_links_memo(case: Case) -> None:
     else:
         pair = await _two_memos(case, who)
     if third:
-        await _pays_alike(case, who, third[0])
+        last = await _pays_alike(case, who, third[0])
     else:
         case.not_applicable("GW-CHK-09", "the target makes no second link of one label and amount")
-        await paid_rightly(case, who, await opened(case))
-    await _one_at_most(case, pair)
+        last = await paid_rightly(case, who, await opened(case))
+    await _one_at_most(case, pair, last or done)
     await judge_same_status(case, link, before, {"payment": "a second one after"})
 
 
@@ -192,12 +192,13 @@ async def _paid_again(case: Case, who: CheckoutPayer, link: Opened) -> bool:
     return True
 
 
-async def _pays_alike(case: Case, who: CheckoutPayer, link: Opened) -> None:
+async def _pays_alike(case: Case, who: CheckoutPayer, link: Opened) -> Flip | None:
     """Pay a link of as much as its payer has paid for another one."""
     await who.settle(link.bill, way(case))
     done, budget = await flip(case, link), case.profile.budgets.paid
     found, where = "not Paid" if done is None else "Paid", {"payment": "as much as its payer has paid for another link"}
     case.expect("GW-CHK-09", done is not None, f"Paid within {budget:g} s", found, exchange=link.page, where=where)
+    return done
 
 
 async def _took_the_other(case: Case, other: Opened) -> None:
@@ -227,9 +228,10 @@ async def _two_memos(case: Case, who: CheckoutPayer) -> list[Opened]:
     return pair
 
 
-async def _one_at_most(case: Case, pair: Sequence[Opened]) -> None:
+async def _one_at_most(case: Case, pair: Sequence[Opened], last: Flip) -> None:
     if not pair:
         return
+    await settle_down(last)
     looks = [(await again(case, one), one) for one in pair]
     paid = [answer for (view, answer), one in looks if view.turned_paid(one.before)]
     where = {"payment": "one transfer under the memos of two links"}
