@@ -46,6 +46,7 @@ _AT_TIMES = {
     "base-window-in-64-bits": "without the node's help the rail's second look has to come before the block",
     "hub-two-keys": "two registrations at once have to meet",
     "looks-then-acts": "two calls have to meet between the look and the act",
+    "webhooks-named-untold": "the transaction has to be named before the gateway sees it by itself",
     "webhooks-told-from-pool": "the gateway has to look before the payment is in a block",
     "solana-longest-signatures": "four of five signatures are as long as they can be in base58",
 }
