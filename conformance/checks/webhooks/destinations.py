@@ -22,6 +22,7 @@ from conformance.surfaces.gateway.calls import short
 from conformance.surfaces.gateway.orders import Opened, network_of, on_first_lane, on_lane, opened, paid_rightly, payer
 from conformance.surfaces.webhooks.own_destinations import (
     HOST,
+    address_of,
     delete_quietly,
     elsewhere,
     made_destination,
@@ -92,7 +93,7 @@ async def some_destinations_get_nothing(case: Case) -> None:
         tenant = await admin.tenant("Weldproof destinations", {network: payout})
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
-        for url in (*(f"http://{HOST}:{one.port}{path}" for one in (kept, gone)), untrusted.url):
+        for url in (*(address_of(case, one) + path for one in (kept, gone)), untrusted.url):
             ids += [await made_destination(admin, tenant, url)]
         scene = _Scene(admin, tenant, kept, ids[0], gone, ids[1], untrusted)
         await paid_rightly(paying, await payer(paying), await opened(paying, network=network, tenant=tenant))
@@ -143,7 +144,7 @@ async def _many(case: Case) -> None:
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
         paths = [f"{path}/{number}" for number in range(_MOST)]
-        urls = [f"http://{HOST}:{receiver.port}{one}" for one in paths]
+        urls = [address_of(case, receiver) + one for one in paths]
         before = await _made(admin, tenant, urls[:_BEFORE], ids)
         own = await opened(paying, network=network, tenant=tenant)
         other = await opened(paying, network=network)

@@ -52,6 +52,13 @@ def new_path(case: Case) -> str:
     return f"/hooks/{fresh(case, 'destination')}"
 
 
+def address_of(case: Case, receiver: Receiver) -> str:
+    """Return where a receiver of the suite's own listens; its port is another one in each run, and named in the log."""
+    address = f"{HOST}:{receiver.port}"
+    case.client.names.secret(address, "DESTINATION_ADDRESS")
+    return f"http://{address}"
+
+
 def tells_of(arrival: Arrival, link: Opened) -> bool:
     """Return whether something that arrived says that a link's payment is confirmed."""
     one = received(arrival)
@@ -126,7 +133,7 @@ async def _deleted(case: Case) -> Deleted:
     case.session.kept.push_async_callback(delete_quietly, admin, tenant, made)
     paths = gone, kept = f"{path}/gone", f"{path}/kept"
     for one in paths:
-        made += [await made_destination(admin, tenant, f"http://{HOST}:{receiver.port}{one}")]
+        made += [await made_destination(admin, tenant, f"{address_of(case, receiver)}{one}")]
     sold, waiting = [await opened(case, network=network, tenant=tenant) for _ in range(2)]
     failed: set[str] = set()
 
