@@ -137,9 +137,9 @@ async def payment_with_another_links_memo(case: Case) -> None:
 
     Creates two links of one amount and pays one of them; pays it once more while a third one like it is open, and names
     the payment to the gateway as the other's. Expects that it turns to Paid and the other does not. Then pays that one,
-    too. Expects Paid, that the third is not, and where the target has a status of links, that the first one's is as it
-    was. Where the profile binds how a memo is carried, also makes one transfer under the memos of two links, and
-    expects that it pays one of them at most.
+    too. Expects Paid, and that the third is not, until it is paid as well; and where the target has a status of links,
+    that the first one's is as it was. Where the profile binds how a memo is carried, also makes one transfer under the
+    memos of two links, and expects that it pays one of them at most.
     """
     who, amount = await payer(case), odd_amount(case)
     # One after the other: who credits by the amount credits the first of them, or the last, each time.
@@ -166,6 +166,8 @@ async def payment_with_another_links_memo(case: Case) -> None:
     # What came before this one has had its chance.
     for alike in third if twice else ():
         await judge(case, "GW-CHK-11", alike, last, "as much, a second time under the memo of a link that is paid")
+    for alike in third:
+        await _pays_alike(case, who, alike)
     await _one_at_most(case, pair, last)
     await judge_same_status(case, link, before, {"payment": "a second one after"})
 
