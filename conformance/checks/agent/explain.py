@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard
 
@@ -102,27 +102,24 @@ def _judge_notes(case: Case, agent: Agent, answer: Answer, where: Mapping[str, s
     case.expect("AGENT-EXPLAIN-06", holds, "a note for people", notes, exchange=answer, where=where)
 
 
-def names_in(value: Any) -> list[str] | None:
-    """Return the component names that a list gives, without quotes and parameters; None where it is no such list."""
-    if not isinstance(value, list):
-        return None
-    found = [_name(one) for one in value]
-    return [name for name in found if name is not None] if None not in found else None
-
-
-def _name(value: Any) -> str | None:
-    if isinstance(value, dict):
-        value = next((value[name] for name in ("name", "component", "identifier", "id") if name in value), None)
-    if not isinstance(value, str):
-        return None
-    return value.partition(";")[0].strip().strip('"').lower()
+def _columns(value: Any) -> Iterator[list[str]]:
+    """Yield the component names that a list gives, without quotes and parameters: of its texts, or a place of each."""
+    if not isinstance(value, list) or not value:
+        return
+    rows = [
+        one if isinstance(one, dict) else dict(enumerate(one)) if isinstance(one, list) else {0: one} for one in value
+    ]
+    for place in rows[0]:
+        found = [row.get(place) for row in rows]
+        if all(isinstance(one, str) for one in found):
+            yield [str(one).partition(";")[0].strip().strip('"').lower() for one in found]
 
 
 def shows_components(document: Any, components: tuple[str, ...]) -> bool:
     """Return whether a list of an answer, or a text of one line, gives the components in this order."""
     inner = re.compile(r"\(\s*" + r"\s+".join(f'"{re.escape(name)}"[^ )]*' for name in components) + r"\s*\)")
     for _, value in answers.leaves(document):
-        if names_in(value) == list(components):
+        if list(components) in _columns(value):
             return True
         if _is_apart(value) and inner.search(value):
             return True
@@ -142,6 +139,7 @@ def lacking_parameters(document: Any, parameters: Mapping[str, Any]) -> list[str
             lacking = [name for name, wanted in parameters.items() if not _same(value.get(name), wanted)]
         elif isinstance(value, list):
             pairs = {str(one.get("name")): one.get("value") for one in value if isinstance(one, dict)}
+            pairs |= {str(one[0]): one[1] for one in value if isinstance(one, list) and len(one) == 2}
             lacking = [name for name, wanted in parameters.items() if not _same(pairs.get(name), wanted)]
         elif _is_apart(value):
             lacking = [name for name, wanted in parameters.items() if not _is_written(name, wanted, value)]

@@ -89,11 +89,10 @@ def truth(value: Any, words: Words | None = None) -> bool | None:
 
     Args:
         value: The member's value.
-        words: What further words say, in whatever letters; the usual words say what they mean.
+        words: What further words say, in whatever letters; the usual words say what they mean. `true` and `false` are
+            words as well, of a member such as `tampered`.
     """
-    if isinstance(value, bool):
-        return value
-    word = value.strip().lower() if isinstance(value, str) else ""
+    word = value.strip().lower() if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else ""
     for name, said in (words or {}).items():
         if name.strip().lower() == word:
             return said
