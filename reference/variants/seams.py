@@ -20,6 +20,11 @@ def replace(owner: Any, name: str, made: Callable[[Callable[..., Any]], Callable
     setattr(owner, name, functools.wraps(original)(made(original)))
 
 
+def swap(owner: Any, name: str, made: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Callable[[], None]:
+    """Return what replaces `owner.name` as `replace` does, for a table of variants."""
+    return lambda: replace(owner, name, made)
+
+
 def replace_rule(owner: ModuleType, rule: Rule, other: Rule) -> None:
     """Put another rule into a rule's place, in the table of its module.
 

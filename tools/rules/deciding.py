@@ -17,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 from conformance.selftest.kill_lists import load_kill_lists
-from reference.variants import mutants
+from reference.variants import mutants, seams
 from reference.variants.mutants.catalog import CATALOG
 
 
@@ -45,7 +45,7 @@ def replaced(mutant: str) -> frozenset[str]:
     def note_rule(owner: ModuleType, rule: Callable[..., bool], other: Callable[..., bool]) -> None:
         note(owner, rule.__name__, other)
 
-    modules = [import_module(f"{mutants.__name__}.{one.name}") for one in iter_modules(mutants.__path__)]
+    modules = [seams, *(import_module(f"{mutants.__name__}.{one.name}") for one in iter_modules(mutants.__path__))]
     patches = [
         patch.object(module, name, noting)
         for name, noting in (("replace", note), ("replace_rule", note_rule))

@@ -15,7 +15,7 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.http.client import Answer
-from conformance.judging.gateway.status import paid_status
+from conformance.judging.gateway.status import ATTESTED, paid_status
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, created, link_body, short
@@ -32,7 +32,6 @@ from conformance.surfaces.gateway.orders import (
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 from conformance.text.times import utc_time
 
-_ATTESTED = ("settlement_attestation", "settlement_attestation_jws")
 _LIFETIME = 60
 # Well beyond what a gateway may wait for a chain's clock.
 _OVER = 3600
@@ -84,7 +83,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     shown = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
     told = shown.object()
     held = shown.status == 200 and told.get("status") == "paid"
-    held = held and all(name in told and told[name] == members.get(name) for name in _ATTESTED)
+    held = held and all(name in told and told[name] == members.get(name) for name in ATTESTED)
     expected = "200 with the same attestation for the transaction that paid"
     case.expect("GW-CHK-19", held, expected, _brief(shown), exchange=shown)
     await _stays_paid(case, link, url)
@@ -156,7 +155,7 @@ def _brief(answer: Answer) -> str:
 
 def _unattested(members: Mapping[str, Any]) -> str | None:
     """Return what is wrong with an attestation, None where it says the same as an object and as a JWS."""
-    told, token = (members.get(name) for name in _ATTESTED)
+    told, token = (members.get(name) for name in ATTESTED)
     if not isinstance(told, dict) or not isinstance(token, str):
         return "none"
     try:

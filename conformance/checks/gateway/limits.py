@@ -61,12 +61,12 @@ class Guises:
 
     Attributes:
         keys: The tenant with each of its keys, over and over.
-        homes: Numbers of clients whose calls are passed on, one for each call; none when None.
+        clients: Numbers of clients whose calls are passed on, one for each call; none when None.
         what: These in words, for the reader.
     """
 
     keys: Iterator[Credentials]
-    homes: Iterator[int] | None
+    clients: Iterator[int] | None
     what: str
 
 
@@ -80,8 +80,8 @@ async def burst(
     creations = _creations(case, tenant, count, keyed=False)
     if guises is not None:
         creations = [replace(one, tenant=next(guises.keys)) for one in creations]
-    homes = None if guises is None else guises.homes
-    calls = (post(service.call if homes is None else _forwarded(service, next(homes)), one) for one in creations)
+    clients = None if guises is None else guises.clients
+    calls = (post(service.call if clients is None else _forwarded(service, next(clients)), one) for one in creations)
     return [named(case, answer) for answer in await run_concurrently(calls, at_once=_AT_ONCE)]
 
 
@@ -121,9 +121,9 @@ async def _keys(case: Case, service: LimitedGateway, plain: Creation) -> AsyncIt
             await other.delete()
 
 
-def _forwarded(service: LimitedGateway, home: int) -> Caller:
+def _forwarded(service: LimitedGateway, client: int) -> Caller:
     """Return what calls with fields by which a proxy names the client whose call it passes on."""
-    address = f"{_EXAMPLES[home // 250 % len(_EXAMPLES)]}.{home % 250 + 1}"
+    address = f"{_EXAMPLES[client // 250 % len(_EXAMPLES)]}.{client % 250 + 1}"
     fields = {"X-Forwarded-For": address, "X-Real-IP": address, "Forwarded": f"for={address}"}
 
     async def call(method: str, path: str, *, headers: Any = None, **named_: Any) -> Answer:

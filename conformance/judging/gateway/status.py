@@ -12,8 +12,10 @@ from conformance.surfaces.gateway.calls import CHECKOUT
 from conformance.surfaces.gateway.orders import Opened
 
 _ROW: Final = "GW-CHK-19"
-_ATTESTED: Final = ("settlement_attestation", "settlement_attestation_jws")
-_MEMBERS: Final = ("status", "tx_id", *_ATTESTED)
+ATTESTED: Final = ("settlement_attestation", "settlement_attestation_jws")
+"""Members of a paid link's status: the attestation as an object, and as a compact JWS."""
+
+_MEMBERS: Final = ("status", "tx_id", *ATTESTED)
 # A status may be read from a replica, and an attestation be signed a moment after the payment was seen.
 _PATIENCE, _LOOK_SECONDS = 3.0, 0.2
 
@@ -30,7 +32,7 @@ async def paid_status(case: Case, link: Opened) -> Answer | None:
     ends = loop.time() + _PATIENCE
     while True:
         answer = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
-        if (_is_paid(answer) and all(map(answer.object().get, _ATTESTED))) or loop.time() > ends:
+        if (_is_paid(answer) and all(map(answer.object().get, ATTESTED))) or loop.time() > ends:
             return answer
         await asyncio.sleep(_LOOK_SECONDS)
 

@@ -34,7 +34,7 @@ from reference.store.links import Link, Links
 from reference.store.tenant_tables import payouts
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.mutants.payments import close_out_counts
-from reference.variants.seams import Rule, replace, replace_rule
+from reference.variants.seams import Rule, replace, replace_rule, swap
 from reference.web.errors import Refused
 
 _PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
@@ -427,10 +427,6 @@ def _closed(show: Callable[..., Awaitable[Response]]) -> Callable[..., Awaitable
     return shown
 
 
-def _swap(owner: Any, name: str, made: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Callable[[], None]:
-    return lambda: replace(owner, name, made)
-
-
 def _rule(rule: Rule, other: Rule) -> Callable[[], None]:
     return lambda: replace_rule(checkout, rule, other)
 
@@ -489,39 +485,39 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "what is welded to a call pays no link (decision 0045)",
             _rule(checkout.is_for_this_link, _always),
         ),
-        ("checkout-unwatched", "payments are found by themselves (3.5)", _swap(Watcher, "round", lambda _: _nothing)),
-        ("checkout-forgets", "paid is final (3.5)", _swap(Settling, "status", _forgets)),
-        ("checkout-expires-paid", "paid is final, whatever the time (3.5)", _swap(Settling, "status", _expires_paid)),
-        ("checkout-closed", "the page wants no credentials (3.1)", _swap(Routes, "_show", _closed)),
-        ("checkout-no-code", "the page shows a QR code (P-CK-01)", _swap(qr, "png", _blank)),
-        ("checkout-code-of-page", "the code says the address (3.5)", _swap(Page, "payload", _only_the_page)),
+        ("checkout-unwatched", "payments are found by themselves (3.5)", swap(Watcher, "round", lambda _: _nothing)),
+        ("checkout-forgets", "paid is final (3.5)", swap(Settling, "status", _forgets)),
+        ("checkout-expires-paid", "paid is final, whatever the time (3.5)", swap(Settling, "status", _expires_paid)),
+        ("checkout-closed", "the page wants no credentials (3.1)", swap(Routes, "_show", _closed)),
+        ("checkout-no-code", "the page shows a QR code (P-CK-01)", swap(qr, "png", _blank)),
+        ("checkout-code-of-page", "the code says the address (3.5)", swap(Page, "payload", _only_the_page)),
         (
             "checkout-code-elsewhere",
             "the code charges what the page shows (3.5)",
-            _swap(Page, "payload", _code_elsewhere),
+            swap(Page, "payload", _code_elsewhere),
         ),
         ("checkout-no-address", "the page shows the address (P-CK-01)", _payable(address=lambda _: "see your wallet")),
         ("checkout-no-memo", "the page shows the memo (P-CK-01)", _payable(memo=lambda _: "")),
         ("checkout-one-memo", "each link has its memo (3.5)", _payable(memo=lambda _: "weldproof:checkout")),
-        ("checkout-to-cents", "the page shows the exact amount (P-CK-01)", _swap(page, "amount_pretty", _to_cents)),
+        ("checkout-to-cents", "the page shows the exact amount (P-CK-01)", swap(page, "amount_pretty", _to_cents)),
         (
             "checkout-large-to-cents",
             "the page shows the exact amount (P-CK-01)",
-            _swap(page, "amount_pretty", _large_to_cents),
+            swap(page, "amount_pretty", _large_to_cents),
         ),
         (
             "checkout-thousands",
             "the page shows the exact amount (P-CK-01)",
-            _swap(page, "amount_pretty", _in_thousands),
+            swap(page, "amount_pretty", _in_thousands),
         ),
         ("checkout-paid-early", "Paid is nowhere before payment (P-CK-01)", _paid_early),
         (
             "checkout-service-address",
             "funds go to the payout address",
-            _swap(PaymentLinks, "_network", _to_the_service),
+            swap(PaymentLinks, "_network", _to_the_service),
         ),
-        ("checkout-page-by-order", "a page is its link's (P-CK-01)", _swap(Routes, "_show", _by_order)),
-        ("checkout-code-by-order", "a code is its link's (3.5)", _swap(Routes, "_qr", _by_order)),
-        ("checkout-any-token", "an unknown token is 404 (P-CK-03)", _swap(Routes, "_link", _any_page)),
+        ("checkout-page-by-order", "a page is its link's (P-CK-01)", swap(Routes, "_show", _by_order)),
+        ("checkout-code-by-order", "a code is its link's (3.5)", swap(Routes, "_qr", _by_order)),
+        ("checkout-any-token", "an unknown token is 404 (P-CK-03)", swap(Routes, "_link", _any_page)),
     )
 )

@@ -30,16 +30,12 @@ from reference.store.resources import Resources
 from reference.store.tenant_tables import resources
 from reference.store.tenants import Tenants
 from reference.variants.mutants.mutant import Mutant
-from reference.variants.seams import replace
+from reference.variants.seams import replace, swap
 from reference.web.errors import Refused
 from reference.web.exchange import Request
 from reference.webhooks import service
 
 Change = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-def _swap(owner: Any, name: str, made: Change) -> Callable[[], None]:
-    return lambda: replace(owner, name, made)
 
 
 def _without(member: str) -> Change:
@@ -269,68 +265,68 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         (
             "claimed-link-label",
             "a link is answered with its label (3.4)",
-            _swap(PaymentLinks, "_answer", _without("label")),
+            swap(PaymentLinks, "_answer", _without("label")),
         ),
         (
             "claimed-link-label-unjoined",
             "the label is answered as it was sent (3.4)",
-            _swap(PaymentLinks, "_answer", _unjoined),
+            swap(PaymentLinks, "_answer", _unjoined),
         ),
         (
             "claimed-resource-asset",
             "a resource is answered with its asset_id (3.8)",
-            _swap(ResourceRecords, "_record", _without("asset_id")),
+            swap(ResourceRecords, "_record", _without("asset_id")),
         ),
         (
             "claimed-resource-no-time",
             "requirement_ttl_secs is 1 or more (3.8)",
-            _swap(calls, "fitted", _at_least_a_second),
+            swap(calls, "fitted", _at_least_a_second),
         ),
-        ("claimed-resource-of-anybody", "a resource is its tenant's (3.8)", _swap(Resources, "get", _of_anybody)),
+        ("claimed-resource-of-anybody", "a resource is its tenant's (3.8)", swap(Resources, "get", _of_anybody)),
         (
             "claimed-status-unattested",
             "the status of a paid link has the attestation (P-CK-06)",
-            _swap(Actions, "status", _unattested),
+            swap(Actions, "status", _unattested),
         ),
         (
             "claimed-status-early",
             "a payment that is not final is none yet (3.5)",
-            _swap(Actions, "status", _paid_early),
+            swap(Actions, "status", _paid_early),
         ),
         ("claimed-asked-unwatched", "a link is watched until its end (3.5)", _asked_and_unwatched),
         ("claimed-words-swapped", "the page says Paid where it is (P-CK-02)", _words_swapped),
-        ("claimed-no-end", "a link ends with its time (3.5)", _swap(Watcher, "_expire", lambda _: _nothing)),
+        ("claimed-no-end", "a link ends with its time (3.5)", swap(Watcher, "_expire", lambda _: _nothing)),
         (
             "claimed-cancelled-though-paid",
             "what is paid is never called off (3.5)",
-            _swap(Actions, "_end", _cancelled_though_paid),
+            swap(Actions, "_end", _cancelled_though_paid),
         ),
         (
             "claimed-cancelled-by-anybody",
             "a link is cancelled with its secret (P-CK-07)",
-            _swap(Actions, "cancel", _cancelled_by_anybody),
+            swap(Actions, "cancel", _cancelled_by_anybody),
         ),
         (
             "claimed-tenants-administer",
             "what is below /internal wants an administrator's key (3.9)",
-            _swap(Credentials, "admin", _tenants_administer),
+            swap(Credentials, "admin", _tenants_administer),
         ),
         (
             "claimed-resource-by-id-alone",
             "a resource is read with the key of its tenant (3.8)",
-            _swap(Credentials, "tenant", _read_by_anybody),
+            swap(Credentials, "tenant", _read_by_anybody),
         ),
-        ("claimed-six-hours", "a link lives until expires_at (3.5)", _swap(Settling, "status", _ends_early)),
-        ("claimed-late-pays", "a link that has ended stays as it is (3.5)", _swap(Settling, "status", _late_pays)),
+        ("claimed-six-hours", "a link lives until expires_at (3.5)", swap(Settling, "status", _ends_early)),
+        ("claimed-late-pays", "a link that has ended stays as it is (3.5)", swap(Settling, "status", _late_pays)),
         (
             "claimed-first-transfer",
             "a link takes the transfer of exactly its amount (P-CK-08)",
-            _swap(checkout, "chosen", _first_by(lambda one: one.ordinal)),
+            swap(checkout, "chosen", _first_by(lambda one: one.ordinal)),
         ),
         (
             "claimed-last-transfer",
             "a link takes the transfer of exactly its amount (P-CK-08)",
-            _swap(checkout, "chosen", _first_by(lambda one: -one.ordinal)),
+            swap(checkout, "chosen", _first_by(lambda one: -one.ordinal)),
         ),
         (
             "claimed-mainnet-unapproved",
@@ -345,18 +341,18 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         (
             "claimed-allowance-unused",
             "paid links use the allowance (P-TR-06)",
-            _swap(PaymentLinks, "_used", lambda _: _none_used),
+            swap(PaymentLinks, "_used", lambda _: _none_used),
         ),
         (
             "claimed-retry-to-nobody",
             "a deleted destination gets nothing more (P-WH-08)",
-            _swap(Webhooks, "retry", _retried_to_nobody),
+            swap(Webhooks, "retry", _retried_to_nobody),
         ),
-        ("claimed-deleted-keys", "a key that is deleted ends at once (P-AU-04)", _swap(Tenants, "revoke_key", _kept)),
+        ("claimed-deleted-keys", "a key that is deleted ends at once (P-AU-04)", swap(Tenants, "revoke_key", _kept)),
         (
             "claimed-any-certificate",
             "a destination's certificate is checked (P-WH-10)",
-            _swap(service, "open_session", _any_certificate),
+            swap(service, "open_session", _any_certificate),
         ),
     )
 )

@@ -25,7 +25,7 @@ from reference.protocol.canonical_json import NumberText
 from reference.protocol.networks import NETWORKS
 from reference.store.links import Link
 from reference.variants.mutants.mutant import Mutant
-from reference.variants.seams import replace
+from reference.variants.seams import replace, swap
 from reference.web.envelope import Envelope
 from reference.web.errors import Refused
 from reference.web.exchange import Reply, Request
@@ -36,10 +36,6 @@ _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 _LARGE_MICROUNITS = 1_000_000_000
 _KNOWN_MEMBERS = frozenset({"kty", "crv", "x", "kid", "use"})
 _JSON_HEADERS = {"Content-Type": "application/json"}
-
-
-def _swap(owner: Any, name: str, made: Change) -> Callable[[], None]:
-    return lambda: replace(owner, name, made)
 
 
 # --- transport and envelope
@@ -136,7 +132,7 @@ def _answers(change: Callable[[Link, dict[str, Any]], Mapping[str, Any]]) -> Cal
 
         return answer
 
-    return _swap(PaymentLinks, "_answer", altered)
+    return swap(PaymentLinks, "_answer", altered)
 
 
 def _app_for_live_links(link: Link, written: dict[str, Any]) -> Mapping[str, Any]:
@@ -210,7 +206,7 @@ def _key_demanded(of: Callable[[calls.Call], bool]) -> Callable[[], None]:
 
         return scope_of
 
-    return _swap(idempotency, "_scope_of", demanding)
+    return swap(idempotency, "_scope_of", demanding)
 
 
 def _is_large_link(call: calls.Call) -> bool:
@@ -305,47 +301,47 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         (
             "forms-by-framework",
             "every 415 carries the envelope, that of a form too (P-GW-01)",
-            _swap(calls, "body_of", _forms_by_framework),
+            swap(calls, "body_of", _forms_by_framework),
         ),
         (
             "no-id-on-key-document",
             "documents carry X-Request-Id as well (P-CV-11)",
-            _swap(Envelope, "_dress", _bare(lambda path: path.startswith("/.well-known/"))),
+            swap(Envelope, "_dress", _bare(lambda path: path.startswith("/.well-known/"))),
         ),
         (
             "no-id-on-polls",
             "what a page polls carries X-Request-Id as well (P-CV-11)",
-            _swap(Envelope, "_dress", _bare(lambda path: path.endswith("/status"))),
+            swap(Envelope, "_dress", _bare(lambda path: path.endswith("/status"))),
         ),
         (
             "throttled-by-proxy",
             "a 429 of receipt verification carries the envelope (3.2)",
-            _swap(limits.Limits, "receipts", _throttled_by_proxy),
+            swap(limits.Limits, "receipts", _throttled_by_proxy),
         ),
         (
             "id-demanded-by-schema",
             "a call without a tenant id is refused with the envelope (3.2)",
-            _swap(credentials, "_names", _id_demanded_by_schema),
+            swap(credentials, "_names", _id_demanded_by_schema),
         ),
         (
             "live-links-elsewhere",
             "a live key is good for links as well (P-AU-01)",
-            _swap(PaymentLinks, "create", _for_kinds(_is_live, 403)),
+            swap(PaymentLinks, "create", _for_kinds(_is_live, 403)),
         ),
         (
             "live-resources-elsewhere",
             "a live key is good for resources as well (P-AU-01)",
-            _swap(ResourceRecords, "create", _for_kinds(_is_live, 403)),
+            swap(ResourceRecords, "create", _for_kinds(_is_live, 403)),
         ),
         (
             "resources-by-flag",
             "resources are there for every tenant (3.8)",
-            _swap(ResourceRecords, "create", _for_kinds(_is_live, 404)),
+            swap(ResourceRecords, "create", _for_kinds(_is_live, 404)),
         ),
         (
             "fractions-only",
             "an amount is any JSON number, whole ones too (3.4)",
-            _swap(links, "number_text", _fractions_only),
+            swap(links, "number_text", _fractions_only),
         ),
         ("address-as-object", "checkout_url is a text for every network (3.4)", _answers(_app_for_live_links)),
         ("token-as-number", "token is a text for every network (3.4)", _answers(_number_as_token)),
@@ -360,12 +356,12 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         (
             "mainnet-with-hyphen",
             "underscores are accepted of every network (1.2)",
-            _swap(PaymentLinks, "_network", _mainnet_with_hyphen),
+            swap(PaymentLinks, "_network", _mainnet_with_hyphen),
         ),
         (
             "resource-by-location",
             "a resource is answered as a JSON object (3.8)",
-            _swap(ResourceRecords, "create", _by_location),
+            swap(ResourceRecords, "create", _by_location),
         ),
         ("key-demanded-of-large-links", "the key is optional for any amount (P-ID-01)", _key_demanded(_is_large_link)),
         (
@@ -376,19 +372,19 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         (
             "reports-in-prose",
             "a program tells a pass from a fail by the report (P-GR-02)",
-            _swap(ReceiptVerification, "verify", _in_prose),
+            swap(ReceiptVerification, "verify", _in_prose),
         ),
         (
             "receipts-closed-keys",
             "members of a supplied key that are not known are ignored (P-RV-01)",
-            _swap(receipts, "verify_receipt", _known_members_only),
+            swap(receipts, "verify_receipt", _known_members_only),
         ),
         ("receipts-either-curve", "EdDSA is Ed25519, not Ed448 (2.4 step 3)", _either_curve),
         (
             "screening-upper-case-alg",
             "a receipt's header says EdDSA, whatever the verdict (2.2)",
-            _swap(screening, "sign_compact", _upper_case_alg),
+            swap(screening, "sign_compact", _upper_case_alg),
         ),
-        ("screening-moved", "the screening has no version segment (3.1)", _swap(Screening, "screen", _moved)),
+        ("screening-moved", "the screening has no version segment (3.1)", swap(Screening, "screen", _moved)),
     )
 )

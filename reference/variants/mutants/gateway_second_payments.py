@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
 
 from sqlalchemy import select
 
@@ -15,7 +14,7 @@ from reference.store.checkout_tables import link_ends, links
 from reference.store.links import Link
 from reference.store.payments import Payment, Payments, PaymentState
 from reference.variants.mutants.mutant import Mutant
-from reference.variants.seams import replace
+from reference.variants.seams import swap
 
 
 async def _alike(self: Settling, link: Link) -> Sequence[tuple[Link, str]]:
@@ -89,32 +88,28 @@ def _one_a_transaction(free: Callable[..., Awaitable[Transfer]]) -> Callable[...
     return chosen
 
 
-def _swap(owner: Any, name: str, made: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Callable[[], None]:
-    return lambda: replace(owner, name, made)
-
-
 MUTANTS: tuple[Mutant, ...] = tuple(
     Mutant(id_, rule, apply, "gateway")
     for id_, rule, apply in (
         (
             "second-payment-for-next",
             "a payment for a link that is paid changes nothing (3.5)",
-            _swap(Settling, "note_late", _to_the_next),
+            swap(Settling, "note_late", _to_the_next),
         ),
         (
             "second-payment-shown",
             "the payment that has paid a link stays the one that has (3.5)",
-            _swap(Payments, "of_link", _newest),
+            swap(Payments, "of_link", _newest),
         ),
         (
             "second-payment-duplicate",
             "each transfer pays the link whose memo it carries (P-CK-08)",
-            _swap(Settling, "_free", _once_each),
+            swap(Settling, "_free", _once_each),
         ),
         (
             "one-link-a-transaction",
             "a transaction may pay several links, each by a transfer (P-CK-08)",
-            _swap(Settling, "_free", _one_a_transaction),
+            swap(Settling, "_free", _one_a_transaction),
         ),
     )
 )
