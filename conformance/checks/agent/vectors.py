@@ -7,6 +7,7 @@ Signature-Input that cannot be parsed may be a malformed request elsewhere, so t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -37,6 +38,9 @@ _UNSAFE = frozenset({"parameters/expired", "key/small-order", "key/small-order-d
 _NO_CLAUSE = "no clause binds a verifier to refuse it, and whoever takes it takes what nobody should"
 _LENIENT = "how strictly a field is parsed is more than the row says"
 _NO_DIGEST = frozenset({"content_digest_malformed", "content_digest_unsupported"})
+# Parts of a request that every verifier knows; how components are written in Signature-Input.
+_USUAL_PARTS = frozenset({"@method", "@authority", "@path", "@query"})
+_COVERED, _COMPONENT = re.compile(r"\(([^()]*)\)"), re.compile(r'"([^"]*)"(;?)')
 # The time of most vectors.
 _LONG_AGO = 1_735_689_600
 
@@ -179,7 +183,9 @@ def _judge_errors(case: Case, agent: Agent, one: _Judged) -> None:
         told = "at least one error beside a negative result"
         case.expect(_LISTED, bool(listed), told, listed, exchange=answer, where=where)
     # A policy's members are the family's own: whoever does not know them finds what his own policy finds, too.
-    open_codes = (one.vector.policy and not agent.ours) or one.by_age or code_is_open(one.vector)
+    # Whoever knows fewer components finds that they are unknown, whatever else is wrong with them.
+    of_its_own = not agent.ours and (one.vector.policy or not is_usual(one.vector))
+    open_codes = of_its_own or one.by_age or code_is_open(one.vector)
     if open_codes or expected.valid is not agent.validity(answer):
         return
     try:
@@ -208,21 +214,31 @@ def _judge_explanation(case: Case, agent: Agent, one: _Judged) -> None:
     if answer.status == one.verified.status == _OK:
         said, explained = agent.validity(one.verified), agent.verdict(answer)
         judge_agreement(case, agent, (said, explained), f"verify: {said}; explain: {explained}", answer, where)
-    if one.vector.signature_base is not None:
-        base = agent.base(answer)
-        if agent.ours or is_plain(one.vector) or base is not None:
-            told = f"the base, byte for byte: {one.vector.signature_base!r}"
-            holds = base == one.vector.signature_base
-            case.expect("AGENT-EXPLAIN-02", holds, told, repr(base), exchange=answer, where=where)
+    _judge_base(case, agent, one)
     # What is computed for a field that gives no digest of a known algorithm, nobody states.
     if agent.ours and agent.bindings.digest_at is not None and not _NO_DIGEST & set(expected.codes):
         _judge_digest(case, agent, one)
 
 
-def is_plain(one: MessageVector) -> bool:
-    """Return whether a vector covers components without parameters only, which every implementation knows."""
-    base = one.signature_base or ""
-    return all(line.partition(": ")[0].endswith('"') for line in base.splitlines()[:-1])
+def _judge_base(case: Case, agent: Agent, one: _Judged) -> None:
+    """Judge the base of an explanation, and leave it open where a verifier may not know what is covered."""
+    wanted, answer = one.vector.signature_base, one.explained
+    if wanted is None:
+        return
+    base = agent.base(answer)
+    takes_it = one.verified.status == _OK and agent.validity(one.verified) is True
+    known = agent.ours or is_usual(one.vector) or takes_it
+    if known or base is not None:
+        told, beyond = f"the base, byte for byte: {wanted!r}", None if known else MAY_DEMAND_MORE
+        row, holds = "AGENT-EXPLAIN-02", base == wanted
+        case.expect(row, holds, told, repr(base), exchange=answer, where=one.where, beyond=beyond)
+
+
+def is_usual(one: MessageVector) -> bool:
+    """Return whether a vector covers fields and parts of the request by their names alone, as every verifier knows."""
+    inputs = message_of(one.message).field_lines("signature-input")
+    covered = [found for text in inputs for inner in _COVERED.findall(text) for found in _COMPONENT.findall(inner)]
+    return all(not more and (not name.startswith("@") or name in _USUAL_PARTS) for name, more in covered)
 
 
 def _judge_digest(case: Case, agent: Agent, one: _Judged) -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from conformance.http.client import Unreachable
 from conformance.log.events import EventLog
 from conformance.oracles.message_signatures import judgement, keys, members, signing
 from conformance.oracles.message_signatures.algorithms import SigningKey
-from conformance.oracles.message_signatures.faults import Code
+from conformance.oracles.message_signatures.faults import Code, Fault
 from conformance.oracles.message_signatures.message import Message
 from conformance.outcome import ON_WORD, Verdict
 from conformance.surfaces.agent import CARD, EXPLAIN, LEGACY_CARD, SIGN, VERIFY
@@ -436,6 +437,44 @@ async def test_vectors_that_the_profile_decides_are_not_sent_to_others() -> None
     assert breached(found) == set()
     assert set(found) == set(next(one for one in registered() if one.id == "vectors_are_judged").rows)
     assert Verdict.INCONCLUSIVE not in found.values()
+
+
+_KNOWN = {"@method", "@authority", "@path", "@query"}
+
+
+class Modest(Coded):
+    """An agent that knows fields and four parts of the request, each by its name alone; the rest is unknown to it."""
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Refuse what covers anything else, and show no base of it."""
+        covered = () if judged.labelled is None else judged.labelled.covered.components
+        if all(not one.parameters and (not one.name.startswith("@") or one.name in _KNOWN) for one in covered):
+            return super().result(judged, message, explain=explain)
+        fault = Fault(Code.UNSUPPORTED_COMPONENT, "unknown component")
+        refused = replace(judged, valid=False if judged.valid is not None else None, faults=(fault,), base=None)
+        return super().result(refused, message, explain=explain)
+
+
+@pytest.mark.parametrize("check", ["vectors_are_judged", "explanations_say_pass_or_fail"])
+async def test_an_agent_may_know_fewer_components(check: str) -> None:
+    """Vectors of what it does not know fail no row: neither by their verdict nor by their base, nor by its code."""
+    found = await judged(check, Agent(look=Modest()), coded("report.problems.code"))
+    assert Verdict.FAIL not in found.values(), found
+
+
+async def test_the_base_of_what_an_agent_takes_is_judged() -> None:
+    """Whoever verifies a component's parameter shows the line that it verified."""
+
+    class Hidden(Foreign):
+        def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+            found = super().result(judged, message, explain=explain)
+            covered = () if judged.labelled is None else judged.labelled.covered.components
+            if explain and any(one.parameters for one in covered):
+                found["report"]["canonical"] = []
+            return found
+
+    found = await judged("vectors_are_judged", Agent(look=Hidden()), FOREIGN)
+    assert breached(found) == {"AGENT-EXPLAIN-02"}
 
 
 class Unasked(Look):
