@@ -105,7 +105,13 @@ class Received:
 
     def tells_of(self, words: Sequence[str]) -> bool:
         """Return whether one of the words stands in a string of the event, or in its bytes where it is no JSON."""
-        return any(_has(text, word) for text in self._texts for word in words)
+        # Most events tell of something else, which one look at all of their texts shows.
+        return any(word.lower() in self._lower and any(_has(text, word) for text in self._texts) for word in words)
+
+    @cached_property
+    def _lower(self) -> str:
+        """All texts as one, in lower case."""
+        return "\n".join(self._texts).lower()
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:
