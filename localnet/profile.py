@@ -168,7 +168,7 @@ def profile_text(facts: StackFacts) -> str:
     if facts.hub is not None:
         document |= facts.hub.profile()
     document["clock"] = {"offset_file": str(facts.clock_file)}
-    document["pace"] = {"requests_per_second": 0.0, "workers": 8}
+    document["pace"] = {"requests_per_second": 0.0, "workers": 10}
     for key, value in facts.bindings.items():
         _bind(document, key.split("."), value)
     return MARK + tomlkit.dumps(document)

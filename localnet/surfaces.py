@@ -97,7 +97,7 @@ class Surfaces:
             **{f"WP_RAIL_PAYTO_{lane.upper()}": address for lane, address in facts.payto.items()},
             **{name: value for lane in LANES.values() for name, value in lane.rail_settings(plan.data_dir).items()},
             "WP_RAIL_RATE": _RAISED,
-            "WP_RAIL_CONFIRM_WAIT": "3",
+            "WP_RAIL_CONFIRM_WAIT": "2",
             # A row takes a node away for some seconds, and the rows after it pay there.
             "WP_RAIL_NODE_LOOK_SECONDS": "20",
             **self._joining(facts.rail),
@@ -183,8 +183,8 @@ class Surfaces:
         url = f"http://localhost:{self.sockets['limited'].getsockname()[1]}"
         folder, clock_file = self.plan.data_dir / "limited", self.plan.data_dir / "clock_offset_limited"
         clock_file.write_text("0\n", "ascii")
-        # Nobody pays here: it looks at the chains now and then only.
-        own = {"WP_CLOCK_OFFSET_FILE": str(clock_file), "WP_CHAIN_POLL_SECONDS": "10"}
+        # Nobody pays here, and links end at a look at the chains.
+        own = {"WP_CLOCK_OFFSET_FILE": str(clock_file), "WP_CHAIN_POLL_SECONDS": "1"}
         environment = {**self._place("limited", url), **own}
         await self._started("limited", "gateway", environment, url)
         tenants = await Seeding(self.session, url, folder).tenants(self._payout())

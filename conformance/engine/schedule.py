@@ -2,12 +2,14 @@
 
 Ordinary checks come first, in an order of the seed's but for the longest, which begin before all others. Once they are
 done, what disturbs a chain or a surface runs, one check a chain node and one a surface at a time, then what starts a
-service again, one check a service at a time, and then what moves the clock. Meanwhile the workers go on with what none
+service again, and then what moves the clock. Meanwhile the workers go on with what none
 of that touches: checks of checkouts, while nodes of the rail are disturbed at which no checkout is paid; checks of
 surfaces behind which no chain is, while chains are disturbed; and to the end those that judge programs of their own.
 They are fewer meanwhile: what can only run one after the other is what everybody waits for in the end. Where that is
 not much, the longest of these begin with the first. Last comes what disturbs a chain while it moves the clock, by
 itself.
+
+Limits that a service of its own has are tried one after the other from the beginning, beside all the rest.
 """
 
 from __future__ import annotations
@@ -33,6 +35,8 @@ _OF_CHECKOUTS: Final = frozenset({"gateway", "webhooks"})
 # and what takes so many, and longer than what disturbs a chain, as if it were of every kind.
 _LONG_SECONDS: Final = 3.0
 _LONGEST_SECONDS: Final = 10.0
+# What takes so many seconds of those that could come second begins with the first: many wait for the last of them.
+_FIRST_SECONDS: Final = 5.0
 
 
 def company(one: Check, profile: Profile) -> str:
@@ -97,6 +101,8 @@ class Schedule:
         self._lanes_apart = frozenset(filter(session.profile.checkout_node_apart, session.profile.claims.lanes))
         order = random.Random(session.seed)  # noqa: S311 - an order, not a secret
         self._queues = [_Queue(sorted(order.sample(one, len(one)), key=_length)) for one in self._ordinary()]
+        self._limits = [one for one in checks if one.exclusive == "limits"]
+        self._limits_done = asyncio.Event()
         disturbing = [checks for checks in self._by("chain") if session.profile.controls(checks[0].lane or "")]
         self._longest = max([_LONGEST_SECONDS, *map(_seconds, disturbing)])
         self._in_turns = 0
@@ -109,6 +115,7 @@ class Schedule:
                 for number in range(self._workers):
                     group.create_task(self._worker(number))
                 group.create_task(self._alone())
+                group.create_task(self._limits_beside())
         except BaseExceptionGroup as faults:
             first: BaseException = faults
             while isinstance(first, BaseExceptionGroup):
@@ -123,7 +130,7 @@ class Schedule:
         """
         parts: list[list[Check]] = [[], [], [], []]
         for one in self._checks:
-            if not one.exclusive or (one.exclusive == "limits" and self._limits_apart):
+            if not one.exclusive:
                 parts[self._part(one)].append(one)
         return parts
 
@@ -132,7 +139,8 @@ class Schedule:
             return 3
         if one.surface in _WITHOUT_CHAIN:
             return 2
-        return int(bool(self._lanes_apart) and one.surface in _OF_CHECKOUTS and not one.pays_rail)
+        at_other_nodes = bool(self._lanes_apart) and one.surface in _OF_CHECKOUTS and not one.pays_rail
+        return int(at_other_nodes and _length(one) < _FIRST_SECONDS)
 
     async def _worker(self, number: int) -> None:
         if 0 < number < len(self._queues) and self._queues[number].has_one_of(self._longest):
@@ -159,28 +167,40 @@ class Schedule:
             for checks in filter(self._of_the_rail_alone, chains):
                 group.create_task(self._in_turn(checks))
             await of_checkouts.done.wait()
+            await self._limits_done.wait()
             for checks in itertools.filterfalse(self._of_the_rail_alone, chains):
                 group.create_task(self._in_turn(checks))
             await without_chain.done.wait()
             for checks in self._by("surface"):
                 group.create_task(self._in_turn(checks))
         if not self._limits_apart:
-            await self._in_turn(one for one in self._checks if one.exclusive == "limits")
+            await self._in_turn(self._limits)
         await self._starting_again()
         await self._moving_the_clock()
         await self._in_turn(one for one in self._checks if one.exclusive == "all")
 
-    async def _starting_again(self) -> None:
-        """Run the checks that start a service again, those of the gateway one after the other and beside the rail's.
+    async def _limits_beside(self) -> None:
+        """Try the limits of a service of its own: each check of them has it for itself, and nobody else is limited."""
+        if self._limits_apart:
+            for one in self._limits:
+                await self._run(one)
+        self._limits_done.set()
 
-        Events come last: a further restart would cut off the deliveries that a check which moves the clock waits for.
+    async def _starting_again(self) -> None:
+        """Run the checks that start a service again, all side by side: each service is started once for all of its own.
+
+        A further restart would cut off the deliveries that a check which moves the clock waits for.
         """
-        again = sorted(
-            (one for one in self._checks if one.exclusive == "restart"), key=lambda one: one.surface == "webhooks"
-        )
+        again = [one for one in self._checks if one.exclusive == "restart"]
+        gateways = [one for one in again if one.surface in _OF_CHECKOUTS]
         async with asyncio.TaskGroup() as group:
-            for gateways in (True, False):
-                group.create_task(self._in_turn([one for one in again if (one.surface in _OF_CHECKOUTS) is gateways]))
+            group.create_task(self._in_turn(one for one in again if one not in gateways))
+            for one in gateways:
+                group.create_task(self._meeting_others(one))
+
+    async def _meeting_others(self, one: Check) -> None:
+        with self._session.restarting.taking_part():
+            await self._in_turn([one])
 
     def _of_the_rail_alone(self, disturbing: Sequence[Check]) -> bool:
         """Return whether no checkout is paid at the node that these disturb."""
@@ -221,7 +241,8 @@ class Schedule:
         for _, checks in itertools.groupby(moving, place):
             waiting = list(checks)
             async with asyncio.TaskGroup() as group:
-                for _ in range(self._workers):
+                # They wait most of the time, and each round of theirs takes as long as the slowest.
+                for _ in range(2 * self._workers):
                     group.create_task(self._waiting_together(waiting))
 
     async def _waiting_together(self, waiting: list[Check]) -> None:

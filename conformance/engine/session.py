@@ -69,6 +69,8 @@ class Session:
         seed: Seed of everything random.
         limits_lock: Held by the one check that exhausts limits.
         waiting: Where checks that let time pass side by side meet.
+        restarting: Where checks that have a service started again side by side meet.
+        restarts: Restarts under way by an address of the service; each tells in the end what went wrong, if anything.
         apart: Micro-units that are added to amounts drawn for links.
         nonce: Text that no other run uses, for names that must be new to the target.
         pages: Looks at checkout pages.
@@ -104,6 +106,8 @@ class Session:
         self._lock = asyncio.Lock()
         self.limits_lock = asyncio.Lock()
         self.waiting = Waiting()
+        self.restarting = Waiting()
+        self.restarts: dict[str, asyncio.Future[str | None]] = {}
         self.networks_told: dict[str, tuple[Any, Any]] = {}
         self.stray_payments = StrayPayments()
         self.kept = AsyncExitStack()

@@ -1,4 +1,7 @@
-"""Where checks meet that let the target's time pass side by side: it passes once, when nobody is in the middle."""
+"""Where checks meet that let the target's time pass side by side, or have a service started again.
+
+Time passes once for all who wait for it, and a service is started again once, when nobody is in the middle.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 
-_TAKES_PART: ContextVar[bool] = ContextVar("takes part", default=False)
+_TAKES_PART: ContextVar[frozenset[int]] = ContextVar("takes part", default=frozenset())
 
 
 class Waiting:
@@ -22,7 +25,7 @@ class Waiting:
     def taking_part(self) -> Iterator[None]:
         """Hold up the time while the caller is inside and waits for none."""
         self._busy += 1
-        token = _TAKES_PART.set(True)
+        token = _TAKES_PART.set(_TAKES_PART.get() | {id(self)})
         try:
             yield
         finally:
@@ -36,7 +39,7 @@ class Waiting:
 
         Who waits for the same one goes on at the same time. Who waits without taking part does so meanwhile.
         """
-        with nullcontext() if _TAKES_PART.get() else self.taking_part():
+        with nullcontext() if id(self) in _TAKES_PART.get() else self.taking_part():
             await self._turn(moment)
             yield
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from conformance.engine.check import Case
+from conformance.outcome import Inconclusive
 from conformance.processes.restarting import restart
 
 
@@ -22,10 +24,33 @@ def leave_without_restart(case: Case, surface: str) -> None:
         case.not_applicable(row, reason, untried=f"what a restart of the {surface} forgets (bind {key})")
 
 
+async def ready_for_restart(case: Case) -> None:
+    """Wait until every check beside this one that has a service started again is as far: one restart does for all."""
+    async with case.session.restarting.until(0):
+        pass
+
+
 async def start_again(case: Case, words: Sequence[str], url: str) -> None:
     """Have a surface started again, and wait until it answers at an address that anybody may read.
+
+    Whoever asks for that while it is under way waits for the same restart.
 
     Raises:
         Inconclusive: The command did not end with 0 in time, or the surface does not answer afterwards.
     """
-    await restart(words, url, case.client, case.client.names)
+    restarts = case.session.restarts
+    if url in restarts:
+        fault = await restarts[url]
+        if fault is not None:
+            raise Inconclusive(fault)
+        return
+    restarts[url] = asyncio.get_running_loop().create_future()
+    fault = "another check was ended while the service was started again"
+    try:
+        await restart(words, url, case.client, case.client.names)
+        fault = None
+    except Inconclusive as reason:
+        fault = str(reason)
+        raise
+    finally:
+        restarts.pop(url).set_result(fault)

@@ -55,7 +55,7 @@ from conformance.surfaces.gateway.orders import (
     payer,
     way,
 )
-from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
+from conformance.surfaces.restarts import leave_without_restart, ready_for_restart, restart_command, start_again
 
 After: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -233,9 +233,11 @@ async def _meanwhile(case: Case, words: Sequence[str]) -> After:
         paying = await on_first_lane(case)
         who, links = await payer(paying), [await opened(paying) for _ in range(1 + len(_PAUSES))]
     except Inconclusive as reason:
+        await ready_for_restart(case)
         await start_again(case, words, case.session.gateway + ANYBODYS)
         case.inconclusive(_PAYS, str(reason))
         return _nothing
+    await ready_for_restart(case)
     payments = [asyncio.create_task(who.settle(links[0].bill, way(paying)))]
 
     async def pay() -> None:

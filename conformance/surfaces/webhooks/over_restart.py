@@ -10,7 +10,7 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.surfaces.gateway.calls import ANYBODYS
 from conformance.surfaces.gateway.orders import Opened, on_first_lane, opened
-from conformance.surfaces.restarts import restart_command, start_again
+from conformance.surfaces.restarts import ready_for_restart, restart_command, start_again
 from conformance.surfaces.webhooks.own_destinations import Deleted, deleted_destination
 from conformance.surfaces.webhooks.sales import Failed, Sale, drawing, failures_on, heard, sold
 from conformance.webhook_receiver.inbox import Place
@@ -68,6 +68,7 @@ async def _started_again(case: Case, words: Sequence[str]) -> OverRestart:
     # Before anything is not answered, which may stand before what is told to others.
     deleted = await deleted_destination(paying)
     sale, under_way = await run_concurrently(_heard(paying, link) for link in (refused, cut_off))
+    await ready_for_restart(case)
     await start_again(case, words, case.session.gateway + ANYBODYS)
     return OverRestart(last, sale, under_way, first, waiting, deleted, await failures_on(paying))
 

@@ -20,7 +20,7 @@ from conformance.log.events import EventLog
 from conformance.target import Claims, Profile, Surface, clock_file
 from conformance.target.chains import BaseChain, Chains
 from conformance.target.gateway import Gateway
-from conformance.target.profile import Clock
+from conformance.target.profile import Clock, LimitedService
 
 NOBODY = "http://127.0.0.1:9"
 ROW = "X-ROB-01"
@@ -110,6 +110,25 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
     assert not notes.met["last"] & (everything | {"moving", "again"})
 
 
+async def test_limits_of_a_service_of_its_own_are_tried_in_turn_beside_all_the_rest() -> None:
+    """But for what disturbs the nodes of checkouts, which it asks as well; the target's own limits are tried alone."""
+    notes = Notes()
+    limits = [check(f"limits{n}", notes.body(f"limits{n}"), exclusive="limits") for n in range(3)]
+    ordinary = [check(f"ordinary{n}", notes.body(f"ordinary{n}")) for n in range(6)]
+    disturbing = [check("disturbs", notes.body("disturbs"), exclusive="chain", lane="solana")]
+    names = {one.id for one in limits}
+
+    await run(*limits, *ordinary, *disturbing, workers=2, limited={"gateway": LimitedService(url=NOBODY)})
+    for one in names:
+        assert not notes.met[one] & names
+        assert notes.met[one] & {one.id for one in ordinary}
+        assert "disturbs" not in notes.met[one]
+
+    notes.met.clear()
+    await run(*limits, *ordinary, *disturbing, workers=2)
+    assert {one: notes.met[one] for one in names} == {one: set() for one in names}
+
+
 async def test_a_service_is_started_again_before_a_clock_is_moved() -> None:
     """Real nodes do not follow the clock: what is paid after it was moved may be of another time."""
     order: list[str] = []
@@ -158,7 +177,7 @@ async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: in
 
     checks = [check(f"waits{n}", waits, exclusive=True) for n in range(4)]
     await run(*checks, workers=workers, clock_file=file)
-    moves = -(-4 // workers)
+    moves = -(-4 // (2 * workers))
     assert {after - before for before, after in moments} == {360.0}
     assert clock_file.offset_of(file) == 360.0 * moves
 
@@ -186,7 +205,7 @@ async def test_the_clock_stands_still_while_the_next_check_begins(tmp_path: Path
         seen.append((before, clock_file.offset_of(file)))
 
     bodies = {"a_sooner": waits(100), "b_later": waits(360), "c_looks_on": looks_on}
-    await run(*(check(name, body, exclusive=True) for name, body in bodies.items()), workers=2, clock_file=file)
+    await run(*(check(name, body, exclusive=True) for name, body in bodies.items()), workers=1, clock_file=file)
 
     assert seen == [(100.0, 100.0)]
 
@@ -219,7 +238,8 @@ async def test_the_longest_of_each_kind_begin_with_the_first() -> None:
 async def test_the_longest_wait_where_more_can_only_run_in_turn() -> None:
     """What everybody waits for then begins sooner."""
     longest = "generated_calls_of_the_control_plane"
-    disturbing = ("base_chain_that_cannot_be_asked", "settlement_that_waits_and_fails", "settlement_that_is_taken_back")
+    settlements = ("that_waits_and_fails", "that_is_taken_back", "whose_log_comes_late")
+    disturbing = ("base_chain_that_cannot_be_asked", *(f"settlement_{one}" for one in settlements))
     chain = [check(name, _turns, "rail", "chain", "base") for name in disturbing]
     ordinary = [check(f"ordinary{n}", _turns, "rail") for n in range(6)]
     began = {}
@@ -231,16 +251,14 @@ async def test_the_longest_wait_where_more_can_only_run_in_turn() -> None:
     assert began[None] < 3
 
 
-async def test_two_services_are_started_again_at_the_same_time() -> None:
-    """And one of them by one check at a time."""
+async def test_all_who_have_services_started_again_do_so_side_by_side() -> None:
     notes = Notes()
     again = {"rail": "rail", "links": "gateway", "events": "webhooks"}
     checks = [check(name, notes.body(name), surface, "restart") for name, surface in again.items()]
     await run(*checks, check("ordinary", notes.body("ordinary")), workers=2)
-    assert "links" in notes.met["rail"]
-    assert notes.met["links"] <= {"rail"}
-    assert notes.met["events"] <= {"rail"}
-    assert not notes.met["ordinary"]
+    assert notes.met == {"rail": {"links", "events"}, "links": {"rail", "events"}, "events": {"rail", "links"}} | {
+        "ordinary": set()
+    }
 
 
 async def _turns(_: Case) -> None:
