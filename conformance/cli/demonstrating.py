@@ -18,11 +18,11 @@ from conformance.outcome import Exit, Verdict
 from conformance.processes import interrupt
 from conformance.processes.own_stack import StackFault, own_stack
 from conformance.report import formats
+from conformance.report.detail import replay_command
 from conformance.report.progress import Progress
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
 from conformance.selftest.kill_lists import load_kill_lists
-from conformance.text.shell_words import word
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.claims import LANES
 from conformance.vocabulary.lanes.registry import FACTS
@@ -100,7 +100,7 @@ def _row(summary: Summary, row: RowResult, report_dir: Path) -> None:
         shown = [("expected", finding.expected), ("found", finding.found or ""), ("fix", finding.hint or "")]
         exchange = summary.exchanges.get(finding.exchange or 0)
         if exchange is not None:
-            replay = f"weldproof replay {word(str(report_dir))}#{exchange.n}"
+            replay = replay_command(summary, exchange.n, report=str(report_dir))
             answer = "" if exchange.response is None else one_line(exchange.response.body, _SHOWN)
             shown += [("sent", exchange.line), ("answer", answer), ("curl", exchange.command(1000)), ("replay", replay)]
         for name, text in shown:

@@ -12,7 +12,7 @@ from conformance.cli.renamed import renamed
 
 
 @click.command("replay")
-@click.argument("what", metavar="REPORT#N")
+@click.argument("what", metavar="REPORT#N[@RUN]")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile.")
 @renamed("--reference", "--own-stack", is_flag=True, help="The reference, even where a ./weldproof.toml lies.")
 @click.option("--mutant", help="Our own stack as this deliberately broken variant; default: as recorded.")
@@ -36,7 +36,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Where N is a delivery that the target made, the check that judged it runs again. What was judged is compared by its
     verdict, anything else by its status. The target is that of the run, unless --config names another.
 
-    REPORT is a report folder or its events.ndjson.gz. Exit codes: 0 the verdict, or the status of what nobody judged,
+    REPORT is a report folder or its events.ndjson.gz, and RUN how the run's id begins: of another run nothing is
+    repeated. Exit codes: 0 the verdict, or the status of what nobody judged,
     is the same, 1 it differs, 3 not reached.
     """
     from conformance.cli.replaying import replay  # noqa: PLC0415 - `--help` waits for nothing that it imports

@@ -133,13 +133,18 @@ class _Record:
 
 
 def _record(what: str, *, beside: bool) -> _Record:
-    events, number = _events(what)
-    exchange = next((event for event in events if event["event"] in _RECORDED and event["n"] == number), None)
-    if exchange is None:
-        raise UsageFault(f"{what}: the run has no exchange {number}")
+    events, number, run = _events(what)
     started = next((event for event in events if event["event"] == "run.started"), None)
     if started is None:
         raise UsageFault(f"{what}: the log does not tell how the run began")
+    if run and not str(started["run_id"]).startswith(run):
+        raise UsageFault(
+            f"{what}: the log is of the run {started['run_id']}, seed {started['seed']}; a later run may have been "
+            "written over the one that you mean: give another --report-dir to each run that you keep"
+        )
+    exchange = next((event for event in events if event["event"] in _RECORDED and event["n"] == number), None)
+    if exchange is None:
+        raise UsageFault(f"{what}: the run has no exchange {number}")
     judgement = _judgement_of(exchange, events)
     company = _company(events, str((judgement or exchange)["check"])) if beside else ()
     return _Record(exchange, judgement, started, company)
@@ -206,14 +211,16 @@ def _sent_again(before: Event, log: EventLog) -> Event | None:
     return next((one for one in sent if all(one[name] == before[name] for name in _SAME_EXCHANGE)), None)
 
 
-def _events(what: str) -> tuple[tuple[Event, ...], int]:
-    name, mark, number = what.rpartition("#")
+def _events(what: str) -> tuple[tuple[Event, ...], int, str]:
+    """Return the events of a log, the number of one of them, and how the id of their run begins."""
+    name, mark, place = what.rpartition("#")
+    number, _, run = place.partition("@")
     if not mark or not number.isdecimal():
         raise UsageFault(f"{what}: give REPORT#N, for example report#17; N stands beside each failure")
     path = Path(name)
     path = log_in(path) if path.is_dir() else path
     try:
-        return read(path), int(number)
+        return read(path), int(number), run
     except (OSError, ValueError) as fault:
         raise UsageFault(f"cannot read {path}: {fault}") from fault
 

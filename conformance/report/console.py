@@ -134,7 +134,7 @@ def _breach(console: Terminal, summary: Summary, row: RowResult, report: str, mo
         console.print((f"  {known}", "yellow"))
     telling = row.against
     for finding in telling[:most]:
-        text = finding_text(finding, summary.exchanges, report=report)
+        text = finding_text(finding, summary, report=report)
         console.print("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n")))
     if len(telling) > most:
         more = f"    and {len(telling) - most} more of the same row, in the HTML and JSON reports"

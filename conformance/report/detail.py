@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from conformance.outcome import Verdict
-from conformance.report.exchange import Exchange
 from conformance.report.row_result import Finding
+from conformance.report.summary import Summary
 from conformance.text.shell_words import word
 from conformance.text.untrusted import one_line, shown
 
 BODY_LIMIT = 2_000
+# Letters of a run's id by which a replay id names it.
+RUN_LETTERS = 8
 
 
 def place(finding: Finding) -> str:
@@ -18,12 +18,23 @@ def place(finding: Finding) -> str:
     return ", ".join(f"{one_line(name, 60)} {one_line(value, 200)}" for name, value in finding.where.items())
 
 
-def finding_text(finding: Finding, exchanges: Mapping[int, Exchange], *, report: str = "REPORT") -> str:
+def replay_command(summary: Summary, number: int, *, report: str = "REPORT") -> str:
+    """Return what repeats an exchange of a run; it names the run, for another may be written to the same folder.
+
+    Args:
+        summary: The run.
+        number: The exchange's number.
+        report: The report folder as the reader would type it.
+    """
+    return f"weldproof replay {word(report)}#{number}@{summary.run_id[:RUN_LETTERS]}"
+
+
+def finding_text(finding: Finding, summary: Summary, *, report: str = "REPORT") -> str:
     """Return a finding with its exchange, curl line and replay id, line by line.
 
     Args:
         finding: What was found.
-        exchanges: Exchanges by number.
+        summary: The run that found it.
         report: The report folder as the reader would type it.
     """
     where = place(finding)
@@ -34,12 +45,12 @@ def finding_text(finding: Finding, exchanges: Mapping[int, Exchange], *, report:
         lines.append(f"found     {shown(finding.found, BODY_LIMIT)}")
     if finding.hint is not None:
         lines.append(f"fix       {shown(finding.hint, BODY_LIMIT)}")
-    exchange = exchanges.get(finding.exchange) if finding.exchange is not None else None
+    exchange = summary.exchanges.get(finding.exchange) if finding.exchange is not None else None
     if exchange is not None:
         sent, answered = exchange.headings
         lines += [sent, _indented(exchange.sent(BODY_LIMIT)), answered, _indented(exchange.answered(BODY_LIMIT))]
         lines.append(f"curl      {exchange.command(BODY_LIMIT * 2)}")
-        lines.append(f"replay    weldproof replay {word(report)}#{exchange.n}")
+        lines.append(f"replay    {replay_command(summary, exchange.n, report=report)}")
     return "\n".join(lines)
 
 

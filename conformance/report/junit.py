@@ -104,7 +104,7 @@ def _result(summary: Summary, row: RowResult) -> Element | None:
 
 def _text(summary: Summary, row: RowResult) -> str:
     parts = [f"{row.requirement.sentence}\n{standing(row)}"]
-    parts += [finding_text(finding, summary.exchanges) for finding in row.against[:SHOWN_FINDINGS]]
+    parts += [finding_text(finding, summary) for finding in row.against[:SHOWN_FINDINGS]]
     if len(row.against) > SHOWN_FINDINGS:
         parts.append(f"and {len(row.against) - SHOWN_FINDINGS} more")
     return visible("\n\n".join(parts))

@@ -81,7 +81,7 @@ def _row(summary: Summary, row: RowResult) -> Iterator[str]:
         return
     for finding in row.against[:SHOWN_FINDINGS]:
         yield ""
-        yield fenced(finding_text(finding, summary.exchanges))
+        yield fenced(finding_text(finding, summary))
     if len(row.against) > SHOWN_FINDINGS:
         yield f"\n… and {len(row.against) - SHOWN_FINDINGS} more findings."
 

@@ -79,7 +79,7 @@ def _help(row: RowResult) -> dict[str, Any]:
 
 
 def _result(summary: Summary, row: RowResult, index: int) -> dict[str, Any]:
-    details = "\n\n".join(finding_text(finding, summary.exchanges) for finding in row.against[:3])
+    details = "\n\n".join(finding_text(finding, summary) for finding in row.against[:3])
     message = expectation(row) or one_line(row.reason or "", 1000)
     result: dict[str, Any] = {
         "ruleId": row.id,

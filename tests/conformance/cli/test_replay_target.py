@@ -53,6 +53,7 @@ def replayed(
     after: tuple[Verdict | None, int] = (Verdict.FAIL, 200),
     elsewhere: Sequence[str] = (),
     beside: Sequence[str] = (),
+    run: str = "",
 ) -> tuple[Result, list[Profile | None], list[set[str]]]:
     """Replay an exchange of a run with these options; return how it ended, whom it opened and which checks ran.
 
@@ -60,7 +61,8 @@ def replayed(
     fails `elsewhere` in the check then.
     """
     log = EventLog(folder / LOG)
-    log.add("run.started", seed=5, options=options, rows=[ROW], target={"name": "the shop's agent"})
+    target_ = {"name": "the shop's agent"}
+    log.add("run.started", run_id="2267c6ff0123abcd", seed=5, options=options, rows=[ROW], target=target_)
     log.add("check.started", check=EARLIER, rows=[])
     log.add("check.finished", check=EARLIER)
     for one in (*beside, CHECK):
@@ -93,7 +95,7 @@ def replayed(
     monkeypatch.chdir(folder)
     monkeypatch.setattr(replaying, "Run", Again)
     monkeypatch.setattr(replaying, "opened", opened)
-    return CliRunner().invoke(command, [f"{folder}#3", *words]), asked, ran
+    return CliRunner().invoke(command, [f"{folder}#3{run}", *words]), asked, ran
 
 
 @pytest.mark.parametrize("options", [{"config": "shop.toml"}, {"addresses": ["agent=http://shop"]}])
@@ -106,6 +108,17 @@ def test_whom_the_run_asked_is_asked_again(
     done, asked, _ = replayed(tmp_path, monkeypatch, options)
     assert done.exit_code == Exit.PASSED, done.output
     assert [one.surfaces["agent"].url for one in asked if one is not None] == ["http://shop"]
+
+
+def test_an_exchange_of_another_run_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later run may have been written to the same folder: its exchange of that number is another one."""
+    done, asked, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, run="@2267c6ff")
+    assert done.exit_code == Exit.PASSED, done.output
+    assert asked == [None]
+    done, asked, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, run="@7c6ff012")
+    assert done.exit_code == Exit.USAGE
+    assert "the log is of the run 2267c6ff0123abcd, seed 5" in done.output
+    assert asked == []
 
 
 def test_our_own_stack_is_asked_only_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
