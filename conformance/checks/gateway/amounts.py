@@ -11,13 +11,13 @@ from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.surfaces.gateway.calls import (
     LINKS,
+    brief,
     envelope_fault,
     is_created,
     is_refused,
     link,
     link_body,
     named,
-    short,
     target_of,
 )
 
@@ -127,7 +127,7 @@ async def _refused(case: Case, row: str, literals: tuple[str, ...], *, envelope:
     await link(case, tenant)
     answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
     for literal, answer in zip(literals, answers, strict=True):
-        where, found = {"amount": literal}, f"{answer.status} {short(answer)}"
+        where, found = {"amount": literal}, brief(answer)
         beyond = "whether a text of digits is a number is open" if literal in SPELLED_OUT else None
         refused = is_refused(answer)
         case.expect(row, refused, "a client error", found, exchange=answer, where=where, beyond=beyond)

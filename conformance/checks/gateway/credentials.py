@@ -22,6 +22,7 @@ from conformance.surfaces.gateway.calls import (
     RESOURCES,
     Creation,
     bodies,
+    brief,
     created,
     envelope_fault,
     expect_created,
@@ -215,7 +216,7 @@ async def a_deleted_key_is_rejected(case: Case) -> None:
     while not is_rejected(answer) and time.monotonic() < ends:
         await asyncio.sleep(_LOOK_SECONDS)
         answer = await plain_link(case, keys.other)
-    found = f"{answer.status} {short(answer)}"
+    found = brief(answer)
     case.expect("GW-AUTH-03", is_rejected(answer), "a client error", found, exchange=answer, where={"key": "deleted"})
     answer = await plain_link(case, keys.kept)
     where = {"key": "the other one of its tenant"}

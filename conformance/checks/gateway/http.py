@@ -18,6 +18,7 @@ from conformance.surfaces.gateway.calls import (
     RESOURCES,
     SCREEN,
     bodies,
+    brief,
     envelope_fault,
     fresh,
     is_created,
@@ -25,7 +26,6 @@ from conformance.surfaces.gateway.calls import (
     link_body,
     receipt_body,
     resource_body,
-    short,
     target_of,
     token_of,
 )
@@ -126,7 +126,7 @@ async def json_may_name_its_charset(case: Case) -> None:
         headers = {"content-type": media_type, **tenant.headers}
         answer = await target_of(case)("POST", LINKS, body=text, headers=headers)
         where = {"Content-Type": media_type}
-        case.expect("GW-HTTP-05", is_created(case, answer), "a link", describe(answer), exchange=answer, where=where)
+        case.expect("GW-HTTP-05", is_created(case, answer), "a link", brief(answer), exchange=answer, where=where)
 
 
 @check("GW-HTTP-06", surface="gateway", fix="Let the answer 415 go through the same place as every other error.")
@@ -229,8 +229,3 @@ async def errors_have_a_request_id(case: Case) -> None:
         where, found = {"fault": what, "status": str(answer.status)}, "one" if has else "none"
         case.expect("GW-HTTP-08", has, "X-Request-Id", found, exchange=answer, where=where, beyond=beyond)
     _differ(case, [answer for _, answer in answers])
-
-
-def describe(answer: Answer) -> str:
-    """Return what an answer was, in a few words."""
-    return f"{answer.status} {short(answer)}"

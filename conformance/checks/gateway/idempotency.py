@@ -18,6 +18,7 @@ from conformance.surfaces.gateway.calls import (
     RESOURCES,
     Creation,
     bodies,
+    brief,
     created,
     expect_created,
     fresh,
@@ -30,7 +31,6 @@ from conformance.surfaces.gateway.calls import (
     payable,
     post,
     resource_body,
-    short,
     target_of,
 )
 
@@ -83,7 +83,7 @@ async def _for_an_amount(case: Case, tenant: Credentials, amount: float) -> None
         keyed = named(case, await post(target_of(case), Creation(LINKS, body, tenant, fresh(case))))
         if not is_created(case, keyed):
             return
-    found, expected = f"{answer.status} {short(answer)}", "a link without a key, as with one"
+    found, expected = brief(answer), "a link without a key, as with one"
     case.expect("GW-IDEM-01", not is_refused(answer), expected, found, exchange=answer, where=where)
 
 
@@ -240,7 +240,7 @@ async def _second(case: Case, creation: Creation, original: Answer, changed: dic
     refused = judge_nothing_second(case, "GW-IDEM-06", creation, original, answer, {"path": creation.path})
     if refused and creation.path == RESOURCES:
         free = named(case, await post(target_of(case), Creation(RESOURCES, changed, creation.tenant)))
-        found = f"{free.status} {short(free)}"
+        found = brief(free)
         where = {"path": creation.path}
         case.expect("GW-IDEM-06", is_created(case, free), "its name still free", found, exchange=free, where=where)
 

@@ -25,6 +25,7 @@ from conformance.surfaces.gateway.calls import (
     Caller,
     Creation,
     bodies,
+    brief,
     created,
     fresh,
     is_created,
@@ -32,7 +33,6 @@ from conformance.surfaces.gateway.calls import (
     named,
     post,
     resource_body,
-    short,
 )
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway, limited_gateway
 
@@ -255,7 +255,7 @@ async def a_call_succeeds_after_the_wait(case: Case) -> None:
             return
         await service.advance(wait + _CLOCKS_APART)
         answer = named(case, await post(service.call, Creation(LINKS, link_body(case, tenant), tenant)))
-        found = f"{answer.status} {short(answer)}"
+        found = brief(answer)
         case.expect("GW-RATE-05", 200 <= answer.status < 300, "success", found, exchange=answer)
 
 

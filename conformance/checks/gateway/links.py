@@ -19,6 +19,7 @@ from conformance.surfaces.gateway.calls import (
     CHECKOUT,
     LINKS,
     Creation,
+    brief,
     is_created,
     is_refused,
     link,
@@ -86,7 +87,7 @@ async def _for_a_whole_number(case: Case) -> Answer:
     if is_refused(answer):
         beside = link_body(case, tenant, amount=amount + 0.25)
         accepted = is_created(case, await post(target_of(case), Creation(LINKS, beside, tenant)))
-        found, where = f"{answer.status} {short(answer)}", {"amount": str(amount)}
+        found, where = brief(answer), {"amount": str(amount)}
         expected = "a link for a whole number, as for a fraction"
         case.expect("GW-LINK-01", not accepted, expected, found, exchange=answer, where=where)
     return answer

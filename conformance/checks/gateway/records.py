@@ -16,7 +16,17 @@ from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.checkout_request import USDC
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.calls import RESOURCES, Creation, fresh, is_refused, link, post, short, target_of
+from conformance.surfaces.gateway.calls import (
+    RESOURCES,
+    Creation,
+    brief,
+    fresh,
+    is_refused,
+    link,
+    post,
+    short,
+    target_of,
+)
 from conformance.text.times import utc_time
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -117,7 +127,7 @@ async def _made(case: Case, body: Mapping[str, Any]) -> Answer:
             f"a resource on {network}, which the tenant need not be offered, was answered {short(answer)}"
         )
     if not 200 <= answer.status < 300:
-        case.expect("GW-RES-03", False, "a created resource", f"{answer.status} {short(answer)}", exchange=answer)
+        case.expect("GW-RES-03", False, "a created resource", brief(answer), exchange=answer)
         raise Inconclusive("no resource was created")
     return answer
 
@@ -202,7 +212,7 @@ async def _tried(
 ) -> None:
     answer = await post(target_of(case), Creation(RESOURCES, body, tenant))
     held = 200 <= answer.status < 300 if taken else is_refused(answer)
-    expected, found = "a resource" if taken else "a client error", f"{answer.status} {short(answer)}"
+    expected, found = "a resource" if taken else "a client error", brief(answer)
     where = {name: repr(value)[:40] for name, value in changed.items()}
     case.expect("GW-RES-04", held, expected, found, exchange=answer, where=where)
 
@@ -232,11 +242,11 @@ async def a_resource_is_its_tenants(case: Case) -> None:
         held = answer.status == status and (status == 404 or answer.object() == created.object())
         told = {"tenant": who.name, "resource": "its own" if where == path else "nobody's"}
         expected = f"{status}{' with the record' if status == 200 else ''}"
-        case.expect("GW-RES-05", held, expected, f"{answer.status} {short(answer)}", exchange=answer, where=told)
+        case.expect("GW-RES-05", held, expected, brief(answer), exchange=answer, where=told)
     nobody, both = {"X-Tenant-Id": mine.id}, {**theirs.headers, "X-Tenant-Id": mine.id}
     for what, headers in (("a tenant id alone", nobody), ("the key of another tenant", both)):
         answer = await call("GET", path, headers=headers)
-        held, found = 400 <= answer.status < 500, f"{answer.status} {short(answer)}"
+        held, found = 400 <= answer.status < 500, brief(answer)
         case.expect("GW-RES-05", held, "a client error", found, exchange=answer, where={"credentials": what})
     twice = await post(call, Creation(RESOURCES, body, mine))
     case.expect("GW-RES-05", is_refused(twice), "a client error", twice.status, exchange=twice, where={"id": "taken"})

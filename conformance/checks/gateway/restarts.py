@@ -30,6 +30,7 @@ from conformance.surfaces.gateway.calls import (
     LINKS,
     RESOURCES,
     Creation,
+    brief,
     created,
     fresh,
     is_created,
@@ -170,7 +171,7 @@ async def _same_record(case: Case, creation: Creation, before: Answer | None) ->
         case.not_applicable(_READ, "the profile does not claim the option gateway.records, or a resource is not read")
         return
     held, where = after.status == 200 and after.object() == before.object(), {"restart": "after it was created"}
-    case.expect(_READ, held, "the record as before", f"{after.status} {short(after)}", exchange=after, where=where)
+    case.expect(_READ, held, "the record as before", brief(after), exchange=after, where=where)
 
 
 async def _paid(case: Case) -> After:
@@ -307,11 +308,11 @@ async def _revoked(case: Case) -> After:
 
     async def judge() -> None:
         answer = await plain_link(case, keys.other)
-        found, where = f"{answer.status} {short(answer)}", {"key": "deleted before the restart"}
+        found, where = brief(answer), {"key": "deleted before the restart"}
         case.expect(_REVOKED, is_rejected(answer), "a client error", found, exchange=answer, where=where)
         for tenant, what in ((keys.kept, "tenant"), (further, "key")):
             answer = await plain_link(case, tenant)
-            found, where = f"{answer.status} {short(answer)}", {what: "made before the restart"}
+            found, where = brief(answer), {what: "made before the restart"}
             case.expect(_ACCEPTED, is_created(case, answer), "a link", found, exchange=answer, where=where)
 
     return judge

@@ -12,7 +12,7 @@ from conformance.http.client import Answer
 from conformance.lanes.payers import checkout_payer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
-from conformance.surfaces.gateway.calls import LINKS, Creation, link_body, named, post, short, target_of
+from conformance.surfaces.gateway.calls import LINKS, Creation, brief, link_body, named, post, target_of
 from conformance.surfaces.gateway.orders import odd_amount, opened, paid_rightly
 
 _MILLIONTHS = 1_000_000
@@ -97,7 +97,7 @@ async def _expect(case: Case, row: str, tenant: Credentials, network: str, *, al
     held = 200 <= answer.status < 300 if allowed else _refused(answer)
     expected = "a link" if allowed else "a client error"
     where = {"network": network, "tenant": when}
-    case.expect(row, held, expected, f"{answer.status} {short(answer)}", exchange=answer, where=where)
+    case.expect(row, held, expected, brief(answer), exchange=answer, where=where)
 
 
 def _refused(answer: Answer) -> bool:
@@ -112,12 +112,12 @@ async def _uses_up(case: Case, tenant: Credentials, network: str) -> None:
     for amount, allowed, what in ((whole, True, "all of it"), (whole + _CENT, False, "more than it")):
         answer = await _asked(case, tenant, network, amount)
         held = 200 <= answer.status < 300 if allowed else _refused(answer)
-        found, where = f"{answer.status} {short(answer)}", {"asked for": what, "paid": "nothing"}
+        found, where = brief(answer), {"asked for": what, "paid": "nothing"}
         case.expect("GW-TEN-03", held, "a link" if allowed else "a client error", found, exchange=answer, where=where)
     link = await opened(case, microunits=odd_amount(case), network=network, tenant=tenant)
     await paid_rightly(case, checkout_payer(await case.session.payer(case.lane)), link)
     for amount, allowed, what in ((whole, False, "all of it"), (_CENT, True, "a cent")):
         answer = await _asked(case, tenant, network, amount)
         held = 200 <= answer.status < 300 if allowed else _refused(answer)
-        found, where = f"{answer.status} {short(answer)}", {"asked for": what, "paid": "a link"}
+        found, where = brief(answer), {"asked for": what, "paid": "a link"}
         case.expect("GW-TEN-03", held, "a link" if allowed else "a client error", found, exchange=answer, where=where)

@@ -15,10 +15,9 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import WAITS
 from conformance.engine.session import Credentials
-from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
-from conformance.surfaces.gateway.calls import short
+from conformance.surfaces.gateway.calls import brief
 from conformance.surfaces.gateway.orders import Opened, network_of, on_first_lane, on_lane, opened, paid_rightly, payer
 from conformance.surfaces.webhooks.own_destinations import (
     HOST,
@@ -164,7 +163,7 @@ async def _made(admin: Administrator, tenant: Credentials, urls: Sequence[str], 
     for made, url in enumerate(urls):
         answer = await admin.call("POST", tenant.id, "webhooks", body={"url": url})
         if not 200 <= answer.status < 300:
-            admin.case.note(f"{url} is not taken for a further destination: {_brief(answer)}")
+            admin.case.note(f"{url} is not taken for a further destination: {brief(answer)}")
             return made
         id_ = answer.object().get("destination_id")
         ids += [id_] if isinstance(id_, str) else []
@@ -255,7 +254,7 @@ async def _deleted(case: Case, scene: _Scene) -> None:
     before, other = len(scene.gone.arrivals), len(scene.kept.arrivals)
     refused = await admin.call("POST", tenant.id, "deliveries", gone, "retry")
     held = 400 <= refused.status < 500
-    case.expect("WH-DELIV-10", held, "a client error for the retry", _brief(refused), exchange=refused)
+    case.expect("WH-DELIV-10", held, "a client error for the retry", brief(refused), exchange=refused)
     again = await admin.call("POST", tenant.id, "deliveries", kept, "retry")
     if not 200 <= again.status < 300 or not await scene.kept.next(seconds=case.profile.budgets.paid, after=other):
         raise Inconclusive(
@@ -266,15 +265,11 @@ async def _deleted(case: Case, scene: _Scene) -> None:
     case.expect("WH-DELIV-10", more == 0, "nothing more at the deleted one", f"{more} requests", exchange=refused)
 
 
-def _brief(answer: Answer) -> str:
-    return f"{answer.status} {short(answer)}"
-
-
 async def _listed(admin: Administrator, tenant_id: str) -> object:
     """Return the list of a tenant's deliveries: the body itself, or its member `deliveries`."""
     answer = await admin.call("GET", tenant_id, "deliveries")
     if not 200 <= answer.status < 300:
-        raise Inconclusive(f"the list of deliveries was answered {_brief(answer)}")
+        raise Inconclusive(f"the list of deliveries was answered {brief(answer)}")
     body = answer.json()
     return body.get("deliveries") if isinstance(body, dict) else body
 

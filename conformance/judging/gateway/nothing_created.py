@@ -12,12 +12,12 @@ from conformance.surfaces.gateway.calls import (
     RESOURCES,
     Caller,
     Creation,
+    brief,
     is_created,
     named,
     payable,
     post,
     resource_body,
-    short,
     target_of,
     token_of,
 )
@@ -42,13 +42,13 @@ async def nothing_created(
     if refused.path == RESOURCES:
         # The same body, without a key: a name that must be new still is.
         named(case, free := await post(send, Creation(RESOURCES, body, refused.tenant)))
-        found = f"{free.status} {short(free)}"
+        found = brief(free)
         case.expect(row, is_created(case, free), "the name still free", found, exchange=free, where=where)
         body = {**body, **resource_body(case)}
     answer = await post(send, Creation(refused.path, body, refused.tenant, refused.key))
     named(case, answer)
     fresh_one = is_created(case, answer) and _is_of(answer, body)
-    found = f"{answer.status} {short(answer)}"
+    found = brief(answer)
     expected = "the Idempotency-Key of the refused call still free"
     case.expect(row, fresh_one, expected, found, exchange=answer, where=where)
 

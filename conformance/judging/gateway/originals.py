@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.surfaces.gateway.calls import LINKS, REQUEST_ID, Creation, is_created, is_refused, short
+from conformance.surfaces.gateway.calls import LINKS, REQUEST_ID, Creation, brief, is_created, is_refused
 
 
 def judge_original(
@@ -44,7 +44,7 @@ def judge_nothing_second(
     bound = case.profile.gateway_bindings.idempotency_conflict
     refused = is_refused(answer) if bound is None else answer.status in bound
     same = is_created(case, answer) and not differences(first, again)
-    found = f"{answer.status} {short(answer)}"
+    found = brief(answer)
     case.expect(row, refused or same, "a refusal or the original", found, exchange=answer, where=where)
     return refused
 

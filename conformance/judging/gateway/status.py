@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from conformance.engine.check import Case
@@ -33,6 +33,17 @@ async def paid_status(case: Case, link: Opened) -> Answer | None:
     while True:
         answer = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
         if (_is_paid(answer) and all(map(answer.object().get, ATTESTED))) or loop.time() > ends:
+            return answer
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def status_at_end(case: Case, status: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Read a link's status until it is not active any more, or the budget is spent."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + case.profile.budgets.paid
+    while True:
+        answer = await status()
+        if answer.object().get("status") != "active" or loop.time() > ends:
             return answer
         await asyncio.sleep(_LOOK_SECONDS)
 

@@ -181,7 +181,7 @@ def expect_created(
     if open_point is not None:
         case.inconclusive(row, open_point, exchange=answer)
         return
-    found = f"{answer.status} {short(answer)}"
+    found = brief(answer)
     hint = binding_hints.of_credentials(answer)
     case.expect(row, is_created(case, answer), expected, found, exchange=answer, where=where, hint=hint)
 
@@ -248,3 +248,8 @@ def token_of(answer: Answer) -> str | None:
 def short(answer: Answer) -> str:
     """Return the beginning of a body, for a reader."""
     return answer.body[:160].decode("utf-8", "replace")
+
+
+def brief(answer: Answer) -> str:
+    """Return the status and the beginning of a body, for a reader."""
+    return f"{answer.status} {short(answer)}"

@@ -6,7 +6,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.lanes.base.checkout import BaseCheckout
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.calls import CHECKOUT, short
+from conformance.surfaces.gateway.calls import CHECKOUT, brief
 from conformance.surfaces.gateway.orders import flip, opened, paid_rightly, payer, several, way
 
 _ROW = "GW-CHK-19"
@@ -39,5 +39,5 @@ async def one_transaction_pays_two_links(case: Case) -> None:
         told = status.object()
         held = told.get("status") == "paid" and str(told.get("tx_id")).lower() == tx_id.lower()
         where = {"transfer": ("the first of two", "the second of two")[place]}
-        found = f"{status.status} {short(status)}"
+        found = brief(status)
         case.expect(_ROW, held, "paid, and the transaction", found, exchange=status, where=where)

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checks.gateway import checkout_calls
+from conformance.checks.gateway import checkout_ends
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway
@@ -54,5 +54,5 @@ async def test_time_passes_until_shortly_before_the_end(
     service: Service, lifetime: int | None, expected: list[float]
 ) -> None:
     """A day passes for a service of its own alone, and nothing for every other, or where no more may pass."""
-    await checkout_calls._nearly_end(cast("LimitedGateway", service), made(lifetime))
+    await checkout_ends._nearly_end(cast("LimitedGateway", service), made(lifetime))
     assert service.passed == expected

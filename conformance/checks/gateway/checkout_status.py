@@ -1,0 +1,151 @@
+"""GW-CHK-19: the status of a checkout, where the target claims to follow specification 3.5.
+
+The interface names the page alone; who claims the option `gateway.checkout` has clients that call what is beside it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from conformance.engine.check import Case, check
+from conformance.judging.gateway.status import ATTESTED, paid_status, status_at_end
+from conformance.oracles import jose
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.calls import CHECKOUT, brief
+from conformance.surfaces.gateway.orders import (
+    Opened,
+    flip,
+    opened,
+    payer,
+    way,
+)
+
+_LIFETIME = 60
+# Well beyond what a gateway may wait for a chain's clock.
+_OVER = 3600
+# Before a link's end, and longer than all that a check does then.
+_SHORTLY = 900
+_LOOK_SECONDS = 0.3
+_ROUND_SECONDS = 1.0
+
+
+@check(
+    "GW-CHK-19",
+    surface="gateway",
+    lane="each",
+    fix="Answer GET /checkout/{token}/status from the stored payment, with its attestation, and the same to whoever "
+    "shows the paying transaction.",
+)
+async def the_status_tells_of_the_payment(case: Case) -> None:
+    """The status of a link says active, and once it is paid its transaction and attestation (P-CK-05, P-CK-06).
+
+    Reads the status of a link, cancels it with wrong secrets, pays it, reads the status until it is paid, looks at the
+    page, and shows the paying transaction to the gateway. Expects `active` without a transaction; client errors, and
+    that it is active still; then `paid` with the transaction's id and the settlement attestation, as an object and as a
+    compact JWS that holds the same, and never `paid` without either an attestation or a page that says so; and the same
+    attestation with 200 for the transaction that is shown. Then abandons and cancels the link. Expects client errors,
+    and that it is still paid.
+    """
+    who, link = await payer(case), await opened(case)
+    url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
+    before = await case.client.call("GET", f"{url}/status")
+    members = before.object()
+    held = before.status == 200 and members.get("status") == "active" and members.get("tx_id", "") is None
+    held = held and members.get("redirect_url", "") is None
+    case.expect("GW-CHK-19", held, "200, active and no transaction", brief(before), exchange=before)
+    if not await _wants_its_secret(case, link, url):
+        return
+    tx_id = await who.settle(link.bill, way(case))
+    case.client.names.name(tx_id, "TX_ID")
+    turned = await _turns_paid(case, link, url)
+    if not turned and way(case) is None:
+        raise Inconclusive("the page did not turn to Paid, which GW-CHK-09 judges: how a memo is carried is not bound")
+    after = await paid_status(case, link) or before
+    members = after.object()
+    paid = after.status == 200 and members.get("status") == "paid" and _same_id(members.get("tx_id"), tx_id)
+    case.expect("GW-CHK-19", paid, "200, paid and the transaction", brief(after), exchange=after)
+    if not turned and not paid:
+        return
+    fault = _unattested(members)
+    case.expect("GW-CHK-19", fault is None, "the settlement attestation, twice the same", fault, exchange=after)
+    shown = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
+    told = shown.object()
+    held = shown.status == 200 and told.get("status") == "paid"
+    held = held and all(name in told and told[name] == members.get(name) for name in ATTESTED)
+    expected = "200 with the same attestation for the transaction that paid"
+    case.expect("GW-CHK-19", held, expected, brief(shown), exchange=shown)
+    await _stays_paid(case, link, url)
+
+
+async def _wants_its_secret(case: Case, link: Opened, url: str) -> bool:
+    """Call an active link off with what is not its secret; it stays active. Returns whether it did."""
+    given = link.order.answer.object().get("cancel_secret")
+    secret = given if isinstance(given, str) and len(given) > 1 else secrets.token_urlsafe(32)
+    wrong = secret[:-2] + ("AA" if secret[-2] != "A" else "BB")
+    case.client.names.secret(secret, "CANCEL_SECRET")
+    case.client.names.secret(wrong, "WRONG_CANCEL_SECRET")
+    bodies: Mapping[str, Mapping[str, Any]] = {
+        "a wrong one": {"cancel_secret": wrong},
+        "an empty one": {"cancel_secret": ""},
+        "none": {},
+    }
+    for what, body in bodies.items():
+        answer = await case.client.call("POST", f"{url}/cancel", json_body=body)
+        after = await case.client.call("GET", f"{url}/status")
+        held = 400 <= answer.status < 500 and after.object().get("status") == "active"
+        found, where = f"{answer.status}, then {brief(after)}", {"call": "cancel", "secret": what}
+        if not case.expect("GW-CHK-19", held, "a client error, still active", found, exchange=answer, where=where):
+            return False
+    return True
+
+
+async def _turns_paid(case: Case, link: Opened, url: str) -> bool:
+    """Wait until a link is paid, judge the first status that says so, and return whether its page does in the end.
+
+    An attestation may come a moment after it, or the page: of a payment that is not final yet, both are missing.
+    """
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + case.profile.budgets.paid
+    status = await status_at_end(case, lambda: case.client.call("GET", f"{url}/status"))
+    early = status.object().get("status") == "paid"
+    done = await flip(case, link, seconds=0 if early else max(0.0, ends - loop.time()))
+    if early:
+        unattested = _unattested(status.object())
+        held = unattested is None or done is not None
+        found = (
+            f"a page that is {'not ' if done is None else ''}Paid, and as attestation {unattested or 'the right one'}"
+        )
+        expected, where = "an attestation, or a page that is Paid", {"status": "the first that says paid"}
+        case.expect("GW-CHK-19", held, expected, found, exchange=status, where=where)
+    return done is not None or (early and await flip(case, link) is not None)
+
+
+async def _stays_paid(case: Case, link: Opened, url: str) -> None:
+    """Call a paid link off, as a payer and as its tenant; it stays paid."""
+    secret = link.order.answer.object().get("cancel_secret")
+    case.client.names.secret(str(secret), "CANCEL_SECRET")
+    calls: Mapping[str, Mapping[str, Any]] = {"abandon": {}, "cancel": {"cancel_secret": secret}}
+    for name, body in calls.items():
+        answer = await case.client.call("POST", f"{url}/{name}", json_body=body)
+        after = await case.client.call("GET", f"{url}/status")
+        held = 400 <= answer.status < 500 and after.object().get("status") == "paid"
+        found = f"{answer.status}, then {brief(after)}"
+        case.expect("GW-CHK-19", held, "a client error, still paid", found, exchange=answer, where={"call": name})
+
+
+def _same_id(told: object, tx_id: str) -> bool:
+    return isinstance(told, str) and (told == tx_id or (tx_id.startswith("0x") and told.lower() == tx_id.lower()))
+
+
+def _unattested(members: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with an attestation, None where it says the same as an object and as a JWS."""
+    told, token = (members.get(name) for name in ATTESTED)
+    if not isinstance(told, dict) or not isinstance(token, str):
+        return "none"
+    try:
+        return None if jose.parse(token).claims() == told else "two that differ"
+    except jose.JwsFault as fault:
+        return f"the JWS: {fault}"
