@@ -269,6 +269,11 @@ def is_on_its_way(seen: ObservedTransaction, asked: Asked) -> bool:
         return False
 
 
+def may_be_on_its_way(seen: ObservedTransaction, asked: Asked) -> bool:
+    """Whether that cannot be ruled out: of what is in no block yet, a node may tell no transfers."""
+    return is_on_its_way(seen, asked) or (seen.status is TxStatus.PENDING and not seen.transfers)
+
+
 def chosen(found: tuple[Transfer, ...], used: Collection[int], asked: Asked) -> Transfer | None:
     """Return the transfer that pays the link: of the unused ones that of exactly its amount, else the lowest (P-CK-08).
 

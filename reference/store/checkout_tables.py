@@ -101,6 +101,14 @@ refunds = Table(
     Column("refunded_at", BigInteger, nullable=False),
 )
 
+# Payments that were shown before they were final: a node may list nothing that waits for a block.
+shown = Table(
+    "gateway_shown_payments",
+    METADATA,
+    Column("link_id", String(36), primary_key=True),
+    Column("tx_id", String(128), primary_key=True),
+)
+
 # How far each payout address was searched, in the chain's own count (round, block, slot).
 cursors = Table(
     "gateway_cursors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -10,7 +11,7 @@ from sqlalchemy import bindparam, delete, exists, func, insert, or_, select, upd
 
 from reference.protocol.observed import Transfer
 from reference.store import used_transfers
-from reference.store.checkout_tables import cursors, link_ends, links, payments, refunds
+from reference.store.checkout_tables import cursors, link_ends, links, payments, refunds, shown
 from reference.store.database import Change, Database, Row, Taken
 from reference.store.links import Link
 from reference.store.used_transfers import UsedBy
@@ -115,6 +116,8 @@ _UNLIST = delete(payments).where(
     _ROW.link_id == bindparam("of_link"),
     _ROW.state == PaymentState.LATE.value,
 )
+_SHOW = insert(shown).values(link_id=bindparam("link_id"), tx_id=bindparam("tx_id"))
+_SHOWN = select(shown.c.tx_id).where(shown.c.link_id == bindparam("link_id"))
 _OF_TRANSACTION = _SELECT.where(_ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"), _IS_PAID)
 _OF_LINK = _SELECT.where(_ROW.link_id == bindparam("link_id"), _IS_PAID)
 _other = payments.alias()
@@ -227,6 +230,15 @@ class Payments:
         except Taken:
             return False
         return True
+
+    async def show(self, link_id: str, tx_id: str) -> None:
+        """Note that a payment of a link was shown that is not final yet."""
+        with contextlib.suppress(Taken):
+            await self._database.change_all(Change(_SHOW, {"link_id": link_id, "tx_id": tx_id}))
+
+    async def shown(self, link_id: str) -> Sequence[str]:
+        """Return the payments of a link that were shown before they were final."""
+        return [str(row[0]) for row in await self._database.rows(_SHOWN, link_id=link_id)]
 
     async def of_transaction(self, network: str, tx_id: str) -> Sequence[Payment]:
         """Return which transfers of a transaction have paid links."""

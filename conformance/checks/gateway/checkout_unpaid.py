@@ -14,7 +14,7 @@ from typing import Final
 
 from conformance.engine.check import Case, check, shortened
 from conformance.engine.concurrency import run_concurrently
-from conformance.judging.gateway.status import judge_same_status, paid_status
+from conformance.judging.gateway.status import judge_abandoned, judge_same_status, paid_status
 from conformance.lanes.checkout_request import Bill, CheckoutPayer, Way
 from conformance.lanes.node_control import Controlled
 from conformance.outcome import Inconclusive
@@ -258,22 +258,24 @@ async def failed_payment(case: Case) -> None:
 @check(
     "GW-CHK-12",
     SILENCE,
+    "GW-CHK-19",
     surface="gateway",
     lane="each",
     exclusive="chain",
-    fix="A transaction that the node has taken is no payment; one that is confirmed is.",
+    fix="A transaction that the node has taken is no payment, but holds its link; one that is confirmed pays it.",
 )
 async def pending_payment(case: Case) -> None:
     """A pending transaction does not turn the link Paid.
 
     Has the node keep a right payment out of its blocks and another drop out of its pool, pays a third link meanwhile,
     and lets the first in. Expects that only the third is Paid while the first waits, that the first is when it is
-    confirmed, and the second never.
+    confirmed, and the second never. Shows the waiting payment to a target that claims to take that, and abandons its
+    link where it says that it is not confirmed yet. Expects a client error, and the status `active`.
     """
     below, who = await case.session.gateway_payer(case.lane), await payer(case)
     names = await below.fault_names() if isinstance(below, Controlled) else ()
     if not isinstance(below, Controlled) or "withhold" not in names:
-        for row in ("GW-CHK-12", SILENCE):
+        for row in ("GW-CHK-12", SILENCE, "GW-CHK-19"):
             case.documented(row, "this node cannot be made to hold a transaction back (no fault `withhold`)")
         return
     waiting, dropped, first, second = await several(case, 4)
@@ -295,6 +297,7 @@ async def pending_payment(case: Case) -> None:
         for one in pending:
             await judge(case, "GW-CHK-12", one.link, done, one.what)
         await judge_silence(case, second, pending)
+        await judge_abandoned(case, waiting, tx_id)
     finally:
         await below.control("release")
     await who.landed(tx_id)

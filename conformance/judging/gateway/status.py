@@ -8,7 +8,7 @@ from typing import Final
 
 from conformance.engine.check import Case
 from conformance.http.client import Answer
-from conformance.surfaces.gateway.calls import CHECKOUT
+from conformance.surfaces.gateway.calls import CHECKOUT, brief
 from conformance.surfaces.gateway.orders import Opened
 
 _ROW: Final = "GW-CHK-19"
@@ -16,6 +16,7 @@ ATTESTED: Final = ("settlement_attestation", "settlement_attestation_jws")
 """Members of a paid link's status: the attestation as an object, and as a compact JWS."""
 
 _MEMBERS: Final = ("status", "tx_id", *ATTESTED)
+_ON_ITS_WAY: Final = b"tx_not_confirmed"
 # A status may be read from a replica, and an attestation be signed a moment after the payment was seen.
 _PATIENCE, _LOOK_SECONDS = 3.0, 0.2
 
@@ -62,6 +63,27 @@ async def judge_same_status(case: Case, link: Opened, before: Answer | None, whe
     found = f"{after.status}, differing in {', '.join(changed) or 'nothing'}"
     held = after.status == before.status and not changed
     case.expect(_ROW, held, "the same as before", found, exchange=after, where=where)
+
+
+async def judge_abandoned(case: Case, link: Opened, tx_id: str) -> None:
+    """Judge that a payer's word calls no link off whose payment is on its way (P-CK-07).
+
+    What a target sees of a node's pool is its own affair: it is judged where it says itself that it knows the payment.
+    """
+    if "gateway.checkout" not in case.profile.claims.options:
+        case.not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
+        return
+    case.client.names.name(tx_id, "TX_ID")
+    url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
+    shown = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
+    if _ON_ITS_WAY not in shown.body:
+        case.not_applicable(_ROW, "the target does not know of a payment that is in no block yet")
+        return
+    called = await case.client.call("POST", f"{url}/abandon", json_body={})
+    status = await case.client.call("GET", f"{url}/status")
+    held = 400 <= called.status < 500 and status.object().get("status") == "active"
+    found, where = f"{called.status}, then {brief(status)}", {"call": "abandon", "payment": "on its way"}
+    case.expect(_ROW, held, "a client error, still active", found, exchange=called, where=where)
 
 
 def _is_paid(answer: Answer) -> bool:

@@ -15,6 +15,7 @@ from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.credentials import digest_of
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.lane import ChainUnavailable, Lane
+from reference.protocol import checkout
 from reference.protocol.checkout import LinkEnding, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, canonical_tx_id, network_of
 from reference.protocol.times import utc_text
@@ -105,6 +106,8 @@ class Actions:
         except NotPaid as fault:
             if fault.reason == "self_payment":
                 raise refusals.self_payment_blocked() from fault
+            if checkout.may_be_on_its_way(seen, self._settling.asked(link)):
+                await self._settling.payments.show(link.id, tx_id)
             raise refusals.not_verified(fault.reason) from fault
         except TransferUsed as used:
             if used.cross_tenant:

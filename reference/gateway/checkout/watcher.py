@@ -112,7 +112,7 @@ class Watcher:
         now = self._clock.now()
         await self._follow_links(now)
         # The pool before the blocks: what goes from one to the other meanwhile is seen in one of them.
-        waiting = await self._lane.finder.waiting(link.pay_to)
+        waiting = {*await self._lane.finder.waiting(link.pay_to), *await self._settling.payments.shown(link.id)}
         head = await self._lane.finder.head()
         look = await self._search(link.pay_to, head, now)
         await self._expire(link.pay_to, look, head, now)
@@ -120,7 +120,7 @@ class Watcher:
             seen = await self._lane.observe(tx_id)
             if seen.final:
                 await self._settle_all(tx_id, seen)
-            elif checkout.is_on_its_way(seen, self._settling.asked(link)):
+            elif checkout.may_be_on_its_way(seen, self._settling.asked(link)):
                 look.held.setdefault(link.id, tx_id)
         return look
 

@@ -15,7 +15,7 @@ from reference.gateway import calls, links, tenancy
 from reference.gateway.checkout import page
 from reference.gateway.checkout.actions import Actions
 from reference.gateway.checkout.settling import Settling, Status
-from reference.gateway.checkout.watcher import Watcher
+from reference.gateway.checkout.watcher import Look, Watcher
 from reference.gateway.credentials import Caller, Credentials
 from reference.gateway.links import PaymentLinks
 from reference.gateway.resources import ResourceRecords, ResourceRequest
@@ -25,7 +25,7 @@ from reference.protocol.checkout import Asked, LinkState
 from reference.protocol.observed import Transfer
 from reference.store.checkout_tables import link_ends
 from reference.store.links import Link
-from reference.store.payments import PaymentState
+from reference.store.payments import Payments, PaymentState
 from reference.store.resources import Resources
 from reference.store.tenant_tables import resources
 from reference.store.tenants import Tenants
@@ -192,6 +192,21 @@ def _cancelled_by_anybody(_: Any) -> Callable[..., Awaitable[dict[str, str]]]:
     return cancel
 
 
+def _nothing_on_its_way(look: Callable[..., Awaitable[Look]]) -> Callable[..., Awaitable[Look]]:
+    """A payment in no block yet holds up nobody who abandons its link."""
+
+    async def looked(self: Watcher, link: Link) -> Look:
+        return Look((await look(self, link)).complete)
+
+    return looked
+
+
+async def _none_shown(_: Payments, link_id: str) -> list[str]:
+    """What was shown before it was final is forgotten: a pool lists it, or nothing does."""
+    del link_id
+    return []
+
+
 def _tenants_administer(admin: Callable[..., Awaitable[frozenset[str]]]) -> Callable[..., Awaitable[frozenset[str]]]:
     """A tenant's key does what an administrator's does."""
 
@@ -305,6 +320,16 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "claimed-cancelled-by-anybody",
             "a link is cancelled with its secret (P-CK-07)",
             swap(Actions, "cancel", _cancelled_by_anybody),
+        ),
+        (
+            "claimed-abandoned-on-its-way",
+            "a link whose payment is on its way is not abandoned (P-CK-07)",
+            swap(Watcher, "look", _nothing_on_its_way),
+        ),
+        (
+            "claimed-shown-forgotten",
+            "a payment that was shown on its way holds its link (P-CK-07)",
+            swap(Payments, "shown", lambda _: _none_shown),
         ),
         (
             "claimed-tenants-administer",

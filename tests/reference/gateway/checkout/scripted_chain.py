@@ -38,6 +38,7 @@ class ScriptedChain:
         deaf: Transactions that searches know and nothing else does.
         unreadable: Transactions that the node cannot tell of.
         hidden: Transactions that searches do not know.
+        lists_pool: Whether its node lists what waits for a block.
         reach: How many blocks one search covers.
         asked: How many questions it was asked.
         meanwhile: What happens while its node looks for its head.
@@ -53,6 +54,7 @@ class ScriptedChain:
     pool: dict[str, ObservedTransaction] = field(default_factory=dict)
     placed: dict[str, Placed] = field(default_factory=dict)
     position: int = 100
+    lists_pool: bool = True
     reach: int = 10**9
     started: list[int] = field(default_factory=list)
     asked: int = 0
@@ -176,4 +178,5 @@ class ScriptedLane:
 
     async def waiting(self, address: str) -> tuple[str, ...]:
         self._ask()
-        return tuple(self.chain.pool) if address == PAYOUTS[self.chain.network] else ()
+        listed = self.chain.lists_pool and address == PAYOUTS[self.chain.network]
+        return tuple(self.chain.pool) if listed else ()

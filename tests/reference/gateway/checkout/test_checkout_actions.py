@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from reference.protocol.hashes import settled_payment_ref
-from reference.protocol.observed import TxStatus
+from reference.protocol.observed import ObservedTransaction, TxStatus
 from reference.protocol.service_word import ServiceWord
 from reference.web import keyring
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
@@ -240,6 +240,34 @@ async def test_nobody_walks_away_from_a_payment_on_its_way(shop: Shop, seller: T
     chain.mine()
     chain.mine()
     refused(await shop.post(slow, "/abandon"), 409, "payment_link_already_paid", tx_id=tx_id)
+
+
+@pytest.mark.parametrize("network", [BASE, SOLANA])
+async def test_a_payment_that_was_shown_holds_its_link_where_no_pool_is_listed(
+    shop: Shop, seller: Tenant, network: str
+) -> None:
+    """A node of these lanes lists nothing that waits for a block, but tells of what is named, until it is gone."""
+    link, chain = await shop.on(network, seller), shop.chains[network]
+    tx_id = chain.tx_id(1)
+    chain.pool[tx_id], chain.lists_pool = ObservedTransaction(TxStatus.PENDING), False
+    shown = await shop.post(link, "/verify", {"tx_id": tx_id})
+    refused(shown, 422, "payment_not_verified", reason="tx_not_confirmed")
+    refused(await shop.post(link, "/verify", {"tx_id": tx_id}), 422, "payment_not_verified", reason="tx_not_confirmed")
+    refused(await shop.post(link, "/abandon"), 409, "payment_pending", tx_id=tx_id)
+    assert (await shop.status(link))["status"] == "active"
+    chain.pool.clear()
+    assert (await shop.post(link, "/abandon")).json() == {"status": "cancelled"}
+
+
+async def test_a_payment_that_was_shown_too_early_pays_when_its_link_is_abandoned(shop: Shop, seller: Tenant) -> None:
+    """It is looked at once more, and is final by then."""
+    link, chain = await shop.on(BASE, seller), shop.chains[BASE]
+    tx_id = chain.tx_id(1)
+    chain.pool[tx_id], chain.lists_pool = ObservedTransaction(TxStatus.PENDING), False
+    refused(await shop.post(link, "/verify", {"tx_id": tx_id}), 422, "payment_not_verified", reason="tx_not_confirmed")
+    chain.pool.clear()
+    chain.hidden.add(chain.pay(1, shop.memo(link)))
+    refused(await shop.post(link, "/abandon"), 409, "payment_link_already_paid", tx_id=tx_id)
 
 
 async def test_bodies_that_do_not_fit(shop: Shop, seller: Tenant) -> None:
