@@ -68,15 +68,20 @@ async def judge_same_status(case: Case, link: Opened, before: Answer | None, whe
 async def judge_abandoned(case: Case, link: Opened, tx_id: str) -> None:
     """Judge that a payer's word calls no link off whose payment is on its way (P-CK-07).
 
-    What a target sees of a node's pool is its own affair: it is judged where it says itself that it knows the payment.
+    What a target sees of a node's pool is its own affair: it is judged where it says itself that it knows the payment,
+    and of a transaction that is nowhere something else.
     """
     if "gateway.checkout" not in case.profile.claims.options:
         case.not_applicable(_ROW, "the profile does not claim the option gateway.checkout")
         return
     case.client.names.name(tx_id, "TX_ID")
     url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
-    shown = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": tx_id})
-    if _ON_ITS_WAY not in shown.body:
+    nowhere = tx_id[:10] + tx_id[30:9:-1] + tx_id[31:]
+    case.client.names.name(nowhere, "TX_ID_OF_NOTHING")
+    other, shown = [
+        await case.client.call("POST", f"{url}/verify", json_body={"tx_id": one}) for one in (nowhere, tx_id)
+    ]
+    if _ON_ITS_WAY not in shown.body or _ON_ITS_WAY in other.body:
         case.not_applicable(_ROW, "the target does not know of a payment that is in no block yet")
         return
     called = await case.client.call("POST", f"{url}/abandon", json_body={})
