@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -92,3 +92,21 @@ async def test_a_restart_that_fails_does_so_for_all(tmp_path: Path, url: str) ->
     assert await restarts.run(restarts.check("quick", steps=1), restarts.check("slow", steps=200)) == 1
     assert len(restarts.faults) == 2
     assert all("ended with 3: no such unit" in fault for fault in restarts.faults)
+
+
+async def test_a_command_that_fails_at_once_is_run_once(
+    tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All who were ready at the same time are told, though nothing took any time."""
+    restarts, called = Restarts(tmp_path, url, ""), []
+
+    async def fails(words: Sequence[str], url: str, client: object, names: object) -> None:
+        del words, client, names
+        called.append(url)
+        restarts.done.write_text("")
+        raise Inconclusive("cannot be run")
+
+    monkeypatch.setattr("conformance.surfaces.restarts.restart", fails)
+    await restarts.run(restarts.check("quick", steps=1), restarts.check("slow", steps=200))
+    assert called == [f"{url}/"]
+    assert restarts.faults == ["cannot be run"] * 2
