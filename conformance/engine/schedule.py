@@ -101,8 +101,8 @@ class Schedule:
         self._lanes_apart = frozenset(filter(session.profile.checkout_node_apart, session.profile.claims.lanes))
         order = random.Random(session.seed)  # noqa: S311 - an order, not a secret
         self._queues = [_Queue(sorted(order.sample(one, len(one)), key=_length)) for one in self._ordinary()]
-        self._limits = [one for one in checks if one.exclusive == "limits"]
-        self._limits_done = asyncio.Event()
+        limits = (one for one in reversed(checks) if one.exclusive == "limits")
+        self._limits = _Queue([*limits] if self._limits_apart else [])
         disturbing = [checks for checks in self._by("chain") if session.profile.controls(checks[0].lane or "")]
         self._longest = max([_LONGEST_SECONDS, *map(_seconds, disturbing)])
         self._in_turns = 0
@@ -167,24 +167,22 @@ class Schedule:
             for checks in filter(self._of_the_rail_alone, chains):
                 group.create_task(self._in_turn(checks))
             await of_checkouts.done.wait()
-            await self._limits_done.wait()
+            await self._limits.done.wait()
             for checks in itertools.filterfalse(self._of_the_rail_alone, chains):
                 group.create_task(self._in_turn(checks))
             await without_chain.done.wait()
             for checks in self._by("surface"):
                 group.create_task(self._in_turn(checks))
         if not self._limits_apart:
-            await self._in_turn(self._limits)
+            await self._in_turn(one for one in self._checks if one.exclusive == "limits")
         await self._starting_again()
         await self._moving_the_clock()
         await self._in_turn(one for one in self._checks if one.exclusive == "all")
 
     async def _limits_beside(self) -> None:
         """Try the limits of a service of its own: each check of them has it for itself, and nobody else is limited."""
-        if self._limits_apart:
-            for one in self._limits:
-                await self._run(one)
-        self._limits_done.set()
+        while self._limits.waiting:
+            await self._next(self._limits)
 
     async def _starting_again(self) -> None:
         """Run the checks that start a service again, all side by side: each service is started once for all of its own.
