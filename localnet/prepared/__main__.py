@@ -15,12 +15,10 @@ from pathlib import Path
 
 from localnet.prepared.forgetting import forget_services
 from localnet.prepared.forking import Forking
-from localnet.prepared.requests import Request
+from localnet.prepared.requests import Request, process_name
 
 # Descriptors of a request are kept from here on until they are put in their places below.
 _FLOOR = 256
-# Letters of a name that the system keeps.
-_NAME_LETTERS = 15
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -51,8 +49,7 @@ def _become(request: Request, fds: Sequence[int]) -> None:
     os.chdir(request.folder)
     sys.path[0] = str(request.folder)
     sys.argv = [*request.words]
-    name = request.service.removeprefix("reference.").removeprefix("addons.")
-    Path("/proc/self/comm").write_text(name[:_NAME_LETTERS], "ascii")
+    Path("/proc/self/comm").write_text(process_name(request.service), "ascii")
     gc.set_threshold(*_COLLECTING)
     gc.enable()
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)

@@ -16,6 +16,8 @@ MOST_DESCRIPTORS = 16
 _VARIANTS = ("reference.variants.mutants", "reference.variants.chameleon")
 # The answer in place of a process's number: whoever asks starts the process himself.
 ANEW = b"anew"
+# Letters of a process's name that the system keeps.
+_NAME_LETTERS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,11 @@ class Request:
         words, variables = rest[: int(count)], rest[int(count) :]
         environment = {name: value for name, _, value in (one.partition("=") for one in variables)}
         return cls(tuple(words), environment, Path(folder), tuple(map(int, places.split())))
+
+
+def process_name(service: str) -> str:
+    """Return what the system calls the forked process of a service, such as `reference.rail`."""
+    return service.removeprefix("reference.").removeprefix("addons.")[:_NAME_LETTERS]
 
 
 def of_python(environment: Mapping[str, str]) -> dict[str, str]:

@@ -113,7 +113,8 @@ def _lanes(figures: Figures) -> str:
     return (
         "## A paid call a lane, against the simulated chains\n\n"
         "For information: CPU time of the rail's process for one payment from the first unpaid call to the answer, "
-        "with what it asks the node over HTTP and its waiting for finality.\n\n" + _table(("Lane", "CPU us"), rows)
+        "with what it asks the node over HTTP, its waiting for finality, and what it does of itself meanwhile.\n\n"
+        + _table(("Lane", "CPU us"), rows)
     )
 
 

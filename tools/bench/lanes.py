@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
+import time
 from collections.abc import Callable
 
 from conformance.discovery.rail import Operation
@@ -15,11 +17,16 @@ from conformance.log.events import EventLog
 from conformance.processes.own_stack import own_stack
 from conformance.surfaces.rail.purchase import purchase
 from conformance.target import Profile
-from tools.bench.processor import tree_seconds
+from tools.bench.processor import process_seconds, service_pid
 
 _ROLE = "compliance-receipt"
 _RAIL = "reference.rail"
 _MICRO = 1_000_000
+_IDLE_SECONDS = 5.0
+
+
+class NothingMeasured(Exception):
+    """The process that was measured did nothing, so it cannot be the one that was paid."""
 
 
 async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]:
@@ -30,6 +37,8 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
         say: Told what happens.
 
     Raises:
+        LookupError: Its rail has no process, or more than one.
+        NothingMeasured: The process did nothing.
         StackFault: Our own stack did not come up.
         Inconclusive: A payment was not served.
     """
@@ -43,10 +52,11 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
             try:
                 await session.open(rehearse=False)
                 operation = session.service(_ROLE)
-                found = {}
+                rail, found = service_pid(os.getpid(), _RAIL), {}
+                say(f"lanes: the rail takes {await _idle(rail):.0f} us a second while nothing is paid, not taken off")
                 for lane in profile.claims.lanes:
                     say(f"lanes: {payments} payments on {lane}")
-                    found[lane] = await _cost(_case(lane, profile, client, log, session), operation, payments)
+                    found[lane] = await _cost(_case(lane, profile, client, log, session), operation, payments, rail)
             finally:
                 await session.close()
     return found
@@ -61,9 +71,27 @@ async def _judge_nothing(case: Case) -> None:
     """A payment that is measured is judged by nobody."""
 
 
-async def _cost(case: Case, operation: Operation, payments: int) -> float:
+async def _cost(case: Case, operation: Operation, payments: int, rail: int) -> float:
     await purchase(case, operation, case.lane)  # opens the payer and warms the rail up
-    before = tree_seconds(os.getpid(), _RAIL)
+    before = process_seconds(rail)
     for _ in range(payments):
         await purchase(case, operation, case.lane)
-    return (tree_seconds(os.getpid(), _RAIL) - before) / payments * _MICRO
+    return cost_of(payments, process_seconds(rail) - before)
+
+
+def cost_of(payments: int, seconds: float) -> float:
+    """Return the CPU microseconds of one of so many payments that took so many seconds together.
+
+    Raises:
+        NothingMeasured: They took none.
+    """
+    if seconds <= 0:
+        raise NothingMeasured(f"{payments} payments took {seconds} s of CPU time: the process is not the rail's")
+    return seconds / payments * _MICRO
+
+
+async def _idle(rail: int) -> float:
+    """Return CPU microseconds of the rail a second while nobody calls it."""
+    before, began = process_seconds(rail), time.monotonic()
+    await asyncio.sleep(_IDLE_SECONDS)
+    return (process_seconds(rail) - before) / (time.monotonic() - began) * _MICRO

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from localnet.prepared.requests import process_name
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
@@ -16,13 +20,33 @@ def group_seconds(group: int) -> float:
     return sum(_seconds(stat) for _, stat in _stats() if int(stat[2]) == group)
 
 
-def tree_seconds(root: int, word: str) -> float:
-    """Return the CPU seconds of the processes below `root` whose command line holds `word`."""
+def service_pid(root: int, module: str) -> int:
+    """Return the process below `root` that is a service, started as `python -m MODULE` or forked for it.
+
+    Raises:
+        LookupError: There is none, or more than one.
+    """
     parents = {pid: int(stat[1]) for pid, stat in _stats()}
     below = {root}
     while more := {pid for pid, parent in parents.items() if parent in below} - below:
         below |= more
-    return sum(_seconds(stat) for pid, stat in _stats() if pid in below and word in _command(pid))
+    found = [pid for pid in below - {root} if _is_service(pid, module)]
+    if len(found) != 1:
+        raise LookupError(f"{len(found)} processes of {module} where there should be one")
+    return found[0]
+
+
+def process_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process, its ended threads too, by its own clock: `stat` tells hundredths alone.
+
+    Raises:
+        OSError: There is no such process.
+    """
+    clock = ctypes.c_int()
+    number = ctypes.CDLL(None).clock_getcpuclockid(pid, ctypes.byref(clock))
+    if number:
+        raise OSError(number, os.strerror(number))
+    return time.clock_gettime(clock.value)
 
 
 def _stats() -> Iterator[tuple[int, list[str]]]:
@@ -39,9 +63,13 @@ def _seconds(stat: list[str]) -> float:
     return sum(int(stat[place]) for place in (11, 12, 13, 14)) / _TICKS
 
 
-def _command(pid: int) -> str:
+def _is_service(pid: int, module: str) -> bool:
+    return f"-m {module} " in f"{_told(pid, 'cmdline')} " or _told(pid, "comm") == process_name(module)
+
+
+def _told(pid: int, file: str) -> str:
     try:
-        return (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        return (_PROC / str(pid) / file).read_bytes().replace(b"\0", b" ").decode("utf-8", "replace").strip()
     except OSError:
         return ""
 

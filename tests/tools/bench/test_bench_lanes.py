@@ -1,0 +1,70 @@
+"""The process that a paid call is measured in is the rail's, forked or started anew, or nothing is measured."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from localnet.prepared.requests import process_name
+from tools.bench import lanes, processor
+
+_WAIT = "print('ready', flush=True); input()"
+_AS_A_FORK = f"import pathlib, sys; pathlib.Path('/proc/self/comm').write_text(sys.argv[1]); {_WAIT}"
+
+
+def _started(words: Sequence[str]) -> subprocess.Popen[str]:
+    child = subprocess.Popen([sys.executable, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    child.stdout.readline()
+    return child
+
+
+def test_a_forked_service_is_found_by_its_name() -> None:
+    """A fork has the command line of its parent and a name of its own."""
+    name = process_name("reference.rail")
+    with _started(["-c", _AS_A_FORK, name]) as child, _started(["-c", _WAIT]) as other:
+        assert child.pid == processor.service_pid(os.getpid(), "reference.rail")
+        for one in (child, other):
+            one.communicate("\n")
+
+
+def test_a_service_that_was_started_anew_is_found_by_its_command(tmp_path: Path) -> None:
+    """`python -m MODULE` is that module and no other whose name begins alike."""
+    for name in ("some_service", "some_service_more"):
+        (tmp_path / f"{name}.py").write_text(_WAIT, "ascii")
+    before = Path.cwd()
+    os.chdir(tmp_path)
+    try:
+        with _started(["-m", "some_service"]) as child, _started(["-m", "some_service_more"]) as other:
+            assert child.pid == processor.service_pid(os.getpid(), "some_service")
+            for one in (child, other):
+                one.communicate("\n")
+    finally:
+        os.chdir(before)
+
+
+def test_a_service_that_is_not_there_is_a_fault() -> None:
+    """Nothing is not measured as nought."""
+    with pytest.raises(LookupError, match=r"0 processes of reference\.nobody"):
+        processor.service_pid(os.getpid(), "reference.nobody")
+
+
+def test_a_process_that_is_gone_has_no_time() -> None:
+    """Its clock went with it."""
+    with _started(["-c", _WAIT]) as child:
+        child.communicate("\n")
+    with pytest.raises(OSError, match=r"No such process|Invalid argument"):
+        processor.process_seconds(child.pid)
+
+
+@pytest.mark.parametrize("seconds", [0.0, -0.1])
+def test_payments_that_cost_nothing_are_a_fault(seconds: float) -> None:
+    """A lane that costs nothing was measured in another process than the one that was paid."""
+    with pytest.raises(lanes.NothingMeasured):
+        lanes.cost_of(8, seconds)
+    assert lanes.cost_of(8, 0.04) == pytest.approx(5_000)
