@@ -7,7 +7,7 @@ the money is there (`collect`). The other kind, which settles, is `reference.rai
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -23,6 +23,7 @@ from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.presence import refuse_behind
 from reference.rail.settings import RailSettings
+from reference.store.database import Change
 from reference.store.redemption_rows import Redemption
 from reference.web.ending import ENDING
 from reference.web.errors import Refused
@@ -78,8 +79,8 @@ class Collector(Protocol):
             ChainUnavailable: The node could not be asked.
         """
 
-    async def paid(self, presented: Presented, payment: Payment) -> None:
-        """Note that the row of a payment that was collected is paid."""
+    def closing(self, presented: Presented, payment: Payment) -> Sequence[Change]:
+        """Return what changes together with the row of a payment that was collected, once that is marked as paid."""
 
     async def is_known(self, claim: Redemption) -> bool:
         """Return whether the chain knows what an unpaid claim names, so that it is not evicted (P-ST-08).
@@ -164,8 +165,10 @@ class MinedPaymentSource:
         seen = await self._observed(claim.tx_id)
         return self.lane.judge(seen, terms, token, claim.tx_id, self._settings.challenge_ttl)
 
-    async def paid(self, presented: Presented, payment: Payment) -> None:
+    def closing(self, presented: Presented, payment: Payment) -> Sequence[Change]:
         """Nothing: what is mined and paid needs nothing more."""
+        del presented, payment
+        return ()
 
     async def is_known(self, claim: Redemption) -> bool:
         """Ask the node for the transaction."""

@@ -212,7 +212,9 @@ class Redeemer:
                 pay_to=presented.terms.pay_to,
                 expires_at=max(presented.token.unix + self._settings.challenge_ttl, now),
             )
-            claimed = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order)
+            # Whoever sends for an authorization may not be here when it is final.
+            request = None if presented.authorization is None else call.kept
+            claimed = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order, request=request)
             if claimed is not None:
                 return claimed
             rows = await self._ledger.involved(presented.token.text, presented.payment_key)
@@ -248,6 +250,16 @@ class Redeemer:
             if not lease.given_back:
                 await self._ledger.release(row.id, worker=self._worker)
 
+    def _made(self, row: Redemption, call: Call, request: Any, now: int) -> Rehearsed | None:
+        """Return the answer to a payment that the rail sent, as its receipts can be written now.
+
+        None when it cannot be made, which is told once the payment is marked.
+        """
+        try:
+            return Rehearsed(self.signer.answer(row, call.service, request), row.tx_id, now)
+        except Exception:  # noqa: BLE001 - whatever it is, the money is there
+            return None
+
     async def _rehearse(self, row: Redemption, call: Call, request: Any) -> Rehearsed | None:
         """Try all that comes after the payment before it is taken: run the service and sign, with what is known.
 
@@ -278,7 +290,7 @@ class Redeemer:
         try:
             if self._presence is not None:
                 self._presence.refuse_unchecked(row.network)
-            if presented.authorization is not None:  # whoever sends for it may not be here when it is final
+            if presented.authorization is not None and row.lease_counter:  # taken over: an older claim may lack it
                 await self._ledger.keep_order(row.id, call.kept)
             return await self._collector(presented).collect(presented, row)
         except ChainUnavailable as fault:
@@ -308,7 +320,8 @@ class Redeemer:
         """Steps 14 to 15; one statement decides among all who claim this token or this payment (14b).
 
         A payment that is found before the second of the rehearsal is over is marked as paid together with the answer
-        that was made then. Otherwise it is marked first, and answered anew.
+        that was made then, and one that the rail sent itself together with an answer that is made once it is found.
+        Any other, and one that cannot be answered now, is marked first and answered anew.
 
         Returns:
             The answer, or None when the claim is not this worker's any more and nobody was faster.
@@ -319,18 +332,19 @@ class Redeemer:
         """
         payment = await self._paid_on_chain(presented, row, call)
         now = self._clock.now()
+        if made is None:
+            made = self._made(replace(row, tx_id=payment.tx_id), call, request, now)
+        beside = self._collector(presented).closing(presented, payment)
         worker, recheck_at = self._worker, now + self._settings.rail_recheck_seconds
         if made is not None and made.holds(payment, now):
             answer = made.paid_by(payment.payer)
             if await self._ledger.mark_paid_and_spend(
-                row, payment, answer, worker=worker, now=now, recheck_at=recheck_at
+                row, payment, answer, *beside, worker=worker, now=now, recheck_at=recheck_at
             ):
-                await self._collector(presented).paid(presented, payment)
                 return self._sent(answer, lease)
         else:
-            paid = await self._ledger.mark_paid(row, payment, worker=worker, now=now, request=call.kept)
+            paid = await self._ledger.mark_paid(row, payment, *beside, worker=worker, now=now, request=call.kept)
             if paid is not None:
-                await self._collector(presented).paid(presented, payment)
                 return await self._serve(paid, call, request, lease)
         await self._refuse_bought(row, presented, call)
         return None

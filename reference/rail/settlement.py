@@ -12,6 +12,7 @@ written down before it is sent; what is mined and final ends it.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import orjson
@@ -27,9 +28,10 @@ from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
 from reference.rail.collecting import Presented, in_progress
 from reference.rail.leases import LeaseWatch
 from reference.rail.settings import RailSettings
+from reference.store.database import Change
 from reference.store.redemption_rows import Redemption
-from reference.store.redemptions import Redemptions
-from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
+from reference.store.redemptions import Redemptions, holding
+from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken, closing
 from reference.web.clock import WpClock
 from reference.web.ending import ENDING
 
@@ -103,11 +105,12 @@ class SettlingPaymentSource:
             raise
         return payment
 
-    async def paid(self, presented: Presented, payment: Payment) -> None:
-        """Close what a call has seen final, now that its row is paid; after a crash in between `tend` does."""
+    def closing(self, presented: Presented, payment: Payment) -> Sequence[Change]:
+        """Close what a call has seen final together with its row; what another call waited for, `tend` closes."""
         sent = self._awaited.pop(presented.token.text, None)
-        if sent is not None and payment.tx_id in sent.hashes:
-            await self._settlements.close(sent, Fate.SETTLED, now=self._clock.now())
+        if sent is None or payment.tx_id not in sent.hashes:
+            return ()
+        return (closing(sent, Fate.SETTLED, now=self._clock.now()),)
 
     def _pause(self, presented: Presented) -> float:
         """Return for how long nobody need look: until the transaction may be final, by the pace of its chain."""
@@ -210,8 +213,7 @@ class SettlingPaymentSource:
             raise self._refusal(code, presented)
         if outlook.wei < self._account.gas_limit * outlook.fees.most:
             raise ChainUnavailable("the settler's account cannot pay for gas")
-        await self._ledger.hold(claim.id, until=min(_authorization(presented).valid_before, _FOR_EVER))
-        sent = await self._reserved(presented, outlook)
+        sent = await self._reserved(presented, claim, outlook)
         self._awaited[sent.token] = sent
         # At the node's own count nothing of this account is to be sent before it.
         await (self.lane.send(sent.raw) if sent.nonce == outlook.nonce else self._send(sent))
@@ -224,15 +226,15 @@ class SettlingPaymentSource:
         if most and await self._settlements.failures(caip2, payer, since=since) >= most:
             raise self._refusal("settlement_failed", presented)
 
-    async def _reserved(self, presented: Presented, outlook: Outlook) -> Settlement:
-        """Take a nonce, whoever else takes one now, and write down what is sent with it.
+    async def _reserved(self, presented: Presented, claim: Redemption, outlook: Outlook) -> Settlement:
+        """Take a nonce, whoever else takes one now, write down what is sent with it, and hold the claim meanwhile.
 
         Raises:
             Refused: 409: a settlement for this token is on its way.
         """
         authorization = _authorization(presented)
         caip2, settler = presented.terms.caip2, self._account.address
-        fees = outlook.fees
+        fees, held = outlook.fees, holding(claim.id, until=min(authorization.valid_before, _FOR_EVER))
         while True:
             nonce = await self._settlements.free_nonce(caip2, settler, at_least=outlook.nonce)
             raw, tx_id = self._signed(authorization, nonce, fees)
@@ -254,7 +256,7 @@ class SettlingPaymentSource:
                 sent_at=self._clock.now(),
             )
             try:
-                await self._settlements.reserve(new)
+                await self._settlements.reserve(new, held)
             except NonceTaken:
                 continue
             except TokenTaken as fault:

@@ -148,8 +148,17 @@ class Redemptions:
         rows = await self._database.rows(_GET, row_id=row_id)
         return Redemption(*rows[0]) if rows else None
 
-    async def claim(self, new: NewClaim, *, worker: str, now: int, order: int) -> Redemption | None:
+    async def claim(
+        self, new: NewClaim, *, worker: str, now: int, order: int, request: bytes | None = None
+    ) -> Redemption | None:
         """Insert a claim row under the worker's lease; the unique index decides.
+
+        Args:
+            new: The claim.
+            worker: Who has its lease.
+            now: Unix seconds.
+            order: Its place among the claims on its token.
+            request: What is asked for, where it is kept from the beginning.
 
         Returns:
             The row, or None when somebody has that claim already.
@@ -157,7 +166,10 @@ class Redemptions:
         members = {name: getattr(new, name) for name in NewClaim.__slots__}
         members |= {"id": self._new_id(), "claimed_at": now, "lease": worker, "lease_counter": 0}
         try:
-            await self._database.change(_CLAIM, **members, claim_order=order)
+            await self._database.change_all(
+                Change(_CLAIM, {**members, "claim_order": order}),
+                *([] if request is None else [orders.keeping(members["id"], request)]),
+            )
         except Taken:
             return None
         return Redemption(**members, payer=None, paid_at=None, spent_at=None, answer=None, payment_response=None)
@@ -191,18 +203,21 @@ class Redemptions:
         """Delete a claim that was not paid; a paid row stays."""
         return await self._database.change(_DROP_UNPAID, row_id=row_id) == 1
 
-    async def hold(self, row_id: int, *, until: int) -> bool:
-        """Keep an unpaid claim until a time: the rail has sent something to the chain for it (5.8)."""
-        return await self._database.change(_HOLD, row_id=row_id, until=until) == 1
-
     async def mark_paid(
-        self, row: Redemption, payment: Payment, *, worker: str, now: int, request: bytes | None = None
+        self,
+        row: Redemption,
+        payment: Payment,
+        *beside: Change,
+        worker: str,
+        now: int,
+        request: bytes | None = None,
     ) -> Redemption | None:
         """Mark a claim paid and its transfer used: one transaction, decided by unique indexes (step 14b).
 
         Args:
             row: The claim.
             payment: What the chain shows.
+            beside: What changes with it.
             worker: Who holds the claim's lease.
             now: Unix seconds.
             request: What is asked for, where it is at hand; it is kept until it is served.
@@ -216,6 +231,7 @@ class Redemptions:
                 Change(_MARK_PAID, {**_marks(payment), "row_id": row.id, "worker": worker, "now": now}, needed=True),
                 used_transfers.use(row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now),
                 *([] if request is None else [orders.keeping(row.id, request)]),
+                *beside,
             )
         except (Taken, Missed):
             return None
@@ -240,9 +256,11 @@ class Redemptions:
         return True
 
     async def mark_paid_and_spend(
-        self, row: Redemption, payment: Payment, answer: Answer, *, worker: str, now: int, recheck_at: int
+        self, row: Redemption, payment: Payment, answer: Answer, *beside: Change, worker: str, now: int, recheck_at: int
     ) -> bool:
         """Mark a claim paid, its transfer used and its answer stored, all in one transaction (steps 14b and 15).
+
+        What stands `beside` changes with it.
 
         Returns:
             Whether it was done; not where `mark_paid` would return None.
@@ -252,6 +270,7 @@ class Redemptions:
             await self._database.change_all(
                 Change(_MARK_PAID_AND_SPEND, {**values, **_marks(payment)}, needed=True),
                 used_transfers.use(row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now),
+                *beside,
             )
         except (Taken, Missed):
             return False
@@ -315,6 +334,11 @@ class Redemptions:
             await self._database.change(_RECHECKED, row_id=row_id)
         else:
             await self._database.change(_REVERSED, row_id=row_id, attested=attestation)
+
+
+def holding(row_id: int, *, until: int) -> Change:
+    """Return the change that keeps an unpaid claim until a time: the rail sends something to the chain for it (5.8)."""
+    return Change(_HOLD, {"row_id": row_id, "until": until})
 
 
 def fresh_id() -> int:

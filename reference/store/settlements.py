@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from sqlalchemy import bindparam, func, insert, select, update
 
-from reference.store.database import Database, Row, Taken
+from reference.store.database import Change, Database, Row, Taken
 from reference.store.tables import settlements
 
 
@@ -118,6 +118,11 @@ def _settlement(row: Row) -> Settlement:
     return Settlement(**{**found, "hashes": tuple(orjson.loads(found["hashes"]))})
 
 
+def closing(settlement: Settlement, fate: Fate, *, now: int) -> Change:
+    """Return the change that notes what became of an open settlement."""
+    return Change(_CLOSE, {**_place(settlement), "became": fate.value, "now": now})
+
+
 def _place(settlement: Settlement) -> dict[str, Any]:
     return {"chain": settlement.caip2, "account": settlement.settler, "number": settlement.nonce}
 
@@ -134,8 +139,8 @@ class Settlements:
         taken = {row[0] for row in rows}
         return next(nonce for nonce in itertools.count(at_least) if nonce not in taken)
 
-    async def reserve(self, new: Settlement) -> None:
-        """Take a nonce for a settlement; the primary key decides between workers.
+    async def reserve(self, new: Settlement, *beside: Change) -> None:
+        """Take a nonce for a settlement, with what changes beside it; the primary key decides between workers.
 
         Raises:
             NonceTaken: Somebody has the nonce.
@@ -144,7 +149,7 @@ class Settlements:
         members = {name: getattr(new, name) for name in _NAMES}
         members |= {"hashes": orjson.dumps(new.hashes).decode(), "fee": str(new.fee), "tip": str(new.tip)}
         try:
-            await self._database.change(_RESERVE, **{**members, "fate": new.fate.value})
+            await self._database.change_all(Change(_RESERVE, {**members, "fate": new.fate.value}), *beside)
         except Taken as fault:
             if await self.open_for(new.token) is not None:
                 raise TokenTaken from fault
@@ -180,7 +185,8 @@ class Settlements:
 
     async def close(self, settlement: Settlement, fate: Fate, *, now: int) -> bool:
         """Note what became of an open settlement."""
-        return await self._database.change(_CLOSE, **_place(settlement), became=fate.value, now=now) == 1
+        [closed] = await self._database.change_all(closing(settlement, fate, now=now))
+        return closed == 1
 
     async def reopen(self, settlement: Settlement) -> bool:
         """Note that a closed settlement is on its way again, unless its token has another one that is."""

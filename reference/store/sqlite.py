@@ -141,7 +141,7 @@ class SqliteDatabase:
                     raise Missed
             return changed
 
-        found: list[int] = await self._hand_over(work, several=True)
+        found: list[int] = await self._hand_over(work, several=len(bound) > 1)
         return found
 
     async def create(self, tables: MetaData) -> None:

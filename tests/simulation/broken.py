@@ -22,7 +22,7 @@ from reference.protocol.challenge import Generation
 from reference.protocol.checkout import LinkEnding
 from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
-from reference.rail import redemption
+from reference.rail import redemption, settlement
 from reference.rail.collecting import in_progress
 from reference.rail.eligibility import Eligibility
 from reference.rail.paid_endpoint import PaidEndpoint
@@ -33,7 +33,7 @@ from reference.store.database import Change, Taken
 from reference.store.deliveries import Due
 from reference.store.links import Link
 from reference.store.redemption_rows import Redemption
-from reference.store.redemptions import Redemptions
+from reference.store.redemptions import Redemptions, holding
 from reference.store.tables import refunds
 from reference.store.unserved import UnservedPayments
 from reference.variants.seams import Rule, table_with
@@ -278,7 +278,7 @@ BROKEN: Mapping[str, Broken] = {
         ((Dispatcher, "_sent", _sent_anew),), Scenario(1, 40, kinds=("link", "receiver")), "event-changed"
     ),
     "nothing-is-held": Broken(
-        ((Redemptions, "hold", _do_nothing),),
+        ((settlement, "holding", lambda _, *, until: holding(0, until=until)),),
         Scenario(109, 18, tuple(range(9, 18)), ("honest", "withheld")),
         "refused-and-charged",
     ),

@@ -330,9 +330,9 @@ def _settlements_of_the_process() -> None:
     sent: set[str] = set()
 
     def noting(reserve: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-        async def reserved(settlements: Settlements, new: Settlement) -> None:
+        async def reserved(settlements: Settlements, new: Settlement, *beside: Change) -> None:
             sent.add(new.token)
-            await reserve(settlements, new)
+            await reserve(settlements, new, *beside)
 
         return reserved
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from reference.protocol.weld import Payment
 from reference.store.database import Database
 from reference.store.opening import open_database
-from reference.store.redemption_rows import NewClaim
-from reference.store.redemptions import Redemptions
-from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken
+from reference.store.orders import order_of
+from reference.store.redemption_rows import Answer, NewClaim, Redemption
+from reference.store.redemptions import Redemptions, holding
+from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken, closing
 
 BASE, SETTLER = "eip155:8453", "0xSettler"
 SENT = Settlement(
@@ -177,15 +179,51 @@ async def test_what_was_closed_may_be_on_its_way_again(settlements: Settlements)
     assert not await settlements.reopen(replace(sent(0), fate=Fate.FAILED))
 
 
+async def claimed(ledger: Redemptions) -> Redemption:
+    """Claim what the settlement pays for, with its request."""
+    rest = ("sha256:r", "service", "base_mainnet", "", "10000", "0xpayee", 2_000)
+    new = NewClaim(SENT.token, SENT.payment_key, *rest)
+    claim = await ledger.claim(new, worker="w", now=1_000, order=1, request=b"{}")
+    assert claim is not None
+    return claim
+
+
+async def test_a_claim_is_held_only_with_a_nonce(ledger: Redemptions, settlements: Settlements) -> None:
+    """Both are one change: who finds a nonce taken has held nothing."""
+    claim = await claimed(ledger)
+    await settlements.reserve(replace(SENT, token="other"))
+    with pytest.raises(NonceTaken):
+        await settlements.reserve(SENT, holding(claim.id, until=3_000))
+    untouched = await ledger.get(claim.id)
+    await settlements.reserve(replace(SENT, nonce=SENT.nonce + 1), holding(claim.id, until=3_000))
+    held = await ledger.get(claim.id)
+    assert untouched is not None
+    assert held is not None
+    assert (untouched.held_until, held.held_until) == (None, 3_000)
+
+
+@pytest.mark.parametrize("worker", ["w", "another"])
+async def test_a_settlement_is_closed_with_its_claim_or_not_at_all(
+    database: Database, ledger: Redemptions, settlements: Settlements, worker: str
+) -> None:
+    """Whoever marks the claim as paid closes it in the same change; who has lost the claim changes nothing."""
+    claim = await claimed(ledger)
+    await settlements.reserve(SENT, holding(claim.id, until=3_000))
+    close, answer = closing(SENT, Fate.SETTLED, now=1_001), Answer(b"{}", "told", "attested")
+    payment = Payment("0xpayer", "0xhash")
+    done = await ledger.mark_paid_and_spend(claim, payment, answer, close, worker=worker, now=1_001, recheck_at=2_000)
+    row, still_open = await ledger.get(claim.id), await settlements.open_for(SENT.token)
+    assert row is not None
+    assert (done, row.is_over, still_open is None) == ((True,) * 3 if worker == "w" else (False,) * 3)
+    assert await order_of(database, claim.id) == b"{}"
+
+
 async def test_a_claim_whose_settlement_is_on_its_way_is_not_forgotten(
     ledger: Redemptions, settlements: Settlements
 ) -> None:
     """Only the chain can say that nothing moved (5.8): until its settlement is closed the claim stays for ever."""
-    rest = ("sha256:r", "service", "base_mainnet", "", "10000", "0xpayee", 2_000)
-    claim = await ledger.claim(NewClaim(SENT.token, SENT.payment_key, *rest), worker="w", now=1_000, order=1)
-    assert claim is not None
-    await ledger.hold(claim.id, until=3_000)
-    await settlements.reserve(SENT)
+    claim = await claimed(ledger)
+    await settlements.reserve(SENT, holding(claim.id, until=3_000))
     await ledger.forget(unpaid_before=9_999, answers_before=9_999)
     assert await ledger.get(claim.id) is not None
     await settlements.close(SENT, Fate.FAILED, now=9_999)
