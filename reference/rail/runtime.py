@@ -36,6 +36,7 @@ from reference.rail.measures import RailMeasures
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
+from reference.rail.rounds import Rounds
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
 from reference.rail.settlement import SettlingPaymentSource
@@ -113,8 +114,9 @@ async def opened(
             attendance = Attendance(settings, ground.clock, absences)
             await attendance.begin()
             duties += [(presence.tend,), (attendance.tend,)]
+        rounds = Rounds(_TEND_SECONDS)
         for some in duties:
-            exits.push_async_callback(_end, asyncio.create_task(_tend(*some)))
+            exits.push_async_callback(_end, asyncio.create_task(_tend(rounds, *some)))
         challenges = _challenges(settings, ground.offers, ground.mint, presence)
         door = _door(settings, challenges, redeemer, ground.clock, ground.standing)
         conversation = Conversation(door, challenges.values(), uri=settings.a2a_x402_uri)
@@ -216,7 +218,8 @@ def _duties(ground: _Ground, presence: Presence, redeemer: Redeemer, tasks: Rail
     upkeep = Upkeep(ground.settings, ground.clock, ground.collectors, ground.ledger, redeemer.signer, presence)
     kept = KeptClaims(ground.settings, ground.clock, ground.collectors, ground.ledger, worker=ground.worker)
     return [
-        (upkeep.tend, tasks.tend),
+        (upkeep.tend,),
+        (tasks.tend,),
         (ground.standing.tend,),
         (ground.chain_time.tend,),
         (lambda: kept.tend(presence.here),),
@@ -363,15 +366,15 @@ def _door(
     )
 
 
-async def _tend(*duties: Duty) -> None:
-    """Do what is due, for ever; a fault is logged and tried again."""
+async def _tend(rounds: Rounds, *duties: Duty) -> None:
+    """Do what is due, round by round, for ever; a fault is logged and tried again."""
     while True:
         for duty in duties:
             try:
                 await duty()
             except Exception as fault:  # noqa: BLE001 - a database that is away must not end the service
                 _log.error("tending_failed", kind=type(fault).__name__)
-        await asyncio.sleep(_TEND_SECONDS)
+        await rounds.next()
 
 
 async def _end(task: asyncio.Task[None]) -> None:
