@@ -251,26 +251,43 @@ def _deliver(jobs: list[_Job]) -> None:
 def _carry_out(connection: sqlite3.Connection, jobs: list[_Job]) -> None:
     """Do every job and commit once.
 
+    A savepoint has each page copied that changes after it. So none is set until it is needed: where a job of several
+    statements is refused, everything is undone and done again, each of them behind a savepoint.
+
     Raises:
         sqlite3.Error: Nothing of it was committed.
     """
     if len(jobs) == 1 and not jobs[0].several:
         _try(connection, jobs[0])  # a lone statement is a transaction of its own
-        return
+    elif not _is_committed(connection, jobs, savepoints=False) and len(jobs) > 1:
+        _is_committed(connection, jobs, savepoints=True)
+
+
+def _is_committed(connection: sqlite3.Connection, jobs: list[_Job], *, savepoints: bool) -> bool:
+    """Do every job in one transaction; return False when it was rolled back because one would have left a part of it.
+
+    Raises:
+        sqlite3.Error: Nothing of it was committed.
+    """
     connection.execute("BEGIN IMMEDIATE")
     try:
         for job in jobs:
-            _try(connection, job)
+            _try(connection, job, savepoint=savepoints and job.several)
+            if job.fault is not None and job.several and not savepoints:
+                connection.execute("ROLLBACK")
+                return False
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+    return True
 
 
-def _try(connection: sqlite3.Connection, job: _Job) -> None:
+def _try(connection: sqlite3.Connection, job: _Job, *, savepoint: bool = False) -> None:
     """Do one job. What a unique index or a value refuses is its own affair; what the file refuses is everybody's."""
-    if job.several:
+    job.fault = None
+    if savepoint:
         connection.execute("SAVEPOINT job")
     try:
         job.outcome = job.work(connection)
@@ -278,9 +295,9 @@ def _try(connection: sqlite3.Connection, job: _Job) -> None:
         raise
     except Exception as fault:  # noqa: BLE001 - it is handed to the one who waits
         job.fault = Taken(str(fault)) if isinstance(fault, sqlite3.IntegrityError) else fault
-        if job.several:
+        if savepoint:
             connection.execute("ROLLBACK TO job")
-    if job.several:
+    if savepoint:
         connection.execute("RELEASE job")
 
 

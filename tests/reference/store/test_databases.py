@@ -89,6 +89,21 @@ async def test_changes_that_belong_together_are_undone_together(things: Database
     assert await seen(things) == [(1, 0), (3, 0), (4, 0)]
 
 
+async def test_what_shares_a_commit_with_a_refused_one_is_done_once(things: Database) -> None:
+    """However often a transaction is begun anew for those that are refused, each other change counts once."""
+    await things.change(ADD, thing=1, number=0)
+    refused = [Change(RAISE), Change(ADD, {"thing": 1, "number": 0})]
+    outcomes = await asyncio.gather(
+        things.change(RAISE),
+        things.change_all(*refused),
+        things.change_all(Change(RAISE), Change(RAISE)),
+        things.change_all(*refused),
+        return_exceptions=True,
+    )
+    assert [1, Taken, [1, 1], Taken] == [type(one) if isinstance(one, Taken) else one for one in outcomes]
+    assert await seen(things) == [(1, 3)]
+
+
 async def test_a_change_that_was_reported_is_read(things: Database) -> None:
     """Read your own writes, in however many tasks."""
     await things.change(ADD, thing=1, number=0)
