@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from sqlalchemy import MetaData
+from sqlalchemy import MetaData, Select, Update
 from sqlalchemy.sql.base import Executable
 
 Row: TypeAlias = Sequence[Any]
@@ -76,6 +76,17 @@ class Database(Protocol):
         Raises:
             Taken: A unique index refused one, and none was carried out.
             Missed: A needed one found no row, and none was carried out.
+            DatabaseUnavailable: None was carried out.
+        """
+
+    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds, with a change carried out for each row in the same transaction.
+
+        The change has the same values, and `found`: the row's first column. Nobody changes a row in between; where
+        writers stand side by side, the query says so (`with_for_update`).
+
+        Raises:
+            Taken: A unique index refused a change, and none was carried out.
             DatabaseUnavailable: None was carried out.
         """
 

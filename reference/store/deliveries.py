@@ -1,7 +1,7 @@
 """The outbox: events, their deliveries, and the attempts of each (P-WH-03, P-WH-08).
 
 An event and its deliveries are inserted by the transaction that makes the event true. An attempt belongs to whoever
-raised the delivery's attempt number from the one that he saw: one statement, so that no two workers make the same.
+raised the delivery's attempt number: in the transaction that found it due, so that no two workers make the same.
 """
 
 from __future__ import annotations
@@ -56,30 +56,32 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
-    """A delivery whose time has come.
+class Claimed:
+    """An attempt that the caller alone may make, and its delivery.
 
     Attributes:
         id: The delivery.
+        number: Of the attempt, counted from 1.
+        failures: How many attempts failed before.
+        delivered_before: Whether an earlier one was answered 2xx.
         url: Where it goes.
-        attempt: Number of the last attempt that was made, 0 when there was none.
-        failures: How many attempts failed.
-        delivered_before: Whether an attempt was answered 2xx.
         event_id: The event.
         body: Its bytes.
         destination_id: The destination.
-        sealed_secret: Its secret, sealed; None when the destination was deleted.
+        sealed_secret: Its secret, sealed.
+        started_ms: Unix milliseconds of the claim.
     """
 
     id: str
-    url: str
-    attempt: int
+    number: int
     failures: int
     delivered_before: bool
+    url: str
     event_id: str
     body: bytes
     destination_id: str
-    sealed_secret: bytes | None
+    sealed_secret: bytes
+    started_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,32 +191,32 @@ _DUE_DESTINATIONS = (
     .group_by(_ROW.destination_id)
     .order_by(func.min(_ROW.due_ms))
 )
+_IS_DUE_THERE = (
+    _ROW.destination_id == bindparam("destination"),
+    _ROW.due_ms.isnot(None),
+    _ROW.due_ms <= bindparam("now_ms"),
+)
+_ANY_DUE = select(_ROW.id).where(*_IS_DUE_THERE).limit(1)
 _DUE = (
     select(
-        *(_ROW.id, _ROW.url, _ROW.attempt, _ROW.failures, _ROW.delivered_at),
+        *(_ROW.id, (_ROW.attempt + 1).label("number"), _ROW.failures, _ROW.delivered_at, _ROW.url),
         *(_ROW.event_id, events.c.body, _ROW.destination_id, destinations.c.sealed_secret),
     )
     .select_from(
-        deliveries.join(events, events.c.id == _ROW.event_id).outerjoin(
+        deliveries.join(events, events.c.id == _ROW.event_id).join(
             destinations, destinations.c.id == _ROW.destination_id
         )
     )
-    .where(
-        _ROW.destination_id == bindparam("destination"),
-        _ROW.due_ms.isnot(None),
-        _ROW.due_ms <= bindparam("now_ms"),
-    )
+    .where(*_IS_DUE_THERE)
     .order_by(_ROW.due_ms)
     .limit(bindparam("most"))
+    # What another worker is about to claim is left to it: nobody waits.
+    .with_for_update(of=deliveries, skip_locked=True)
 )
 _CLAIM = (
     moving(DeliveryMove.CLAIMED)
-    .where(
-        _ROW.id == bindparam("delivery"),
-        _ROW.attempt == bindparam("seen"),
-        _ROW.due_ms <= bindparam("now_ms"),
-    )
-    .values(attempt=bindparam("mine"), due_ms=None, started_ms=bindparam("began_ms"))
+    .where(_ROW.id == bindparam("found"))
+    .values(attempt=_ROW.attempt + 1, due_ms=None, started_ms=bindparam("now_ms"))
 )
 _IS_CLAIMED = (_ROW.id == bindparam("delivery"), _ROW.attempt == bindparam("mine"), _ROW.started_ms.isnot(None))
 # Only of an attempt that is claimed: a row too many would stand in the way of the attempt that comes.
@@ -241,8 +243,8 @@ _FINISH = {
     for move in DeliveryMove
 }
 _IN_FLIGHT = select(_ROW.id, _ROW.attempt, _ROW.started_ms, _ROW.failures).where(_ROW.started_ms.isnot(None))
-_DROP = moving(DeliveryMove.UNWANTED).where(_ROW.id == bindparam("delivery")).values(due_ms=None)
 _HAS_DESTINATION = exists().where(destinations.c.id == _ROW.destination_id)
+_DROP = moving(DeliveryMove.UNWANTED).where(*_IS_DUE_THERE, ~_HAS_DESTINATION).values(due_ms=None)
 _RETRY = (
     moving(DeliveryMove.ASKED_FOR)
     .where(_ROW.tenant_id == bindparam("owner"), _ROW.id == bindparam("delivery"), _HAS_DESTINATION)
@@ -305,31 +307,21 @@ class Deliveries:
         """Return the destinations that something is due for, the longest waiting first."""
         return [str(row[0]) for row in await self._database.rows(_DUE_DESTINATIONS, now_ms=now_ms)]
 
-    async def due(self, destination_id: str, *, now_ms: int, most: int) -> Sequence[Due]:
-        """Return what is due for a destination, the longest waiting first."""
-        rows = await self._database.rows(_DUE, destination=destination_id, now_ms=now_ms, most=most)
-        return [
-            Due(
-                *(str(row[0]), str(row[1]), int(row[2]), int(row[3]), row[4] is not None),
-                *(str(row[5]), bytes(row[6]), str(row[7]), None if row[8] is None else bytes(row[8])),
-            )
-            for row in rows
-        ]
+    async def is_due(self, destination_id: str, *, now_ms: int) -> bool:
+        """Return whether something is due for a destination."""
+        return bool(await self._database.rows(_ANY_DUE, destination=destination_id, now_ms=now_ms))
 
-    async def claim(self, wanted: Sequence[Due], *, now_ms: int) -> list[Due]:
-        """Claim the next attempt of each of these deliveries, all in one transaction.
+    async def claim(self, destination_id: str, *, now_ms: int, most: int) -> list[Claimed]:
+        """Claim the next attempts of what is due for a destination, the longest waiting first, all in one transaction.
 
         Returns:
-            Those that are now the caller's; somebody else has the others, or they are not due any more.
+            What is now the caller's: nothing of what somebody else has, or of a destination that is deleted.
         """
-        # Always in the same order: two workers that want some of the same never wait for each other.
-        ordered = sorted(wanted, key=lambda one: one.id)
-        at = {"now_ms": now_ms, "began_ms": now_ms}
-        changes = (
-            Change(_CLAIM, {"delivery": one.id, "seen": one.attempt, "mine": one.attempt + 1, **at}) for one in ordered
-        )
-        changed = await self._database.change_all(*changes)
-        return [one for one, rows in zip(ordered, changed, strict=True) if rows == 1]
+        rows = await self._database.take(_DUE, _CLAIM, destination=destination_id, now_ms=now_ms, most=most)
+        return [
+            Claimed(one_id, number, failures, delivered_at is not None, url, event_id, body, there, secret, now_ms)
+            for one_id, number, failures, delivered_at, url, event_id, body, there, secret in rows
+        ]
 
     async def finish(
         self, delivery_id: str, attempt: Attempt, *, move: DeliveryMove, failures: int, due_ms: int | None
@@ -358,9 +350,9 @@ class Deliveries:
         rows = await self._database.rows(_IN_FLIGHT)
         return [InFlight(str(row[0]), *(int(one) for one in row[1:])) for row in rows]
 
-    async def drop(self, delivery_id: str) -> None:
-        """Drop a pending delivery whose destination is deleted."""
-        await self._database.change(_DROP, delivery=delivery_id)
+    async def drop(self, destination_id: str, *, now_ms: int) -> None:
+        """Drop what is due for a destination if that is deleted."""
+        await self._database.change(_DROP, destination=destination_id, now_ms=now_ms)
 
     # What tenants see and ask for.
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import Index, MetaData, column, func, select, table, text
+from sqlalchemy import Index, MetaData, Select, Update, column, func, select, table, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
@@ -78,6 +78,18 @@ class PostgresDatabase:
                     if change.needed and not changed[-1]:
                         raise Missed
             return changed
+
+        return await bounded(write(), self._seconds)
+
+    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds, with a change carried out for each row in the same transaction."""
+
+        async def write() -> Sequence[Row]:
+            async with self._transaction() as connection:
+                rows: Sequence[Row] = (await connection.execute(found, values)).all()
+                if rows:
+                    await connection.execute(change, [{**values, "found": row[0]} for row in rows])
+                return rows
 
         return await bounded(write(), self._seconds)
 

@@ -20,7 +20,7 @@ from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any
 
-from sqlalchemy import MetaData
+from sqlalchemy import MetaData, Select, Update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.base import Executable
@@ -143,6 +143,19 @@ class SqliteDatabase:
 
         found: list[int] = await self._hand_over(work, several=len(bound) > 1)
         return found
+
+    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds, with a change carried out for each row in the same transaction."""
+        asked, changing = _sql(found), _sql(change)
+        given = asked.bound(values)
+
+        def work(writer: sqlite3.Connection) -> Sequence[Row]:
+            rows = writer.execute(asked.text, given).fetchall()
+            writer.executemany(changing.text, [changing.bound({**values, "found": row[0]}) for row in rows])
+            return rows
+
+        taken: Sequence[Row] = await self._hand_over(work, several=True)
+        return taken
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables and indexes that are missing."""

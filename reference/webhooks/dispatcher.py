@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeVar
 
 from reference.protocol.webhook_delivery import DeliveryMove, Outcome, following
 from reference.store.database import DatabaseUnavailable
-from reference.store.deliveries import Attempt, Deliveries, Due, InFlight
+from reference.store.deliveries import Attempt, Claimed, Deliveries, InFlight
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 from reference.web.sealing import Seal, SealBroken, webhook_place
@@ -29,6 +29,8 @@ WIDTH = 16
 # So many are claimed at once, where so many wait: a claim is a transaction, whether of one attempt or of several.
 _TOGETHER = 8
 ALTOGETHER = 128
+_OPENED_SECRETS = 256
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +46,6 @@ class Pace:
     poll: float = 0.2
     lease: float = 10.0
     grace: float = 1.0
-
-
-@dataclass(slots=True)
-class _Claimed:
-    due: Due
-    started_ms: int
-
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.due.id, self.due.attempt + 1
-
-    def attempt(self, sent: Sent, ended_ms: int) -> Attempt:
-        return Attempt(self.due.attempt + 1, self.started_ms, ended_ms, sent.outcome, sent.status)
 
 
 @dataclass(slots=True)
@@ -95,15 +84,16 @@ class Dispatcher:
         """
         self._deliveries = deliveries
         self._sender = sender
-        self._seal = seal
+        self._secret = lru_cache(_OPENED_SECRETS)(lambda sealed, place: seal.open(sealed, place).decode())
         self._clock = clock
         self._schedule = tuple(schedule)
         self._pace = pace or Pace()
         self._slots = asyncio.Semaphore(ALTOGETHER)
         self._feeders: dict[str, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._in_hand: set[str] = set()
-        self._claimed: dict[str, _Claimed] = {}
+        self._claims: set[asyncio.Task[int | None]] = set()
+        self._attempts: set[asyncio.Task[None]] = set()
+        self._claimed: dict[tuple[str, int], Claimed] = {}
+        self._is_over = False
         self._standing = _Standing()
 
     async def run(self) -> None:
@@ -148,29 +138,24 @@ class Dispatcher:
 
     async def _feed(self, destination_id: str) -> None:
         """Start what is due for a destination, as many at once as one may have, until nothing is left."""
-        waiting: deque[Due] = deque()
         flying: set[asyncio.Task[None]] = set()
-        quiet = False
+        quiet, more = False, True
         while True:
-            if not waiting:
-                waiting.extend(await self._fresh(destination_id))
-            while waiting and (len(flying) <= WIDTH - _TOGETHER or quiet):
+            more = more or await self._deliveries.is_due(destination_id, now_ms=self._clock.now_ms())
+            while more and not self._clock.doubt and (len(flying) <= WIDTH - _TOGETHER or quiet):
                 quiet = False
-                room = await self._room(min(len(waiting), WIDTH - len(flying)))
-                batch = [waiting.popleft() for _ in range(room)]
+                most = await self._room(WIDTH - len(flying))
+                claims = asyncio.create_task(
+                    _logged(self._take(destination_id, most, flying), "webhook_claiming_failed")
+                )
+                self._claims.add(claims)
+                claims.add_done_callback(self._claims.discard)
                 # Whoever stops us stops feeding at once, and lets what is being claimed come to its end.
-                await asyncio.shield(self._kept(_logged(self._take(batch, flying), "webhook_claiming_failed")))
+                more = await asyncio.shield(claims) == most
             if not flying:
                 return
             over, flying = await asyncio.wait(flying, timeout=self._pace.poll, return_when=asyncio.FIRST_COMPLETED)
             quiet = not over and len(flying) < WIDTH  # the rest take their time: nobody waits for them
-
-    async def _fresh(self, destination_id: str) -> list[Due]:
-        if self._clock.doubt:
-            return []
-        now_ms = self._clock.now_ms()
-        found = await self._deliveries.due(destination_id, now_ms=now_ms, most=2 * WIDTH)
-        return [one for one in found if one.id not in self._in_hand]
 
     async def _room(self, most: int) -> int:
         """Take a place of those for all destinations, and further ones up to `most` that are free; return how many."""
@@ -181,87 +166,74 @@ class Dispatcher:
             room += 1
         return room
 
-    def _kept(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     # Several attempts.
 
-    async def _take(self, batch: Sequence[Due], flying: set[asyncio.Task[None]]) -> None:
-        """Claim attempts, a place is taken for each, and make those that are ours; their tasks come into `flying`."""
-        started_ms = self._clock.now_ms()
-        for due in batch:
-            self._in_hand.add(due.id)
-            self._claimed[due.id] = _Claimed(due, started_ms)
-        try:
-            unwanted = [due for due in batch if due.sealed_secret is None]
-            for due in unwanted:
-                await self._deliveries.drop(due.id)
-            wanted = [due for due in batch if due.sealed_secret is not None]
-            ours = {due.id for due in await self._deliveries.claim(wanted, now_ms=started_ms)} if wanted else set()
-        except asyncio.CancelledError:
-            raise  # whoever stops us gives back what was claimed
-        except Exception:
-            for due in batch:
-                self._let_go(due)  # what was claimed all the same is taken back like a dead worker's
-            raise
-        for due in batch:
-            if due.id in ours:
-                flying.add(self._start(self._claimed[due.id]))
-            else:
-                self._let_go(due)
+    async def _take(self, destination_id: str, most: int, flying: set[asyncio.Task[None]]) -> int:
+        """Claim up to so many attempts, a place is taken for each, and make them; their tasks come into `flying`.
 
-    def _start(self, claimed: _Claimed) -> asyncio.Task[None]:
-        task = self._kept(_logged(self._attempt(claimed), "webhook_attempt_failed"))
-        task.add_done_callback(lambda _: self._over(claimed.due))
+        Returns:
+            How many there were.
+        """
+        now_ms, ours = self._clock.now_ms(), 0
+        try:
+            claimed = await self._deliveries.claim(destination_id, now_ms=now_ms, most=most)
+            ours = len(claimed)
+        finally:  # what was claimed all the same is taken back like a dead worker's
+            for _ in range(most - ours):
+                self._slots.release()
+        self._claimed |= {(one.id, one.number): one for one in claimed}
+        if not self._is_over:
+            flying.update(map(self._start, claimed))
+        if not ours:
+            await self._deliveries.drop(destination_id, now_ms=now_ms)
+        return ours
+
+    def _start(self, claimed: Claimed) -> asyncio.Task[None]:
+        task = asyncio.create_task(_logged(self._attempt(claimed), "webhook_attempt_failed"))
+        self._attempts.add(task)
+        task.add_done_callback(self._over)
         return task
 
-    def _let_go(self, due: Due) -> None:
-        del self._claimed[due.id]
-        self._over(due)
-
-    def _over(self, due: Due) -> None:
-        self._in_hand.discard(due.id)
+    def _over(self, attempt: asyncio.Task[None]) -> None:
+        self._attempts.discard(attempt)
         self._slots.release()
 
     # One attempt.
 
-    async def _attempt(self, claimed: _Claimed) -> None:
+    async def _attempt(self, claimed: Claimed) -> None:
         try:
-            await self._finish(claimed, await self._sent(claimed.due, claimed.due.sealed_secret or b""))
+            await self._finish(claimed, await self._sent(claimed, claimed.sealed_secret))
         except asyncio.CancelledError:
-            raise  # as above
+            raise  # whoever stops us gives back what was claimed
         except Exception:
-            del self._claimed[claimed.due.id]  # it is taken back like a dead worker's
+            del self._claimed[claimed.id, claimed.number]  # it is taken back like a dead worker's
             raise
-        del self._claimed[claimed.due.id]
+        del self._claimed[claimed.id, claimed.number]
 
-    async def _sent(self, due: Due, sealed_secret: bytes) -> Sent:
+    async def _sent(self, claimed: Claimed, sealed_secret: bytes) -> Sent:
         try:
-            secret = self._seal.open(sealed_secret, webhook_place(due.destination_id)).decode()
+            secret = self._secret(sealed_secret, webhook_place(claimed.destination_id))
         except SealBroken:
-            _log.error("webhook_secret_unreadable", destination=due.destination_id)
+            _log.error("webhook_secret_unreadable", destination=claimed.destination_id)
             return Sent(Outcome.UNSIGNED)
-        return await self._sender.send(due.url, secret, due.body)
+        return await self._sender.send(claimed.url, secret, claimed.body)
 
-    async def _finish(self, claimed: _Claimed, sent: Sent) -> None:
-        due, ended_ms = claimed.due, self._clock.now_ms()
+    async def _finish(self, claimed: Claimed, sent: Sent) -> None:
+        ended_ms = self._clock.now_ms()
         after = following(
-            sent.outcome, failures=due.failures, delivered_before=due.delivered_before, schedule=self._schedule
+            sent.outcome, failures=claimed.failures, delivered_before=claimed.delivered_before, schedule=self._schedule
         )
         next_ms = None if after.delay is None else ended_ms + after.delay * 1000
-        attempt = claimed.attempt(sent, ended_ms)
-        await self._deliveries.finish(due.id, attempt, move=after.move, failures=after.failures, due_ms=next_ms)
+        attempt = Attempt(claimed.number, claimed.started_ms, ended_ms, sent.outcome, sent.status)
+        await self._deliveries.finish(claimed.id, attempt, move=after.move, failures=after.failures, due_ms=next_ms)
         if after.move is DeliveryMove.GIVEN_UP:
-            _log.warning("webhook_dead_letter", delivery=due.id, outcome=sent.outcome.value, status=sent.status)
+            _log.warning("webhook_dead_letter", delivery=claimed.id, outcome=sent.outcome.value, status=sent.status)
 
     # Claims of workers that are gone.
 
     async def _take_back(self) -> None:
-        mine = {claimed.key for claimed in self._claimed.values()}
-        claims = [one for one in await self._deliveries.in_flight() if (one.delivery_id, one.number) not in mine]
+        in_flight = await self._deliveries.in_flight()
+        claims = [one for one in in_flight if (one.delivery_id, one.number) not in self._claimed]
         for claim in self._standing.lost(claims, now=time.monotonic(), lease=self._pace.lease):
             await self._interrupted(claim)
 
@@ -280,22 +252,23 @@ class Dispatcher:
             feeder.cancel()
         await asyncio.gather(*feeders, return_exceptions=True)
         ends = time.monotonic() + self._pace.grace
-        while self._tasks and (left_seconds := ends - time.monotonic()) > 0:
-            await asyncio.wait(set(self._tasks), timeout=left_seconds)  # who claims lets attempts follow
-        rest = list(self._tasks)
-        for task in rest:
-            task.cancel()
+        while (rest := self._claims | self._attempts) and (left_seconds := ends - time.monotonic()) > 0:
+            await asyncio.wait(rest, timeout=left_seconds)  # who claims lets attempts follow
+        self._is_over = True  # what is still being claimed has to be known, to be given back, and is not attempted
+        for attempt in self._attempts:
+            attempt.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
         for left in list(self._claimed.values()):
-            claim = InFlight(left.due.id, left.due.attempt + 1, left.started_ms, left.due.failures)
+            claim = InFlight(left.id, left.number, left.started_ms, left.failures)
             await _logged(self._interrupted(claim), "webhook_not_given_back")
 
 
-async def _logged(work: Coroutine[Any, Any, None], event: str) -> None:
-    """Do something; a fault ends it and is logged."""
+async def _logged(work: Coroutine[Any, Any, _Result], event: str) -> _Result | None:
+    """Return what comes of something; a fault ends it and is logged."""
     try:
-        await work
+        return await work
     except DatabaseUnavailable as away:
         _log.error(event, fault=f"DatabaseUnavailable: {away}")
     except Exception as unplanned:  # noqa: BLE001 - a task of ours is nobody's to await
         _log.exception(event, fault=type(unplanned).__name__)
+    return None

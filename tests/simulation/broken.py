@@ -30,7 +30,7 @@ from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
 from reference.rail.standing import Standing
 from reference.store.database import Change, Taken
-from reference.store.deliveries import Due
+from reference.store.deliveries import Claimed
 from reference.store.links import Link
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions, holding
@@ -158,8 +158,10 @@ async def _carry_on_unkept(self: A2aServer, task: Any, message: Any, outcome: An
     return self._advanced(task, message, outcome)
 
 
-async def _sent_anew(self: Dispatcher, due: Due, sealed_secret: bytes) -> Any:
-    return await _sent(self, replace(due, body=due.body.replace(b'"1"', b'"%d"' % due.attempt)), sealed_secret)
+async def _sent_anew(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Any:
+    return await _sent(
+        self, replace(claimed, body=claimed.body.replace(b'"1"', b'"%d"' % (claimed.number - 1))), sealed_secret
+    )
 
 
 def _always_holds(owner: ModuleType, rule: Rule) -> Replacement:

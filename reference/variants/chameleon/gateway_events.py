@@ -15,7 +15,7 @@ from eth_utils.address import to_checksum_address
 from reference.gateway.checkout import outbox
 from reference.protocol import webhook_signature
 from reference.protocol.networks import NETWORKS
-from reference.store.deliveries import Due
+from reference.store.deliveries import Claimed
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import encoder
 from reference.variants.seams import replace
@@ -139,19 +139,19 @@ class _Session:
 def _sending(shape: Shape, send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """Return what sends more than one thing for an event: it again, or an event of another type before it."""
 
-    async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Any:
-        for other in _further(shape, due):
+    async def sent(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Any:
+        for other in _further(shape, claimed):
             await send(self, other, sealed_secret)
-        return await send(self, due, sealed_secret)
+        return await send(self, claimed, sealed_secret)
 
     return sent
 
 
-def _further(shape: Shape, due: Due) -> list[Due]:
-    found = [due] if shape.event_twice else []
+def _further(shape: Shape, claimed: Claimed) -> list[Claimed]:
+    found = [claimed] if shape.event_twice else []
     if shape.event_type_more:
-        event = orjson.loads(due.body)
-        own = uuid.uuid5(uuid.UUID(due.destination_id), event["id"])
+        event = orjson.loads(claimed.body)
+        own = uuid.uuid5(uuid.UUID(claimed.destination_id), event["id"])
         told = {**event, "id": f"evt_{own}", "type": shape.event_type_more}
-        found.append(dataclasses.replace(due, body=orjson.dumps(told)))
+        found.append(dataclasses.replace(claimed, body=orjson.dumps(told)))
     return found

@@ -29,7 +29,7 @@ from reference.rail import identity, runtime
 from reference.rail.collecting import Presented
 from reference.rail.settlement import SettlingPaymentSource
 from reference.store.database import Change
-from reference.store.deliveries import Deliveries, Due, Event, InFlight
+from reference.store.deliveries import Claimed, Deliveries, Event, InFlight
 from reference.store.idempotency import Answers, Scope, StoredAnswer
 from reference.store.links import Link, Links
 from reference.store.payments import Payment, Payments
@@ -126,14 +126,14 @@ def _deliveries_in_the_process() -> None:
 
         return recorded
 
-    def forgetful(due: Callable[..., Awaitable[Sequence[Due]]]) -> Callable[..., Awaitable[Sequence[Due]]]:
-        async def found(self: Deliveries, destination_id: str, **terms: Any) -> Sequence[Due]:
-            return [one for one in await due(self, destination_id, **terms) if one.event_id in known]
+    def forgetful(claim: Callable[..., Awaitable[list[Claimed]]]) -> Callable[..., Awaitable[list[Claimed]]]:
+        async def claimed(self: Deliveries, destination_id: str, **terms: Any) -> list[Claimed]:
+            return [one for one in await claim(self, destination_id, **terms) if one.event_id in known]
 
-        return found
+        return claimed
 
     replace(Deliveries, "recording", noting)
-    replace(Deliveries, "due", forgetful)
+    replace(Deliveries, "claim", forgetful)
 
 
 def _cut_off() -> None:

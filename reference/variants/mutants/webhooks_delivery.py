@@ -26,7 +26,7 @@ from reference.protocol.observed import ObservedTransaction, TxStatus
 from reference.protocol.webhook_delivery import DeliveryMove, EventType, Following, Outcome
 from reference.protocol.webhook_event import PaidBy
 from reference.store.checkout_tables import links
-from reference.store.deliveries import Due
+from reference.store.deliveries import Claimed
 from reference.store.links import Link
 from reference.store.payments import Payment
 from reference.store.webhook_tables import destinations
@@ -65,12 +65,12 @@ def _at_root(asked: dict[str, Any]) -> dict[str, Any]:
 # What is sent, to whom, and again.
 
 
-def _sending(change: Callable[[Due], Due | None]) -> Callable[[], None]:
+def _sending(change: Callable[[Claimed], Claimed | None]) -> Callable[[], None]:
     """Return what changes a delivery before each attempt; None is not sent and passes for delivered."""
 
     def changed(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Sent]]:
-        async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Sent:
-            other = change(due)
+        async def sent(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Sent:
+            other = change(claimed)
             return Sent(Outcome.DELIVERED, 204) if other is None else await send(self, other, sealed_secret)
 
         return sent
@@ -78,37 +78,37 @@ def _sending(change: Callable[[Due], Due | None]) -> Callable[[], None]:
     return _swap(Dispatcher, "_sent", changed)
 
 
-def _rewritten(change: Callable[[Due, dict[str, Any]], None]) -> Callable[[], None]:
+def _rewritten(change: Callable[[Claimed, dict[str, Any]], None]) -> Callable[[], None]:
     """Return what changes the event that an attempt sends, which is signed as it is sent."""
 
-    def changed(due: Due) -> Due:
-        event = orjson.loads(due.body)
-        change(due, event)
-        return dataclasses.replace(due, body=orjson.dumps(event))
+    def changed(claimed: Claimed) -> Claimed:
+        event = orjson.loads(claimed.body)
+        change(claimed, event)
+        return dataclasses.replace(claimed, body=orjson.dumps(event))
 
     return _sending(changed)
 
 
-def _first_only(due: Due) -> Due | None:
-    return due if due.id.endswith("_0") else None
+def _first_only(claimed: Claimed) -> Claimed | None:
+    return claimed if claimed.id.endswith("_0") else None
 
 
-def _new_id(due: Due, event: dict[str, Any]) -> None:
-    if due.attempt:
+def _new_id(claimed: Claimed, event: dict[str, Any]) -> None:
+    if claimed.number > 1:
         event["id"] = f"evt_{uuid.uuid4()}"
 
 
-def _id_of_destination(due: Due, event: dict[str, Any]) -> None:
-    event["id"] = f"evt_{uuid.uuid5(uuid.UUID(due.destination_id), event['id'])}"
+def _id_of_destination(claimed: Claimed, event: dict[str, Any]) -> None:
+    event["id"] = f"evt_{uuid.uuid5(uuid.UUID(claimed.destination_id), event['id'])}"
 
 
-def _mark_redelivery(due: Due, event: dict[str, Any]) -> None:
-    if due.attempt:
+def _mark_redelivery(claimed: Claimed, event: dict[str, Any]) -> None:
+    if claimed.number > 1:
         event["data"]["redelivery"] = True
 
 
-def _without_payer(due: Due, event: dict[str, Any]) -> None:
-    if due.attempt:
+def _without_payer(claimed: Claimed, event: dict[str, Any]) -> None:
+    if claimed.number > 1:
         del event["data"]["payer_address"]
 
 
@@ -118,15 +118,15 @@ _SPREAD: set[str] = set()
 def _to_everybody(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Sent]]:
     """The destinations of other tenants get each event too."""
 
-    async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Sent:
-        if due.event_id not in _SPREAD:
-            _SPREAD.add(due.event_id)
+    async def sent(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Sent:
+        if claimed.event_id not in _SPREAD:
+            _SPREAD.add(claimed.event_id)
             rows = await self._deliveries._database.rows(select(*_PLACE))  # noqa: SLF001 - a mutant reaches in
-            owner = next(tenant for id_, tenant, _, _ in rows if id_ == due.destination_id)
+            owner = next(tenant for id_, tenant, _, _ in rows if id_ == claimed.destination_id)
             for id_, tenant, url, sealed in rows:
                 if tenant != owner:
-                    await send(self, dataclasses.replace(due, url=url, destination_id=id_), sealed)
-        return await send(self, due, sealed_secret)
+                    await send(self, dataclasses.replace(claimed, url=url, destination_id=id_), sealed)
+        return await send(self, claimed, sealed_secret)
 
     return sent
 
@@ -134,11 +134,11 @@ def _to_everybody(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitab
 def _one_key(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Sent]]:
     """Every destination of a tenant is signed for with the key of its first one."""
 
-    async def sent(self: Dispatcher, due: Due, _: bytes) -> Sent:
+    async def sent(self: Dispatcher, claimed: Claimed, _: bytes) -> Sent:
         rows = await self._deliveries._database.rows(select(*_PLACE).order_by(destinations.c.place))  # noqa: SLF001 - as above
-        owner = next(tenant for id_, tenant, _, _ in rows if id_ == due.destination_id)
+        owner = next(tenant for id_, tenant, _, _ in rows if id_ == claimed.destination_id)
         first, _, _, sealed = next(row for row in rows if row[1] == owner)
-        return await send(self, dataclasses.replace(due, destination_id=first), sealed)
+        return await send(self, dataclasses.replace(claimed, destination_id=first), sealed)
 
     return sent
 
@@ -147,13 +147,13 @@ def _in_turn(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Se
     """The other destinations wait until the first one has taken the event."""
     taken: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
-    async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Sent:
-        if not due.id.endswith("_0"):
-            await taken[due.event_id].wait()
-            return await send(self, due, sealed_secret)
-        result = await send(self, due, sealed_secret)
+    async def sent(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Sent:
+        if not claimed.id.endswith("_0"):
+            await taken[claimed.event_id].wait()
+            return await send(self, claimed, sealed_secret)
+        result = await send(self, claimed, sealed_secret)
         if result.outcome is Outcome.DELIVERED:
-            taken[due.event_id].set()
+            taken[claimed.event_id].set()
         return result
 
     return sent

@@ -11,7 +11,7 @@ from sqlalchemy import delete, select
 
 from reference.protocol.webhook_delivery import Outcome
 from reference.store.database import Change
-from reference.store.deliveries import Deliveries, Due, Event
+from reference.store.deliveries import Claimed, Deliveries, Event
 from reference.store.destinations import Destination, Destinations
 from reference.store.links import Link, Links
 from reference.store.tenant_tables import payouts
@@ -25,12 +25,12 @@ _PLACE = (destinations.c.id, destinations.c.tenant_id, destinations.c.url, desti
 _FEW = 3
 
 
-def _withheld(is_withheld: Callable[[Due], bool]) -> None:
+def _withheld(is_withheld: Callable[[Claimed], bool]) -> None:
     """Let some deliveries pass for delivered that nobody sends."""
 
     def changed(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Sent]]:
-        async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Sent:
-            return Sent(Outcome.DELIVERED, 204) if is_withheld(due) else await send(self, due, sealed_secret)
+        async def sent(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Sent:
+            return Sent(Outcome.DELIVERED, 204) if is_withheld(claimed) else await send(self, claimed, sealed_secret)
 
         return sent
 
@@ -39,28 +39,28 @@ def _withheld(is_withheld: Callable[[Due], bool]) -> None:
 
 def _first_few_only() -> None:
     """A tenant's first destinations get each event."""
-    _withheld(lambda due: int(due.id.rpartition("_")[2]) >= _FEW)
+    _withheld(lambda claimed: int(claimed.id.rpartition("_")[2]) >= _FEW)
 
 
 def _by_payout_address() -> None:
     """The destinations of every tenant with the same payout address get each event."""
     spread: set[str] = set()
 
-    async def others(self: Dispatcher, due: Due) -> list[tuple[str, str, bytes]]:
+    async def others(self: Dispatcher, claimed: Claimed) -> list[tuple[str, str, bytes]]:
         rows = await self._deliveries._database.rows(select(*_PLACE))  # noqa: SLF001 - a mutant reaches in
-        owner = next(tenant for id_, tenant, _, _ in rows if id_ == due.destination_id)
+        owner = next(tenant for id_, tenant, _, _ in rows if id_ == claimed.destination_id)
         own = select(payouts.c.payout_address).where(payouts.c.tenant_id == owner)
         sharing = select(payouts.c.tenant_id).where(payouts.c.payout_address.in_(own))
         tenants = {row[0] for row in await self._deliveries._database.rows(sharing)} - {owner}  # noqa: SLF001 - as above
         return [(id_, url, sealed) for id_, tenant, url, sealed in rows if tenant in tenants]
 
     def spreading(send: Callable[..., Awaitable[Sent]]) -> Callable[..., Awaitable[Sent]]:
-        async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Sent:
-            if due.event_id not in spread:
-                spread.add(due.event_id)
-                for id_, url, sealed in await others(self, due):
-                    await send(self, dataclasses.replace(due, url=url, destination_id=id_), sealed)
-            return await send(self, due, sealed_secret)
+        async def sent(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Sent:
+            if claimed.event_id not in spread:
+                spread.add(claimed.event_id)
+                for id_, url, sealed in await others(self, claimed):
+                    await send(self, dataclasses.replace(claimed, url=url, destination_id=id_), sealed)
+            return await send(self, claimed, sealed_secret)
 
         return sent
 
@@ -97,7 +97,9 @@ def _older_than_the_link() -> None:
     replace(Destinations, "add", of_destination)
     replace(Links, "insertion", of_link)
     replace(Deliveries, "recording", of_event)
-    _withheld(lambda due: made.get(due.destination_id, 0) > made.get(link_of.get(due.event_id, ""), next(order)))
+    _withheld(
+        lambda claimed: made.get(claimed.destination_id, 0) > made.get(link_of.get(claimed.event_id, ""), next(order))
+    )
 
 
 def _scheduled_all_the_same() -> None:
@@ -149,7 +151,7 @@ def _deleted_in_the_process() -> None:
     replace(Destinations, "delete", lambda _: noted)
     replace(Destinations, "of_tenant", without)
     replace(Deliveries, "retry", refusing)
-    _withheld(lambda due: due.destination_id in gone)
+    _withheld(lambda claimed: claimed.destination_id in gone)
 
 
 MUTANTS: tuple[Mutant, ...] = tuple(

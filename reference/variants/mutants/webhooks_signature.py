@@ -12,7 +12,7 @@ from typing import Any, Self
 import orjson
 
 from reference.protocol import webhook_signature
-from reference.store.deliveries import Due
+from reference.store.deliveries import Claimed
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.webhooks import sending, service
@@ -112,9 +112,9 @@ def _counting_attempts() -> None:
     """Let `_ATTEMPT` tell which attempt is under way."""
 
     def counting(send: Callable[..., Any]) -> Callable[..., Any]:
-        async def sent(self: Dispatcher, due: Due, sealed_secret: bytes) -> Any:
-            _ATTEMPT.set(due.attempt)
-            return await send(self, due, sealed_secret)
+        async def sent(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Any:
+            _ATTEMPT.set(claimed.number - 1)
+            return await send(self, claimed, sealed_secret)
 
         return sent
 

@@ -17,6 +17,13 @@ from reference.store.opening import open_database
 THINGS = Table("things", MetaData(), Column("key", Integer, primary_key=True), Column("count", Integer))
 ADD = insert(THINGS).values(key=bindparam("thing"), count=bindparam("number"))
 RAISE = update(THINGS).values(count=THINGS.c.count + 1)
+FREE = (
+    select(THINGS.c.key, THINGS.c.count)
+    .where(THINGS.c.count == 0)
+    .limit(bindparam("most"))
+    .with_for_update(skip_locked=True)
+)
+TAKE = update(THINGS).where(THINGS.c.key == bindparam("found")).values(count=bindparam("by"))
 ALL = select(THINGS.c.key, THINGS.c.count).order_by(THINGS.c.key)
 
 
@@ -102,6 +109,34 @@ async def test_what_shares_a_commit_with_a_refused_one_is_done_once(things: Data
     )
     assert [1, Taken, [1, 1], Taken] == [type(one) if isinstance(one, Taken) else one for one in outcomes]
     assert await seen(things) == [(1, 3)]
+
+
+async def test_what_is_taken_is_changed_for_whoever_found_it(things: Database, dsn: str) -> None:
+    """Ten at once by two connections, two rows each: every row is found by one of them, as it was before."""
+    for key in range(9):
+        await things.change(ADD, thing=key, number=0)
+    other = open_database(dsn)
+    try:
+        won = await asyncio.gather(*(one.take(FREE, TAKE, most=2, by=7) for _ in range(5) for one in (things, other)))
+    finally:
+        await other.close()
+    won += [await things.take(FREE, TAKE, most=9, by=7)]
+    assert sorted(tuple(row) for rows in won for row in rows) == [(key, 0) for key in range(9)]
+    assert await seen(things) == [(key, 7) for key in range(9)]
+    assert list(await things.take(FREE, TAKE, most=9, by=7)) == []
+
+
+async def test_nothing_is_taken_where_one_change_is_refused(things: Database) -> None:
+    """The rows stay as they were, and may be taken again; what is asked for beside is done."""
+    for key in (1, 2):
+        await things.change(ADD, thing=key, number=0)
+    moved = update(THINGS).where(THINGS.c.key == bindparam("found")).values(key=3)
+    outcomes = await asyncio.gather(
+        things.take(FREE, moved, most=2), things.change(ADD, thing=4, number=1), return_exceptions=True
+    )
+    assert [type(one) for one in outcomes] == [Taken, int]
+    assert await seen(things) == [(1, 0), (2, 0), (4, 1)]
+    assert len(await things.take(FREE, TAKE, most=9, by=7)) == 2
 
 
 async def test_a_change_that_was_reported_is_read(things: Database) -> None:

@@ -19,7 +19,7 @@ from reference.protocol.webhook_delivery import (
     Outcome,
 )
 from reference.store.database import Database, Taken
-from reference.store.deliveries import Attempt, Deliveries, Due, Event, moving
+from reference.store.deliveries import Attempt, Claimed, Deliveries, Event, moving
 from reference.store.destinations import Destination, Destinations
 
 TENANT = str(uuid.uuid4())
@@ -39,13 +39,18 @@ class Box:
         assert await self.destinations.add(one, b"sealed " + one.id.encode())
         return one
 
-    async def tell(self, type_: EventType = CONFIRMED, link_id: str = "", tenant_id: str = TENANT) -> Event:
-        event = Event(f"evt_{uuid.uuid4()}", tenant_id, link_id or str(uuid.uuid4()), type_, NOW, b'{"a":1}')
+    async def tell(
+        self, type_: EventType = CONFIRMED, link_id: str = "", tenant_id: str = TENANT, at: int = NOW
+    ) -> Event:
+        event = Event(f"evt_{uuid.uuid4()}", tenant_id, link_id or str(uuid.uuid4()), type_, at, b'{"a":1}')
         await self.database.change_all(*self.deliveries.recording(event))
         return event
 
-    async def due(self, destination: Destination, now: int = NOW) -> list[Due]:
-        return list(await self.deliveries.due(destination.id, now_ms=now * 1000, most=100))
+    async def is_due(self, destination: Destination, now: int = NOW) -> bool:
+        return await self.deliveries.is_due(destination.id, now_ms=now * 1000)
+
+    async def claim(self, destination: Destination, now: int = NOW) -> list[Claimed]:
+        return await self.deliveries.claim(destination.id, now_ms=now * 1000, most=100)
 
 
 @pytest.fixture
@@ -64,13 +69,15 @@ async def test_an_event_is_due_at_once_at_every_destination_that_asked_for_its_t
     first, second = await box.add(), await box.add(CANCELLED, CONFIRMED)
     third, foreign = await box.add(CANCELLED), await box.add(tenant_id=OTHER)
     event = await box.tell()
-    for destination in (first, second):
-        (due,) = await box.due(destination)
-        assert (event.id, b'{"a":1}', 0, 0) == (due.event_id, due.body, due.attempt, due.failures)
-        assert due.sealed_secret == b"sealed " + destination.id.encode()
-    assert await box.due(third) + await box.due(foreign) == []
     assert {first.id, second.id} == set(await box.deliveries.due_destinations(now_ms=NOW * 1000))
     assert list(await box.deliveries.due_destinations(now_ms=NOW * 1000 - 1)) == []
+    assert [await box.is_due(one) for one in (first, second, third, foreign)] == [True, True, False, False]
+    for destination in (first, second):
+        (one,) = await box.claim(destination)
+        assert (event.id, b'{"a":1}', 1, 0) == (one.event_id, one.body, one.number, one.failures)
+        assert (destination.id, b"sealed " + destination.id.encode()) == (one.destination_id, one.sealed_secret)
+        assert (one.url, one.started_ms, one.delivered_before) == ("https://a.test/h", NOW * 1000, False)
+    assert await box.claim(third) + await box.claim(foreign) == []
 
 
 async def test_a_link_has_one_event_of_a_type(box: Box) -> None:
@@ -80,34 +87,41 @@ async def test_a_link_has_one_event_of_a_type(box: Box) -> None:
     with pytest.raises(Taken):
         await box.tell(link_id="a")
     await box.tell(CANCELLED, link_id="a")
-    assert len(await box.due(destination)) == 1
+    assert len(await box.claim(destination)) == 1
 
 
 async def test_one_of_many_workers_claims_an_attempt(box: Box) -> None:
     """The others learn that it is not theirs, and nobody sees it as due any more."""
     destination = await box.add()
     await box.tell()
-    (due,) = await box.due(destination)
-    claims = await asyncio.gather(*(box.deliveries.claim([due], now_ms=NOW * 1000) for _ in range(10)))
+    claims = await asyncio.gather(*(box.claim(destination) for _ in range(10)))
     assert sorted(map(len, claims)) == [0] * 9 + [1]
-    assert await box.due(destination) == []
-    assert [(due.id, 1)] == [(one.delivery_id, one.number) for one in await box.deliveries.in_flight()]
+    assert not await box.is_due(destination)
+    ((claimed,),) = filter(None, claims)
+    assert [(claimed.id, 1)] == [(one.delivery_id, one.number) for one in await box.deliveries.in_flight()]
+
+
+async def test_those_who_have_waited_longest_are_claimed_first(box: Box) -> None:
+    """As many as are asked for, in the order in which they came to be due; what is not due yet is nobody's."""
+    destination = await box.add()
+    told = [await box.tell(at=NOW + late) for late in (2, 0, 3, 1)]
+    asked = {"now_ms": NOW * 1000 + 2500, "most": 2}
+    claims = [await box.deliveries.claim(destination.id, **asked) for _ in range(3)]
+    assert [[told[1].id, told[3].id], [told[0].id], []] == [[one.event_id for one in won] for won in claims]
 
 
 async def test_an_attempt_is_told_once(box: Box) -> None:
     """A worker that was thought dead changes nothing by what it tells afterwards."""
     destination = await box.add()
     await box.tell()
-    (due,) = await box.due(destination)
-    assert await box.deliveries.claim([due], now_ms=NOW * 1000)
+    (due,) = await box.claim(destination)
     unclaimed = attempt(2, Outcome.INTERRUPTED)
     await box.deliveries.finish(due.id, unclaimed, move=DeliveryMove.GIVEN_UP, failures=9, due_ms=None)
     lost, late = attempt(1, Outcome.INTERRUPTED), attempt(1, Outcome.STATUS, 500)
     await box.deliveries.finish(due.id, lost, move=DeliveryMove.FAILED, failures=0, due_ms=NOW * 1000)
     await box.deliveries.finish(due.id, late, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
-    (again,) = await box.due(destination)
-    assert (again.attempt, again.failures) == (1, 0)
-    assert await box.deliveries.claim([again], now_ms=NOW * 1000)
+    (again,) = await box.claim(destination)
+    assert (again.number, again.failures) == (2, 0)
     done = attempt(2, Outcome.DELIVERED, 204)
     await box.deliveries.finish(due.id, done, move=DeliveryMove.ARRIVED, failures=0, due_ms=None)
     (listed,) = await box.deliveries.of_tenant(TENANT)
@@ -119,24 +133,22 @@ async def test_what_failed_waits_for_its_time_and_may_be_asked_for_at_any(box: B
     """Pending is due at its time, a dead letter and a delivered one when somebody asks; others' cannot be asked for."""
     destination = await box.add()
     await box.tell()
-    (due,) = await box.due(destination)
+    (due,) = await box.claim(destination)
     later = (NOW + 30) * 1000
-    assert await box.deliveries.claim([due], now_ms=NOW * 1000)
     assert await box.deliveries.retry(TENANT, due.id, now_ms=NOW * 1000)  # it is under way
-    assert await box.due(destination, NOW + 99) == []
+    assert await box.claim(destination, NOW + 99) == []
     failed = attempt(1, Outcome.TIMEOUT)
     await box.deliveries.finish(due.id, failed, move=DeliveryMove.FAILED, failures=1, due_ms=later)
-    assert await box.due(destination, NOW + 29) == []
-    (again,) = await box.due(destination, NOW + 30)
-    assert (again.attempt, again.failures, again.delivered_before) == (1, 1, False)
-    assert await box.deliveries.claim([again], now_ms=later)
+    assert await box.claim(destination, NOW + 29) == []
+    (again,) = await box.claim(destination, NOW + 30)
+    assert (again.number, again.failures, again.delivered_before) == (2, 1, False)
     done = attempt(2, Outcome.DELIVERED, 200)
     await box.deliveries.finish(due.id, done, move=DeliveryMove.ARRIVED, failures=1, due_ms=None)
     assert not await box.deliveries.retry(OTHER, due.id, now_ms=NOW * 1000)
     assert not await box.deliveries.retry(TENANT, "dlv_none", now_ms=NOW * 1000)
     assert await box.deliveries.retry(TENANT, due.id, now_ms=NOW * 1000)
-    (resent,) = await box.due(destination)
-    assert (resent.attempt, resent.delivered_before) == (2, True)
+    (resent,) = await box.claim(destination)
+    assert (resent.number, resent.delivered_before) == (3, True)
 
 
 async def test_places_are_nine_also_for_those_who_come_together(box: Box) -> None:
@@ -173,10 +185,28 @@ async def test_a_deleted_destination_gets_nothing_more(box: Box) -> None:
     await box.tell()
     await box.destinations.delete(TENANT, destination.id)
     await box.tell()
-    assert await box.due(destination) == []
+    assert await box.claim(destination) == []
     (listed,) = await box.deliveries.of_tenant(TENANT)
     assert (DeliveryState.DROPPED, destination.url) == (listed.state, listed.url)
     assert not await box.deliveries.retry(TENANT, listed.id, now_ms=NOW * 1000)
+
+
+async def test_what_fails_after_its_destination_is_deleted_is_dropped_when_it_is_due(box: Box) -> None:
+    """Nobody claims it; nothing of a destination that is there is dropped, nor what is not due yet."""
+    gone, there = await box.add(), await box.add()
+    await box.tell()
+    (under_way,) = await box.claim(gone)
+    await box.destinations.delete(TENANT, gone.id)
+    failed, later = attempt(1, Outcome.STATUS, 500), (NOW + 30) * 1000
+    await box.deliveries.finish(under_way.id, failed, move=DeliveryMove.FAILED, failures=1, due_ms=later)
+    states = []
+    for now in (NOW + 29, NOW + 30):
+        for destination in (gone, there):
+            await box.deliveries.drop(destination.id, now_ms=now * 1000)
+        states.append({one.destination_id: one.state for one in await box.deliveries.of_tenant(TENANT)})
+        assert await box.claim(gone, now) == []
+    pending, dropped = DeliveryState.PENDING, DeliveryState.DROPPED
+    assert [{gone.id: pending, there.id: pending}, {gone.id: dropped, there.id: pending}] == states
 
 
 async def test_a_new_secret_signs_at_once_what_waits(box: Box) -> None:
@@ -185,7 +215,7 @@ async def test_a_new_secret_signs_at_once_what_waits(box: Box) -> None:
     await box.tell()
     assert not await box.destinations.rotate(OTHER, destination.id, b"new", now=NOW)
     assert await box.destinations.rotate(TENANT, destination.id, b"new", now=NOW + 5)
-    (due,) = await box.due(destination)
+    (due,) = await box.claim(destination)
     assert due.sealed_secret == b"new"
     (shown,) = await box.destinations.of_tenant(TENANT)
     assert (shown.rotated_at, shown.types) == (NOW + 5, (CANCELLED, CONFIRMED))

@@ -89,10 +89,9 @@ async def test_deliveries_with_their_attempts(database: Database) -> None:
             event = Event(f"evt_{tenant}{number}", tenant, f"{tenant}{number}", types[0], NOW + age, b"{}")
             await database.change_all(*deliveries.recording(event))
     far = (NOW + 99) * 1000
-    for due in await deliveries.due("d-t-1", now_ms=far, most=99):
-        assert await deliveries.claim([due], now_ms=far)
+    for claimed in await deliveries.claim("d-t-1", now_ms=far, most=99):
         told = Attempt(1, far, far + 1, Outcome.STATUS, 500)
-        await deliveries.finish(due.id, told, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
+        await deliveries.finish(claimed.id, told, move=DeliveryMove.GIVEN_UP, failures=1, due_ms=None)
     found = list(await deliveries.of_tenant("t-1"))
     pages = await walked(lambda **asked: deliveries.of_tenant("t-1", **asked), "id", 2)
     assert [one for page in pages for one in page] == [one.id for one in found]

@@ -10,12 +10,11 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE
-from reference.store.deliveries import Deliveries, Due
+from reference.store.deliveries import Claimed, Deliveries
 from reference.store.opening import open_database
 from reference.web.clock import WpClock
 from reference.web.resolving import AddressCheck
@@ -42,8 +41,8 @@ class Doomed(Sender):
 class DoomedOutbox(Deliveries):
     """Kills its process around the transactions of several attempts."""
 
-    async def claim(self, wanted: Sequence[Due], *, now_ms: int) -> list[Due]:
-        claimed = await super().claim(wanted, now_ms=now_ms)
+    async def claim(self, destination_id: str, *, now_ms: int, most: int) -> list[Claimed]:
+        claimed = await super().claim(destination_id, now_ms=now_ms, most=most)
         if WHEN == "claimed":
             die()
         return claimed

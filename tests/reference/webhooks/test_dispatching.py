@@ -13,7 +13,7 @@ from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE, DeliveryState,
 from reference.store.database import DatabaseUnavailable
 from reference.store.deliveries import Deliveries
 from reference.web.clock import WpClock
-from tests.reference.webhooks.conftest import SEAL, START, TENANT, Desk
+from tests.reference.webhooks.conftest import QUICK, SEAL, START, TENANT, Desk
 from tests.reference.webhooks.receiver import Receiver, ok, status
 
 
@@ -173,6 +173,43 @@ async def test_a_worker_that_is_stopped_gives_back_what_is_under_way(desk: Desk,
     assert (again.state, again.attempts[1].number) == (DeliveryState.DELIVERED, 2)
 
 
+class Late:
+    """A database whose claims are on the disk some time before it says so."""
+
+    def __init__(self, real: Any) -> None:
+        self._real = real
+        self.taken, self.go_on = asyncio.Event(), asyncio.Event()
+
+    async def take(self, found: Any, change: Any, /, **values: Any) -> Sequence[Any]:
+        taken: Sequence[Any] = await self._real.take(found, change, **values)
+        self.taken.set()
+        await self.go_on.wait()
+        return taken
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+async def test_a_worker_that_is_stopped_while_it_claims_gives_back_what_it_gets(desk: Desk, receiver: Receiver) -> None:
+    """It waits for the answer, sends nothing any more, and leaves all of it due at once for the next one."""
+    await desk.destination(receiver.url)
+    for _ in range(3):
+        await desk.event()
+    late: Any = Late(desk.database)
+    task = await desk.started(database=late)
+    await late.taken.wait()
+    task.cancel()
+    await asyncio.sleep(2 * QUICK.grace)
+    assert not task.done()
+    late.go_on.set()
+    await asyncio.gather(task, return_exceptions=True)
+    assert receiver.got == []
+    assert list(await desk.deliveries.in_flight()) == []
+    for one in await desk.deliveries.of_tenant(TENANT):
+        outcomes = [attempt.outcome for attempt in one.attempts]
+        assert (one.state, one.due_ms, outcomes) == (DeliveryState.PENDING, START * 1000, [Outcome.INTERRUPTED])
+
+
 class Faltering:
     """A database that is away for some of its calls."""
 
@@ -194,6 +231,12 @@ class Faltering:
         if self._fails():
             raise DatabaseUnavailable("away")
         return int(await self._real.change(statement, **values))
+
+    async def take(self, found: Any, change: Any, /, **values: Any) -> Sequence[Any]:
+        if self._fails():
+            raise DatabaseUnavailable("away")
+        taken: Sequence[Any] = await self._real.take(found, change, **values)
+        return taken
 
     async def change_all(self, *changes: Any) -> Sequence[int]:
         if self._fails():

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from reference.protocol.webhook_delivery import DeliveryState, Outcome
-from reference.store.deliveries import Deliveries
+from reference.protocol.webhook_delivery import DeliveryMove, DeliveryState, Outcome
+from reference.store.deliveries import Attempt, Deliveries
 from reference.webhooks.dispatcher import Pace
 from tests.reference.webhooks.conftest import START, TENANT, Desk
 from tests.reference.webhooks.receiver import Receiver
@@ -109,18 +109,38 @@ async def test_a_kill_between_many_claims_and_their_notes_loses_and_doubles_noth
         assert outcomes == [*lost, Outcome.DELIVERED]
 
 
+@both_databases
 async def test_what_two_workers_want_is_claimed_by_one_of_them(desk: Desk, receiver: Receiver) -> None:
-    """Several at once and in any order: each attempt has one owner, and whoever lost one keeps the others."""
+    """Several at once: each attempt has one owner, and whoever finds one taken gets the others."""
     there = await desk.destination(receiver.url)
     for _ in range(9):
         await desk.event()
-    due = list(await desk.deliveries.due(there.id, now_ms=START * 1000, most=9))
-    another = Deliveries(desk.another())
-    claims = await asyncio.gather(
-        desk.deliveries.claim(due[:6], now_ms=START * 1000), another.claim(due[:2:-1], now_ms=START * 1000)
-    )
+    workers = [desk.deliveries, Deliveries(desk.another())]
+    claims = await asyncio.gather(*(one.claim(there.id, now_ms=START * 1000, most=6) for one in workers))
+    claims += [await workers[0].claim(there.id, now_ms=START * 1000, most=6)]
 
-    assert sorted(one.id for won in claims for one in won) == sorted(one.id for one in due)
+    assert {one.id for one in await desk.deliveries.of_tenant(TENANT)} == {one.id for won in claims for one in won}
+    assert (sum(map(len, claims)), max(map(len, claims))) == (9, 6)
+
+
+@both_databases
+async def test_of_what_was_claimed_together_only_what_stands_still_is_taken_back(
+    desk: Desk, receiver: Receiver
+) -> None:
+    """One of twelve is never told: the others are, and it alone is attempted again."""
+    there = await desk.destination(receiver.url)
+    for _ in range(12):
+        await desk.event()
+    lost, *others = await desk.deliveries.claim(there.id, now_ms=START * 1000, most=12)
+    for one in others:
+        told = Attempt(1, one.started_ms, one.started_ms + 1, Outcome.DELIVERED, 200)
+        await desk.deliveries.finish(one.id, told, move=DeliveryMove.ARRIVED, failures=0, due_ms=None)
+    await desk.started(pace=IMPATIENT)
+    found = await desk.until(lambda all_: all(one.state == "delivered" for one in all_))
+    outcomes = {one.id: [attempt.outcome for attempt in one.attempts] for one in found}
+    assert outcomes.pop(lost.id) == [Outcome.INTERRUPTED, Outcome.DELIVERED]
+    assert list(outcomes.values()) == [[Outcome.DELIVERED]] * 11
+    assert [got.event_id for got in receiver.got] == [lost.event_id]
 
 
 async def test_the_lease_runs_by_monotonic_time(desk: Desk, receiver: Receiver) -> None:

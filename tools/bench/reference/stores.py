@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy import MetaData
+from sqlalchemy import MetaData, Select, Update
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import CursorResult
 from sqlalchemy.exc import IntegrityError
@@ -72,6 +72,12 @@ class DirectDatabase:
         self._connection.execute("COMMIT")
         return changed
 
+    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds, with a change for each row."""
+        rows = await self.rows(found, **values)
+        await self.change_all(*(Change(change, {**values, "found": row[0]}) for row in rows))
+        return rows
+
     async def create(self, tables: MetaData) -> None:
         """Create the tables."""
         for table in tables.sorted_tables:
@@ -121,6 +127,17 @@ class EngineDatabase:
         except IntegrityError as fault:
             raise Taken(str(fault)) from fault
         return changed
+
+    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+        """Return what a query finds, with a change for each row."""
+        try:
+            async with self._engine.begin() as connection:
+                rows = cast("Sequence[Row]", (await connection.execute(found, values)).fetchall())
+                for row in rows:
+                    await connection.execute(change, {**values, "found": row[0]})
+                return rows
+        except IntegrityError as fault:
+            raise Taken(str(fault)) from fault
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables."""
