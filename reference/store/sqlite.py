@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import ceil
 from queue import SimpleQueue
 from typing import Any
 
@@ -218,7 +219,7 @@ class SqliteDatabase:
 
     def _write(self, loop: asyncio.AbstractEventLoop, handed: SimpleQueue[list[_Job] | None]) -> None:
         connection: sqlite3.Connection | None = None
-        going_on = True
+        patience, going_on = 0, True
         while going_on:
             batches = [handed.get()]
             while not handed.empty():
@@ -230,7 +231,7 @@ class SqliteDatabase:
                 if in_time:
                     until = min(job.until for job in in_time)
                     connection = connection or _opened(self._path, until)
-                    _wait_at_most(connection, until)
+                    patience = _wait_at_most(connection, until, patience)
                     _carry_out(connection, in_time)
             except sqlite3.Error as fault:
                 for job in in_time:
@@ -250,10 +251,16 @@ def _in_time(jobs: list[_Job]) -> list[_Job]:
     return [job for job in jobs if job.fault is None]
 
 
-def _wait_at_most(connection: sqlite3.Connection, until: float) -> None:
-    """Let SQLite wait for another writer until a monotonic time, and a moment in any case."""
-    milliseconds = max(1, int((until - time.monotonic()) * 1000))
-    connection.execute(f"PRAGMA busy_timeout={milliseconds}")
+def _wait_at_most(connection: sqlite3.Connection, until: float, known: int = 0) -> int:
+    """Let SQLite wait for another writer until a monotonic time, and a moment in any case.
+
+    Returns:
+        How many tenths of a second that is, rounded up: as long as that many are `known`, nothing has to be set.
+    """
+    tenths = max(1, ceil((until - time.monotonic()) * 10))
+    if tenths != known:
+        connection.execute(f"PRAGMA busy_timeout={tenths * 100}")
+    return tenths
 
 
 def _deliver(jobs: list[_Job]) -> None:
