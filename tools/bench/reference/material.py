@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from reference.protocol.message_signatures import SignRequest, sign
 from reference.protocol.service_word import ServiceWord
 
 _ISSUED = 1_790_000_000
+_MINUTE = 60
 _DAY = 86_400
 _SEED = bytes(range(32))
 _BODY_BYTES = 610
@@ -54,9 +56,13 @@ def receipt() -> Receipt:
     return Receipt(sign_compact(payload, key), jwks([key.public]), key)
 
 
-def message(now: int) -> dict[str, Any]:
-    """Return a request signed at `now` (unix seconds), with a body and five components, as verify takes it."""
-    filler = "x" * (_BODY_BYTES - len('{"note":""}'))
+def message(now: int, number: int = 0) -> dict[str, Any]:
+    """Return a request with a body and five components, as verify takes it, signed not later than `now` (unix seconds).
+
+    Each number gives another one of the same signer: body, digest, time, nonce and signature differ.
+    """
+    filler = str(number).zfill(_BODY_BYTES - len('{"note":""}'))
+    created = now - number % _MINUTE
     signed = sign(
         SignRequest(
             method="POST",
@@ -65,10 +71,11 @@ def message(now: int) -> dict[str, Any]:
             headers={"Content-Type": "application/json"},
             body=orjson.dumps({"note": filler}).decode(),
             covered_components=_COMPONENTS,
-            expires=now + _DAY,
+            expires=created + _DAY,
+            nonce=hashlib.sha256(filler.encode()).hexdigest()[:22],
         ),
         seed=_SEED,
-        now=now,
+        now=created,
     )
     wanted = ("method", "authority", "path", "scheme", "headers", "body_b64", "public_key_hex")
     return {name: signed[name] for name in wanted}
