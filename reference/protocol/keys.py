@@ -65,6 +65,22 @@ def from_base64url(text: str) -> bytes:
     raise ValueError("not canonical base64url without padding")
 
 
+def from_base64(text: str) -> bytes:
+    """Return the bytes of canonical standard base64 with padding.
+
+    Raises:
+        ValueError: Padding that is missing or too much, another alphabet, or spare bits that are not zero.
+    """
+    padding = 0 if text[-1:] != "=" else 2 if text[-2:] == "==" else 1
+    is_foreign = "-" in text or "_" in text or "\\" in text
+    try:
+        if not is_foreign and len(text) % 4 == 0 and (not padding or text[-1 - padding] in _LAST_OF[4 - padding]):
+            return _read_base64(f'"{text}"')  # type: ignore[no-any-return]
+    except ValueError:
+        pass
+    raise ValueError("not canonical base64 with padding")
+
+
 @lru_cache(maxsize=4096)
 def _checked(raw: bytes) -> None:
     if len(raw) != KEY_BYTES:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, Literal, Self
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
+from reference.protocol.keys import from_base64
 from reference.protocol.message_signatures.algorithms import ED25519, ExpectedKey
 from reference.protocol.message_signatures.fields import Fields
 from reference.protocol.message_signatures.key_texts import did_bytes, fault_of_did_key, fault_of_hex
@@ -70,10 +68,10 @@ class MessageRequest(BaseModel):
             raise PydanticCustomError("different_keys", "public_key_hex and did_key name different keys")
         return self
 
-    @cached_property
+    @property
     def body(self) -> bytes:
         """The message's content."""
-        return base64.b64decode(self.body_b64)
+        return from_base64(self.body_b64)
 
     def message(self) -> Message:
         """Return the signed message: with a status it is a response, which has no target of its own (RFC 9421 2.2)."""
@@ -140,11 +138,10 @@ def standard_base64(text: str) -> str:
         PydanticCustomError: It is not.
     """
     try:
-        if base64.b64encode(base64.b64decode(text, validate=True)).decode() == text:
-            return text
-    except (binascii.Error, ValueError):
-        pass
-    raise PydanticCustomError("base64", "standard base64 with padding")
+        from_base64(text)
+    except ValueError as fault:
+        raise PydanticCustomError("base64", "standard base64 with padding") from fault
+    return text
 
 
 def _without(text: str | None, fault_of: Callable[[str], str | None], kind: str) -> str | None:

@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from nacl.exceptions import BadSignatureError
 
@@ -26,6 +26,7 @@ from reference.protocol.keys import (
     did_document,
     did_web,
     falcon_kid,
+    from_base64,
     from_base64url,
     jwks,
     public_key_from_did_key,
@@ -385,3 +386,27 @@ def test_a_jwk_is_read_by_type_curve_and_x() -> None:
     for x in (None, 5, "", KEY.public.x + "=", KEY.public.x[:-1] + "h", KEY.public.x[:-4], [KEY.public.x]):
         with pytest.raises(ValueError, match=r"32 bytes|canonical"):
             raw_key_of_jwk(jwk | {"x": x})
+
+
+@given(st.text(st.sampled_from(list('ABQgwYcz09+/=-_\\"\n é')), max_size=16))
+@example("====")
+@example("A===")
+@example("AA==AA==")
+@example("AAA=\ud800")
+def test_standard_base64_is_read_in_its_one_form(text: str) -> None:
+    """What an encoder would write is read, padding and all; nothing else is."""
+    try:
+        expected = base64.b64decode(text, validate=True)
+    except ValueError:
+        expected = None
+    if expected is None or base64.b64encode(expected).decode() != text:
+        with pytest.raises(ValueError, match="base64"):
+            from_base64(text)
+    else:
+        assert expected == from_base64(text)
+
+
+@given(st.binary(max_size=40))
+def test_standard_base64_is_read_back(data: bytes) -> None:
+    """Octets of any length come back from what an encoder writes."""
+    assert data == from_base64(base64.b64encode(data).decode())
