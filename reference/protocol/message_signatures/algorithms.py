@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
+from typing import NamedTuple
 
 from Crypto.Hash import SHA256, SHA384, SHA512
 from Crypto.PublicKey import ECC, RSA
@@ -19,8 +19,7 @@ _LEAST_RSA_BITS = 2048
 _PSS_SALT_BYTES = 64
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedKey:
+class ExpectedKey(NamedTuple):
     """The key that the caller expects the signer to hold; it names the algorithm, the message never does (P-AG-04).
 
     Attributes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reference.protocol.message_signatures.components import DERIVED, derived
+from reference.protocol.message_signatures.components import derived
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.field_components import field_value
 from reference.protocol.message_signatures.message import Message
-from reference.protocol.message_signatures.signature_input import Component, Identity, SignatureInput
+from reference.protocol.message_signatures.signature_input import Component, SignatureInput
 
+_COMPATIBILITY_NAMES = frozenset({"created", "expires"})
 _OF_ANOTHER_PLACE = frozenset({"req", "tr"})
 
 
@@ -37,7 +38,7 @@ def build(message: Message, chosen: SignatureInput) -> Base:
     """
     values: list[str | None] = []
     faults: list[Fault] = []
-    seen: set[Identity] = set()
+    seen: set[str] = set()
     if not chosen.components:
         faults.append(Fault("empty_components", "the signature covers nothing"))
     for component in chosen.components:
@@ -45,11 +46,14 @@ def build(message: Message, chosen: SignatureInput) -> Base:
         try:
             if identity in seen:
                 raise Fault("duplicate_component", f"{component.identifier} is covered twice")
-            values.append(_line(component, _value(message, chosen, component)))
+            seen.add(identity)
+            value = _value(message, chosen, component)
+            if not value.isprintable() or not value.isascii():
+                _check_line(component, value)
+            values.append(value)
         except Fault as fault:
             faults.append(fault)
             values.append(None)
-        seen.add(identity)
     return Base(text_of(chosen.components, values, chosen.params_text), tuple(values), tuple(faults))
 
 
@@ -62,7 +66,7 @@ def text_of(components: Sequence[Component], values: Sequence[str | None], param
 def is_compatibility_name(message: Message, chosen: SignatureInput, component: Component) -> bool:
     """Return whether a component is the parameter `created` or `expires` under its own name (P-AG-07)."""
     return (
-        component.name in {"created", "expires"}
+        component.name in _COMPATIBILITY_NAMES
         and not component.parameters
         and component.name in chosen.parameters
         and message.fields.combined(component.name) is None
@@ -72,12 +76,11 @@ def is_compatibility_name(message: Message, chosen: SignatureInput, component: C
 def _value(message: Message, chosen: SignatureInput, component: Component) -> str:
     name, given = component.name, component.parameters
     if not given:
-        derive = DERIVED.get(name)
-        if derive is None and not name.startswith("@"):
-            if is_compatibility_name(message, chosen, component):
-                return str(chosen.parameters[name])
-            return field_value(message.fields, component)
-        return derived(message, component)
+        if name.startswith("@"):
+            return derived(message, component)
+        if is_compatibility_name(message, chosen, component):
+            return str(chosen.parameters[name])
+        return field_value(message.fields, component)
     source = message
     if not given.keys().isdisjoint(_OF_ANOTHER_PLACE):
         source = _source(message, component)
@@ -100,8 +103,7 @@ def _source(message: Message, component: Component) -> Message:
     return source
 
 
-def _line(component: Component, value: str) -> str:
-    """Return `value` when it can stand on a line of the base, which is ASCII and has no other control than HTAB."""
-    if not value.isascii() or not (value.isprintable() or value.replace("\t", " ").isprintable()):
+def _check_line(component: Component, value: str) -> None:
+    """Check that `value` can stand on a line of the base, which is ASCII and has no other control than HTAB."""
+    if not value.isascii() or not value.replace("\t", " ").isprintable():
         raise Fault("unsupported_component", f"{component.identifier}: the value is not one line of ASCII")
-    return value

@@ -34,13 +34,12 @@ def field_value(fields: Fields, component: Component) -> str:
     Raises:
         Fault: unsupported_component or missing_component.
     """
-    if component.parameters or component.name != component.name.lower():
-        _check(component)
     text = fields.combined(component.name)
+    if text is not None and not component.parameters:
+        return text  # a name that is found is in lower case
+    _check(component)
     if text is None:
         raise Fault("missing_component", f"{component.identifier} is covered and absent from the message")
-    if not component.parameters:
-        return text
     if "key" in component.parameters:
         return _dictionary_member(fields, component)
     if "sf" in component.parameters:

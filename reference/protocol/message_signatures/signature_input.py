@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import http_sf
 from http_sf.parameters import ser_params
@@ -18,8 +18,7 @@ from reference.protocol.message_signatures.fields import Fields
 _NOT_IN_RFC_8941 = frozenset({dt.datetime, http_sf.DisplayString})
 _KINDS: Mapping[str, type] = {"created": int, "expires": int, "alg": str, "keyid": str, "nonce": str, "tag": str}
 _LONGEST_KEPT = 64
-# A component's name and parameters without their order, which does not tell two apart (RFC 9421 section 2).
-Identity: TypeAlias = tuple[str, frozenset[tuple[str, str]]]
+_LONGEST_COVER_KEPT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +29,21 @@ class Component:
         name: Its name.
         parameters: Its parameters, in order.
         identifier: Both, as they stand in the signature base.
-        identity: What two identifiers of the same component share.
+        identity: Its identifier with the parameters sorted: their order does not tell two apart (RFC 9421 section 2).
+        plain: Its name with its parameters and without quotation marks, as people and libraries write it.
     """
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     identifier: str = field(init=False)
-    identity: Identity = field(init=False)
+    identity: str = field(init=False)
+    plain: str = field(init=False)
 
     def __post_init__(self) -> None:
-        parameters = {name: http_sf.ser(value) for name, value in self.parameters.items()}
-        object.__setattr__(self, "identifier", http_sf.ser(self.name) + ser_params(dict(self.parameters)))
-        object.__setattr__(self, "identity", (self.name, frozenset(parameters.items())))
-
-    @property
-    def plain(self) -> str:
-        """Its name with its parameters and without quotation marks, as people and libraries write it."""
-        return self.name + ser_params(dict(self.parameters))
+        name, parameters = http_sf.ser(self.name), ser_params(dict(self.parameters))
+        object.__setattr__(self, "identifier", name + parameters)
+        object.__setattr__(self, "identity", name + ser_params(dict(sorted(self.parameters.items()))))
+        object.__setattr__(self, "plain", self.name + parameters)
 
     @classmethod
     def named(cls, text: str) -> Component:
@@ -138,21 +135,36 @@ def read(fields: Fields, label: str | None) -> SignatureInput:
 
 
 def _everyday(fields: Fields) -> SignatureInput | None:
-    """Return the one signature of a message that carries it in the form in which nearly all do, else None."""
-    found = structured.read_signature(fields.combined("signature-input") or "", fields.combined("signature") or "")
-    if found is None:
+    """Return the one signature of a message that carries it in the form in which nearly all do, else None.
+
+    In this form the inner list is serialised as it is written. Malformed fields give None, too: what `read` says of
+    them counts.
+    """
+    text = fields.combined("signature-input") or ""
+    told, bracket, rest = text.partition(")")
+    covered = _covered(told) if bracket and len(told) <= _LONGEST_COVER_KEPT else None
+    parameters = structured.read_parameters(rest)
+    signed = structured.read_octets(fields.combined("signature") or "")
+    if covered is None or parameters is None or signed is None or covered[0] != signed[0]:
         return None
-    label, names, written, parameters, signature = found
-    for name, value in parameters.items():
-        if type(value) is not _KINDS.get(name, type(value)):
-            return None
-    return SignatureInput(label, _all_plain(names), parameters, signature, written)
+    if not _are_of_their_kinds(parameters):
+        return None
+    label, components = covered
+    return SignatureInput(label, components, parameters, signed[1], text[len(label) + 1 :])
 
 
 @lru_cache(maxsize=512)
-def _all_plain(names: str) -> tuple[Component, ...]:
-    """Return the components of a list of plain names; signers cover the same ones again and again."""
-    return tuple(_plain(name) for name in names[1:-1].split('" "'))
+def _covered(told: str) -> tuple[str, tuple[Component, ...]] | None:
+    """Return label and components of an everyday list; signers cover the same ones again and again."""
+    found = structured.read_names(told)
+    return None if found is None else (found[0], tuple([_plain(name) for name in found[1]]))
+
+
+def _are_of_their_kinds(parameters: Mapping[str, Any]) -> bool:
+    for name, value in parameters.items():  # noqa: SIM110 - a generator costs more than what it asks
+        if type(value) is not _KINDS.get(name, type(value)):
+            return False
+    return True
 
 
 def _dictionary(fields: Fields, name: str, malformed: str, missing: str) -> structured.Dictionary:
@@ -173,7 +185,7 @@ def _inner_list(value: Any) -> tuple[tuple[Component, ...], dict[str, Any]]:
     if not _NOT_IN_RFC_8941.isdisjoint(map(type, (*parameters.values(), *of_components))):
         # RFC 9421 builds on RFC 8941 (P-AG-09).
         raise Fault("malformed_signature_input", "a parameter is a Date or a Display String, which RFC 8941 has not")
-    if any(type(value) is not _KINDS.get(name, type(value)) for name, value in parameters.items()):
+    if not _are_of_their_kinds(parameters):
         raise Fault("malformed_signature_input", "created and expires are integers; alg, keyid, nonce and tag strings")
     if {str}.issuperset([type(name) for name, _ in items]):
         return tuple([_component(*item) for item in items]), parameters

@@ -13,28 +13,38 @@ Dictionary: TypeAlias = dict[str, Any]
 
 _LABEL = r"([a-z][a-z0-9_-]{0,31})"
 _NAME = r'"[a-z0-9@_-]{1,64}"'
-_PARAMETER = r';[a-z]{1,16}=(?:[1-9][0-9]{0,14}|"[ !#-\[\]-~]*")'
-_ONE_INNER_LIST = re.compile(rf"{_LABEL}=\(({_NAME}(?: {_NAME})*)\)((?:{_PARAMETER})*)")
-_PARAMETERS = re.compile(r';([a-z]+)=(?:([0-9]+)|"([^"]*)")')
+_NAMES = re.compile(rf"{_LABEL}=\(({_NAME}(?: {_NAME})*)")
+_PARAMETER = re.compile(r';([a-z]{1,16})=(?:([1-9][0-9]{0,14})|"([ !#-\[\]-~]*)")')
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _PADDED = re.compile(r":([A-Za-z0-9+/]*)(=+):")
-_ONE_BYTE_SEQUENCE = re.compile(rf"{_LABEL}=:([A-Za-z0-9+/]*={{0,2}}):")
+_OCTETS = re.compile(rf"{_LABEL}=:([A-Za-z0-9+/]*={{0,2}}):")
 
 
-def read_signature(signature_input: str, signature: str) -> tuple[str, str, str, dict[str, int | str], bytes] | None:
-    """Return one everyday signature: label, covered names, its whole inner list, parameters and octets.
+def read_names(text: str) -> tuple[str, list[str]] | None:
+    """Return label and names of an everyday inner list, which `text` holds up to its closing bracket, else None."""
+    found = _NAMES.fullmatch(text)
+    return (found[1], found[2][1:-1].split('" "')) if found else None
 
-    The names and the inner list are as they are written, which in this form is how they are serialised. None for
-    anything else, malformed fields too: what `read` says of them counts.
-    """
-    told, signed = _ONE_INNER_LIST.fullmatch(signature_input), _ONE_BYTE_SEQUENCE.fullmatch(signature)
-    if told is None or signed is None or told[1] != signed[1] or len(signed[2]) % 4:
-        return None
-    pairs = _PARAMETERS.findall(told[3])
-    parameters: dict[str, int | str] = {name: int(number) if number else string for name, number, string in pairs}
-    if len(parameters) != len(pairs):
-        return None
-    return told[1], told[2], signature_input[len(told[1]) + 1 :], parameters, binascii.a2b_base64(signed[2])
+
+def read_parameters(text: str) -> dict[str, int | str] | None:
+    """Return everyday parameters, each of another name: integers, and strings without escapes. Else None."""
+    pairs = _PARAMETER.findall(text)
+    parameters: dict[str, int | str] = {}
+    length = 0
+    for name, number, string in pairs:
+        if number:
+            parameters[name] = int(number)
+            length += len(name) + len(number) + len(";=")
+        else:
+            parameters[name] = string
+            length += len(name) + len(string) + len(';=""')
+    return parameters if length == len(text) and len(parameters) == len(pairs) else None
+
+
+def read_octets(text: str) -> tuple[str, bytes] | None:
+    """Return label and octets of the one byte sequence that is all of `text`, with all its padding, else None."""
+    found = _OCTETS.fullmatch(text)
+    return (found[1], binascii.a2b_base64(found[2])) if found and len(found[2]) % 4 == 0 else None
 
 
 def read(text: str) -> Dictionary:
@@ -63,17 +73,14 @@ def read_everyday(text: str) -> Dictionary | None:
     Nearly every signed message has these forms, and reading them by the library takes longer than the signature
     itself. None for anything else.
     """
-    found = _ONE_BYTE_SEQUENCE.fullmatch(text)
-    if found:
-        return {found[1]: (binascii.a2b_base64(found[2]), {})} if len(found[2]) % 4 == 0 else None
-    found = _ONE_INNER_LIST.fullmatch(text)
-    if not found:
+    signed = read_octets(text)
+    if signed is not None:
+        return {signed[0]: (signed[1], {})}
+    told, bracket, rest = text.partition(")")
+    named, parameters = read_names(told), read_parameters(rest)
+    if not bracket or named is None or parameters is None:
         return None
-    pairs = _PARAMETERS.findall(found[3])
-    parameters = {name: int(number) if number else string for name, number, string in pairs}
-    if len(parameters) != len(pairs):
-        return None
-    return {found[1]: ([(name, {}) for name in found[2][1:-1].split('" "')], parameters)}
+    return {named[0]: ([(name, {}) for name in named[1]], parameters)}
 
 
 def _refuse_duplicate(name: str, context: str) -> None:

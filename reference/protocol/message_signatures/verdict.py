@@ -21,6 +21,7 @@ from reference.protocol.message_signatures.request import MessageRequest
 from reference.protocol.message_signatures.signature_input import Component, SignatureInput
 
 SKEW_SECONDS = 60
+_IN_JSON = frozenset({bool, int, str})
 SPEC = "https://www.rfc-editor.org/rfc/rfc9421"
 DIGEST_SPEC = "https://www.rfc-editor.org/rfc/rfc9530"
 
@@ -82,7 +83,8 @@ def judge_message(
     judged = Judged(message, digest, chosen, built)
     algorithm = ED25519 if expected is None else expected.algorithm
     judged.faults += built.faults
-    judged.faults += _required(demands, chosen)
+    if demands.required_components:
+        judged.faults += _required(demands, chosen)
     judged.faults += parameters.judge(demands, chosen, algorithm=algorithm, now=now, skew=skew)
     judged.faults += digest.faults
     if expected is not None:
@@ -91,8 +93,6 @@ def judge_message(
 
 
 def _required(demands: Demands, chosen: SignatureInput) -> Iterator[Fault]:
-    if not demands.required_components:
-        return
     covered = {component.identity for component in chosen.components}
     for name in demands.required_components:
         try:
@@ -111,7 +111,7 @@ def _decide(expected: ExpectedKey, chosen: SignatureInput, built: Base, judged: 
         judged.faults.append(Fault("key_rejected", str(fault)))
         return
     # A base with nothing but parameters is a base; one that lacks a line is not, whatever holds over it.
-    whole = all(fault.code == "empty_components" for fault in built.faults)
+    whole = not built.faults or all(fault.code == "empty_components" for fault in built.faults)
     judged.signature_valid = holds and whole
     if whole and not holds:
         judged.faults.append(Fault("signature_mismatch", "the signature is not this key's over this message"))
@@ -121,14 +121,15 @@ def result(request: MessageRequest, judged: Judged) -> dict[str, Any]:
     """Return the members that verify and explain share (6.3)."""
     chosen = judged.chosen
     codes = judged.codes
+    failed = set(codes)
     text = "" if judged.base is None else judged.base.text
     return {
         "valid": None if request.key_bytes() is None else judged.signature_valid is True and not codes,
         "errors": [fault.sentence for fault in judged.faults],
         "error_codes": codes,
-        "checked": _checked(judged, set(codes)),
+        "checked": _checked(judged, failed),
         "signature_valid": judged.signature_valid,
-        "content_digest_valid": _digest_valid(judged, set(codes)),
+        "content_digest_valid": _digest_valid(judged, failed),
         "signature_base": text,
         "signing_base": text,
         "covered_components": [component.plain for component in chosen.components] if chosen else [],
@@ -164,7 +165,7 @@ def _check(*, asked: bool, failed: bool) -> Check:
 
 def _json(value: Any) -> bool | int | str:
     """Return a parameter as JSON has it: what JSON has no type for, as the text that stands in the field."""
-    return value if isinstance(value, bool | int | str) else str(http_sf.ser(value))
+    return value if type(value) in _IN_JSON else str(http_sf.ser(value))
 
 
 def verify(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> dict[str, Any]:
