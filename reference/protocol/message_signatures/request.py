@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal, Self
 
 import orjson
@@ -90,14 +91,12 @@ class MessageRequest(BaseModel):
 
     def expected_key(self) -> ExpectedKey | None:
         """Return the key that the caller expects the signer to hold, or None when there is none."""
-        key = self.key_bytes()
-        return None if key is None else ExpectedKey(ED25519, key)
+        return _expected_key(self.public_key_hex, self.did_key)
 
     def key_bytes(self) -> bytes | None:
         """Return the expected key's 32 bytes, or None when the caller gave none."""
-        if self.public_key_hex is not None:
-            return bytes.fromhex(self.public_key_hex)
-        return None if self.did_key is None else did_bytes(self.did_key)
+        key = self.expected_key()
+        return None if key is None else key.material
 
 
 class MessageVerifyRequest(MessageRequest):
@@ -114,6 +113,13 @@ class ClosedMessageVerifyRequest(MessageVerifyRequest):
     """Body of the paid twin: unknown members are refused (P-CV-14)."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+@lru_cache(maxsize=512)
+def _expected_key(in_hex: str | None, did_key: str | None) -> ExpectedKey | None:
+    if in_hex is not None:
+        return ExpectedKey(ED25519, bytes.fromhex(in_hex))
+    return None if did_key is None else ExpectedKey(ED25519, did_bytes(did_key))
 
 
 def check_representable(model: type[BaseModel], members: dict[Any, Any]) -> None:

@@ -137,8 +137,8 @@ def read(fields: Fields, label: str | None) -> SignatureInput:
 def _everyday(fields: Fields) -> SignatureInput | None:
     """Return the one signature of a message that carries it in the form in which nearly all do, else None.
 
-    In this form the inner list is serialised as it is written. Malformed fields give None, too: what `read` says of
-    them counts.
+    In this form the inner list is serialised as it is written, and each parameter is of its kind. Malformed fields
+    give None, too: what `read` says of them counts.
     """
     text = fields.combined("signature-input") or ""
     told, bracket, rest = text.partition(")")
@@ -146,8 +146,6 @@ def _everyday(fields: Fields) -> SignatureInput | None:
     parameters = structured.read_parameters(rest)
     signed = structured.read_octets(fields.combined("signature") or "")
     if covered is None or parameters is None or signed is None or covered[0] != signed[0]:
-        return None
-    if not _are_of_their_kinds(parameters):
         return None
     label, components = covered
     return SignatureInput(label, components, parameters, signed[1], text[len(label) + 1 :])
@@ -158,13 +156,6 @@ def _covered(told: str) -> tuple[str, tuple[Component, ...]] | None:
     """Return label and components of an everyday list; signers cover the same ones again and again."""
     found = structured.read_names(told)
     return None if found is None else (found[0], tuple([_plain(name) for name in found[1]]))
-
-
-def _are_of_their_kinds(parameters: Mapping[str, Any]) -> bool:
-    for name, value in parameters.items():  # noqa: SIM110 - a generator costs more than what it asks
-        if type(value) is not _KINDS.get(name, type(value)):
-            return False
-    return True
 
 
 def _dictionary(fields: Fields, name: str, malformed: str, missing: str) -> structured.Dictionary:
@@ -185,7 +176,7 @@ def _inner_list(value: Any) -> tuple[tuple[Component, ...], dict[str, Any]]:
     if not _NOT_IN_RFC_8941.isdisjoint(map(type, (*parameters.values(), *of_components))):
         # RFC 9421 builds on RFC 8941 (P-AG-09).
         raise Fault("malformed_signature_input", "a parameter is a Date or a Display String, which RFC 8941 has not")
-    if not _are_of_their_kinds(parameters):
+    if any(type(value) is not _KINDS.get(name, type(value)) for name, value in parameters.items()):
         raise Fault("malformed_signature_input", "created and expires are integers; alg, keyid, nonce and tag strings")
     if {str}.issuperset([type(name) for name, _ in items]):
         return tuple([_component(*item) for item in items]), parameters

@@ -14,7 +14,10 @@ Dictionary: TypeAlias = dict[str, Any]
 _LABEL = r"([a-z][a-z0-9_-]{0,31})"
 _NAME = r'"[a-z0-9@_-]{1,64}"'
 _NAMES = re.compile(rf"{_LABEL}=\(({_NAME}(?: {_NAME})*)")
-_PARAMETER = re.compile(r';([a-z]{1,16})=(?:([1-9][0-9]{0,14})|"([ !#-\[\]-~]*)")')
+# The two that are integers, and all others, which are strings: a parameter of another kind is none of these.
+_TIMED = r";(created|expires)=([1-9][0-9]{0,14})"
+_NAMED = r';(?!created=|expires=)([a-z]{1,16})="([ !#-\[\]-~]*)"'
+_PARAMETER = re.compile(f"{_TIMED}|{_NAMED}")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _PADDED = re.compile(r":([A-Za-z0-9+/]*)(=+):")
 _OCTETS = re.compile(rf"{_LABEL}=:([A-Za-z0-9+/]*={{0,2}}):")
@@ -27,18 +30,18 @@ def read_names(text: str) -> tuple[str, list[str]] | None:
 
 
 def read_parameters(text: str) -> dict[str, int | str] | None:
-    """Return everyday parameters, each of another name: integers, and strings without escapes. Else None."""
-    pairs = _PARAMETER.findall(text)
+    """Return everyday parameters, each of another name, else None: the two times, and strings without escapes."""
+    found = _PARAMETER.findall(text)
     parameters: dict[str, int | str] = {}
     length = 0
-    for name, number, string in pairs:
-        if number:
-            parameters[name] = int(number)
-            length += len(name) + len(number) + len(";=")
+    for time, number, name, string in found:
+        if time:
+            parameters[time] = int(number)
+            length += len(time) + len(number) + len(";=")
         else:
             parameters[name] = string
             length += len(name) + len(string) + len(';=""')
-    return parameters if length == len(text) and len(parameters) == len(pairs) else None
+    return parameters if length == len(text) and len(parameters) == len(found) else None
 
 
 def read_octets(text: str) -> tuple[str, bytes] | None:

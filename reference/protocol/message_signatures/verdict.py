@@ -124,7 +124,7 @@ def result(request: MessageRequest, judged: Judged) -> dict[str, Any]:
     failed = set(codes)
     text = "" if judged.base is None else judged.base.text
     return {
-        "valid": None if request.key_bytes() is None else judged.signature_valid is True and not codes,
+        "valid": None if request.expected_key() is None else judged.signature_valid is True and not codes,
         "errors": [fault.sentence for fault in judged.faults],
         "error_codes": codes,
         "checked": _checked(judged, failed),

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from reference.protocol.canonical_json import canonicalise
 from reference.protocol.message_signatures import (
     ClosedMessageVerifyRequest,
+    Fields,
     MessageRequest,
     MessageVerifyRequest,
     SignRequest,
     explain,
     faults,
     sign,
+    signature_input,
     structured,
     verify,
 )
@@ -155,6 +157,10 @@ def test_no_message_ends_in_an_exception(message: dict[str, Any], covered: list[
 @example('sig=("a");a=010')
 @example("sha-256=:X48E9qOokqqrvdts8nOJRJN3OWDUoyWxBf7kbu9DBPE=:")
 @example('sig=("a");a=')
+@example('sig=("a"')
+@example('sig=("a");created="1";alg=1')
+@example('sig=("a");created=1;created=1')
+@example('sig=("a");createdat=1;alg="created=1"')
 @example("sig=::")
 @example("sig=:AB==:")
 def test_everyday_forms_are_read_as_the_library_reads_them(text: str) -> None:
@@ -174,6 +180,18 @@ def test_everyday_forms_are_read_as_the_library_reads_them(text: str) -> None:
 def test_everyday_forms_are_everyday(text: str) -> None:
     """The forms that nearly every message has are read quickly."""
     assert structured.read_everyday(text) == http_sf.parse(text.encode(), tltype="dictionary")
+
+
+@pytest.mark.parametrize("parameter", ["alg=1", "keyid=1", "nonce=1", "tag=1", 'created="1"', 'expires="1"'])
+def test_everyday_parameters_are_of_their_kinds(parameter: str) -> None:
+    """A parameter of another kind than its own is left to the rule about kinds."""
+    fields = Fields({"Signature-Input": f'sig=("a");{parameter}', "Signature": "sig=:AA==:"})
+
+    assert structured.read_parameters(f";{parameter}") is None
+    with pytest.raises(faults.Fault) as refused:
+        signature_input.read(fields, None)
+
+    assert refused.value.code == "malformed_signature_input"
 
 
 @pytest.mark.parametrize(
