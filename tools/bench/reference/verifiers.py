@@ -16,6 +16,7 @@ from solders.pubkey import Pubkey
 from solders.signature import Signature
 
 from reference.protocol.message_signatures import MessageVerifyRequest, verify
+from reference.protocol.message_signatures.verdict import judge
 from reference.protocol.receipt_verification import judge_receipt, verify_receipt
 from tools.bench.reference import material
 from tools.bench.reference.jobs import Contenders, must
@@ -64,6 +65,8 @@ async def message_verification(folder: Path) -> AsyncIterator[Contenders]:
 
     There are more of them than any cache of the reference holds, so only what a signer's requests share is found in
     one: the key, and the names that are covered.
+
+    The goal's job is the judgement, as with receipts; the report that the services answer with is told beside it.
     """
     del folder
     now = int(time.time())
@@ -73,13 +76,18 @@ async def message_verification(folder: Path) -> AsyncIterator[Contenders]:
     async def requests(count: int) -> list[MessageVerifyRequest]:
         return [MessageVerifyRequest.model_validate(one) for one in islice(cycle(given), count)]
 
-    def work(fresh: Sequence[MessageVerifyRequest]) -> None:
+    def judged(fresh: Sequence[MessageVerifyRequest]) -> None:
+        for request in fresh:
+            judge(request, now=now)
+
+    def reported(fresh: Sequence[MessageVerifyRequest]) -> None:
         for request in fresh:
             verify(request, now=now)
 
     key = material.message_key().public.raw
     yield [
-        Contender("weldproof", "ours", at_each_depth(work), requests),
+        Contender("weldproof", "ours", at_each_depth(judged), requests),
+        Contender("weldproof, with the report", "ours", at_each_depth(reported), requests),
         *_ed25519_floors(key, signed, " + sha256"),
     ]
 
