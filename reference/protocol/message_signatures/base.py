@@ -79,7 +79,7 @@ def _value(message: Message, chosen: SignatureInput, component: Component) -> st
     if not given:
         if name.startswith("@"):
             return derived(message, component)
-        if is_compatibility_name(message, chosen, component):
+        if name in _COMPATIBILITY_NAMES and is_compatibility_name(message, chosen, component):
             return str(chosen.parameters[name])
         return field_value(message.fields, component)
     source = message

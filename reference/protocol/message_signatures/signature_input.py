@@ -144,11 +144,13 @@ def _everyday(fields: Fields) -> SignatureInput | None:
     told, bracket, rest = text.partition(")")
     covered = _covered(told) if bracket and len(told) <= _LONGEST_COVER_KEPT else None
     parameters = structured.read_parameters(rest)
-    signed = structured.read_octets(fields.combined("signature") or "")
-    if covered is None or parameters is None or signed is None or covered[0] != signed[0]:
+    if covered is None or parameters is None:
         return None
     label, components = covered
-    return SignatureInput(label, components, parameters, signed[1], text[len(label) + 1 :])
+    signature = structured.read_octets(fields.combined("signature") or "", label)
+    if signature is None:
+        return None
+    return SignatureInput(label, components, parameters, signature, text[len(label) + 1 :])
 
 
 @lru_cache(maxsize=512)

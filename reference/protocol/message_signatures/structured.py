@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import binascii
 import re
 from typing import Any, TypeAlias
 
 import http_sf
+
+from reference.protocol.keys import from_base64
 
 # Members as http_sf has them: (value, parameters), where the value of an inner list is a list of such pairs.
 Dictionary: TypeAlias = dict[str, Any]
@@ -20,7 +21,7 @@ _NAMED = r';(?!created=|expires=)([a-z]{1,16})="([ !#-\[\]-~]*)"'
 _PARAMETER = re.compile(f"{_TIMED}|{_NAMED}")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _PADDED = re.compile(r":([A-Za-z0-9+/]*)(=+):")
-_OCTETS = re.compile(rf"{_LABEL}=:([A-Za-z0-9+/]*={{0,2}}):")
+_LABELLED = re.compile(f"{_LABEL}=")
 
 
 def read_names(text: str) -> tuple[str, list[str]] | None:
@@ -44,10 +45,15 @@ def read_parameters(text: str) -> dict[str, int | str] | None:
     return parameters if length == len(text) and len(parameters) == len(found) else None
 
 
-def read_octets(text: str) -> tuple[str, bytes] | None:
-    """Return label and octets of the one byte sequence that is all of `text`, with all its padding, else None."""
-    found = _OCTETS.fullmatch(text)
-    return (found[1], binascii.a2b_base64(found[2])) if found and len(found[2]) % 4 == 0 else None
+def read_octets(text: str, label: str) -> bytes | None:
+    """Return the octets of the one byte sequence, in canonical base64, that is all of `text`, else None."""
+    opening = f"{label}=:"
+    if not text.startswith(opening) or not text.endswith(":", len(opening)):
+        return None
+    try:
+        return from_base64(text[len(opening) : -1])
+    except ValueError:
+        return None
 
 
 def read(text: str) -> Dictionary:
@@ -76,9 +82,10 @@ def read_everyday(text: str) -> Dictionary | None:
     Nearly every signed message has these forms, and reading them by the library takes longer than the signature
     itself. None for anything else.
     """
-    signed = read_octets(text)
-    if signed is not None:
-        return {signed[0]: (signed[1], {})}
+    found = _LABELLED.match(text)
+    octets = read_octets(text, found[1]) if found else None
+    if found and octets is not None:
+        return {found[1]: (octets, {})}
     told, bracket, rest = text.partition(")")
     named, parameters = read_names(told), read_parameters(rest)
     if not bracket or named is None or parameters is None:

@@ -161,7 +161,10 @@ def test_no_message_ends_in_an_exception(message: dict[str, Any], covered: list[
 @example('sig=("a");created="1";alg=1')
 @example('sig=("a");created=1;created=1')
 @example('sig=("a");createdat=1;alg="created=1"')
+@example("sig=:")
 @example("sig=::")
+@example("sig=:AA==:;a")
+@example("sig=:AA=:")
 @example("sig=:AB==:")
 def test_everyday_forms_are_read_as_the_library_reads_them(text: str) -> None:
     """The quick reader gives what the library gives, or nothing."""
