@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.hmac import HMAC
 
 from reference.protocol.hashes import hash_reference
 from reference.protocol.service_word import ServiceWord
+from reference.records import record
 
 NONCE_BYTES = 8
 SECRET_BYTES = 32
@@ -63,7 +64,7 @@ class Generation:
         return self.since - GRACE_SECONDS <= unix and (self.until is None or unix <= self.until + GRACE_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Token:
     """A token by its parts."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from reference.records import record
+
 
 class TxStatus(StrEnum):
     """Where a transaction stands on its chain."""
@@ -15,7 +17,7 @@ class TxStatus(StrEnum):
     CONFIRMED = "confirmed"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Transfer:
     """One movement of an asset inside a transaction.
 
@@ -57,7 +59,7 @@ class AuthorizationUsed:
     nonce: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObservedTransaction:
     """One transaction as the node tells it.
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from reference.protocol.canonical_json import JsonValue, NotJson, parse
 from reference.protocol.eip3009 import Authorization
 from reference.protocol.refusals import PaymentRefused
+from reference.records import record
 
 MAX_HEADER_CHARACTERS = 8192
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
@@ -20,7 +21,7 @@ _MINED = ("tx_id", "payment_reference")
 _AUTHORIZED = ("authorization", "signature", "challenge_token")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MinedProof:
     """Proof of a transaction that the payer put on the chain."""
 

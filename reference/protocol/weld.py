@@ -7,17 +7,17 @@ profile's, so that a client is told the first thing that is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
 from reference.protocol.purposes import is_for_links
 from reference.protocol.refusals import PaymentRefused
+from reference.records import record
 
 AGE_SKEW_SECONDS = 60
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Claim:
     """A transaction held against the challenge it is said to pay.
 
@@ -40,7 +40,7 @@ class Claim:
     service: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Payment:
     """A payment that welds.
 

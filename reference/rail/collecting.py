@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol
 
 from reference.lanes.lane import Lane, ObservingLane
@@ -23,6 +22,7 @@ from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.presence import refuse_behind
 from reference.rail.settings import RailSettings
+from reference.records import record
 from reference.store.database import Change
 from reference.store.redemption_rows import Redemption
 from reference.web.ending import ENDING
@@ -31,7 +31,7 @@ from reference.web.errors import Refused
 POLL_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Presented:
     """A proof held against the lane that its token names.
 

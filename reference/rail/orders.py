@@ -7,12 +7,12 @@ somebody else. So the challenge says what was refused, and where.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from reference.protocol.canonical_json import JsonValue, NotJson, parse
 from reference.rail.challenges import Call
 from reference.rail.services import Service
+from reference.records import record
 from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import Request
 
@@ -25,7 +25,7 @@ _LONGEST_SENTENCE = 120
 _NO_MEDIA_TYPE = "send the body as application/json"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Order:
     """What is asked of a service.
 
@@ -38,7 +38,7 @@ class Order:
     query: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Quoted:
     """What a challenge is over.
 

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from reference.lanes.lane import ChainUnavailable
@@ -30,6 +30,7 @@ from reference.rail.refused import already_spent, answer_unavailable, chain_unav
 from reference.rail.rehearsal import Rehearsed
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
+from reference.records import record
 from reference.store.absences import Absences
 from reference.store.generations import Generations
 from reference.store.orders import MOST_UNPAID_BYTES
@@ -42,7 +43,7 @@ from reference.web.errors import Refused
 _FINISH_SECONDS = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Served:
     """A paid answer as it is sent."""
 

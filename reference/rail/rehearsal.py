@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import orjson
 
 from reference.protocol.weld import Payment
+from reference.records import record
 from reference.store.redemption_rows import Answer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rehearsed:
     """An answer that was made before its payment was looked for.
 

@@ -6,11 +6,13 @@ The statements are built once, with SQLAlchemy Core, and are the same on every d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, TypeAlias
 
 from sqlalchemy import MetaData, Select, Update
 from sqlalchemy.sql.base import Executable
+
+from reference.records import record
 
 Row: TypeAlias = Sequence[Any]
 
@@ -30,7 +32,7 @@ class DatabaseUnavailable(Exception):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Change:
     """One statement with its values.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlalchemy import exists, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.redemption import State
+from reference.records import record
 from reference.store.tables import kept_claims, redemptions, refunds, unfetched
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Redemption:
     """One row: a claim, a payment, or a spent payment with its stored answer.
 
@@ -59,7 +58,7 @@ class Redemption:
         return State.UNPAID if self.paid_at is None else State.PAID
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NewClaim:
     """What a claim row is made of."""
 
@@ -74,7 +73,7 @@ class NewClaim:
     expires_at: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """What is stored with a spent payment: the body as it is sent, and its `PAYMENT-RESPONSE`."""
 
@@ -88,4 +87,4 @@ MARKS: dict[str, ColumnElement[bool]] = {
     name: exists().where(table.c.claim_id == _ROW.id).correlate(redemptions)
     for name, table in (("is_kept", kept_claims), ("is_refunded", refunds), ("is_unfetched", unfetched))
 }
-SELECT = select(*(_ROW[name] if name not in MARKS else MARKS[name] for name in Redemption.__slots__))
+SELECT = select(*(_ROW[name] if name not in MARKS else MARKS[name] for name in Redemption.__annotations__))

@@ -54,7 +54,7 @@ _DUE = SELECT.where(_ROW.recheck_at <= bindparam("now")).order_by(_ROW.recheck_a
 _CLAIM = insert(redemptions).values(
     {
         name: bindparam(name)
-        for name in ("id", "claimed_at", "claim_order", "lease", "lease_counter", *NewClaim.__slots__)
+        for name in ("id", "claimed_at", "claim_order", "lease", "lease_counter", *NewClaim.__annotations__)
     }
 )
 _TAKE_LEASE = (
@@ -163,7 +163,7 @@ class Redemptions:
         Returns:
             The row, or None when somebody has that claim already.
         """
-        members = {name: getattr(new, name) for name in NewClaim.__slots__}
+        members = {name: getattr(new, name) for name in NewClaim.__annotations__}
         members |= {"id": self._new_id(), "claimed_at": now, "lease": worker, "lease_counter": 0}
         try:
             await self._database.change_all(
