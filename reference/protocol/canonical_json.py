@@ -101,14 +101,26 @@ def canonicalise(value: JsonValue | Mapping[str, Any]) -> bytes:
         NotCanonical: an integer beyond ±(2^53 - 1), a number outside binary64, a lone surrogate, a value that JSON does
             not have, or nesting beyond what the interpreter can follow (P-CV-20).
     """
+    return _form_of(value, plain=_sorts_plainly(value))
+
+
+def _form_of(value: object, *, plain: bool) -> bytes:
     try:
-        if _sorts_plainly(value):
-            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-        return rfc8785.dumps(value)
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS) if plain else rfc8785.dumps(value)  # type: ignore[arg-type]
     except (orjson.JSONEncodeError, rfc8785.CanonicalizationError, UnicodeEncodeError, RecursionError) as error:
         raise NotCanonical(
             "the value has no canonical form: keep integers within 2^53 - 1, numbers within binary64, text in Unicode"
         ) from error
+
+
+def canonical_and_whole(value: JsonValue) -> tuple[bytes, JsonValue]:
+    """Return the RFC 8785 form of a value, and the value with whole numbers as integers; see `whole_numbers`.
+
+    Raises:
+        NotCanonical: As `canonicalise`.
+    """
+    plain = _sorts_plainly(value)  # and so holds no float
+    return _form_of(value, plain=plain), value if plain else whole_numbers(value)
 
 
 def whole_numbers(value: Any) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from coincurve import PublicKey
-from Crypto.Hash import keccak as keccak_hash
+from sha3 import keccak_256
 
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.challenge import Terms
@@ -29,7 +29,7 @@ _DIGITS = re.compile(r"0|[1-9][0-9]{0,77}", re.ASCII)
 
 def keccak(data: bytes) -> bytes:
     """Return keccak-256, straight from the library: each challenge on Base needs one."""
-    return keccak_hash.new(data=data, digest_bits=256).digest()
+    return keccak_256(data).digest()
 
 
 def selector(signature: str) -> bytes:
@@ -160,7 +160,7 @@ def _address_word(address: str) -> bytes:
 
 def nonce_of(token: str) -> str:
     """Return the nonce that binds an authorization to a challenge: keccak-256 of the token's UTF-8 bytes."""
-    return "0x" + keccak(token.encode()).hex()
+    return "0x" + keccak_256(token.encode()).hexdigest()
 
 
 def digest(domain: Domain, authorization: Authorization) -> bytes:

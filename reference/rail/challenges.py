@@ -5,7 +5,6 @@ The document of each service is prepared once; a challenge fills in the error, t
 
 from __future__ import annotations
 
-import base64
 import re
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from pybase64 import b64encode_as_string
 
 from reference.lanes.lane import Lane
 from reference.protocol.canonical_json import canonicalise
 from reference.protocol.challenge import NONCE_BYTES, Mint, Terms
 from reference.protocol.hashes import canonical_request_hash
 from reference.rail.services import Service
+from reference.records import record
 from reference.web.errors import Refused
 
 _ERROR, _HASH = "@error@", "@request_hash@"
@@ -34,7 +35,7 @@ class Offer:
     terms: Terms
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """What a challenge is bound to: one request, by its hash.
 
@@ -64,7 +65,7 @@ class Call:
         return cls.of(service, dict(service.example), "")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Challenge:
     """A 402's body and the header that repeats it."""
 
@@ -73,7 +74,7 @@ class Challenge:
     @property
     def headers(self) -> dict[str, str]:
         """`PAYMENT-REQUIRED`: standard base64 of exactly the body (P-CH-02), and no caching (P-CH-09)."""
-        return {"PAYMENT-REQUIRED": base64.b64encode(self.body).decode(), "Cache-Control": "no-store"}
+        return {"PAYMENT-REQUIRED": b64encode_as_string(self.body), "Cache-Control": "no-store"}
 
 
 class Challenges:
@@ -135,7 +136,7 @@ class Challenges:
         """
         self._follow_lanes()
         told = f'"error_detail":{orjson.dumps(faults).decode()},' if faults else ""
-        filled = {_ERROR: error, _FAULTS: told, _HASH: call.request_hash}
+        filled = [error, told, call.request_hash]  # in the order of the marks
         drawn = secrets.token_bytes(NONCE_BYTES * len(self._offered))  # at once: each draw is a call of the system
         for place, offer in enumerate(self._offered):
             token = self._mint.token(
@@ -145,12 +146,11 @@ class Challenges:
                 unix=unix,
                 nonce=drawn[place * NONCE_BYTES : (place + 1) * NONCE_BYTES],
             )
-            filled[_token_mark(place)] = token
-            for name, value in offer.lane.live_members(token).items():
-                filled[_extra_mark(place, name)] = value
+            filled.append(token)
+            filled += offer.lane.live_members(token).values()
         parts = self._parts.copy()
-        for index, mark in self._holes:
-            parts[index] = filled[mark]
+        for index, number in self._holes:
+            parts[index] = filled[number]
         return Challenge("".join(parts).encode())
 
     def _follow_lanes(self) -> None:
@@ -163,10 +163,10 @@ class Challenges:
             raise Refused(503, "no_lane_available", message, {"Retry-After": "5"})
 
 
-def _cut(document: bytes, marks: Sequence[str]) -> tuple[list[str], list[tuple[int, str]]]:
-    """Return a document cut at its marks, and where in that list each of them stands."""
+def _cut(document: bytes, marks: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
+    """Return a document cut at its marks, and where in that list the mark of which number stands."""
     parts = re.split("(" + "|".join(map(re.escape, marks)) + ")", document.decode())
-    return parts, [(index, part) for index, part in enumerate(parts) if index % 2]
+    return parts, [(index, marks.index(part)) for index, part in enumerate(parts) if index % 2]
 
 
 def entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place: int | None) -> dict[str, Any]:

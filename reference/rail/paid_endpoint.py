@@ -24,6 +24,10 @@ from reference.web.peers import Networks, client_address, hops
 from reference.web.rate import AddressLimit, Allowance, too_many
 
 _DISABLED_SECONDS = "60"
+# Told as they are and never raised, so that one of each is enough.
+_UNPAID = PaymentRefused("payment_required", judged=False)
+_NOT_WELDED = PaymentRefused("payment_not_welded")
+_NOT_PAYABLE = PaymentRefused("method_not_payable", judged=False)
 
 
 class PaidEndpoint:
@@ -78,8 +82,12 @@ class PaidEndpoint:
         return Reply(reply.status, reply.body, {**reply.headers, **limits}) if limits else reply
 
     async def _answer(self, request: Request, offered: Challenges) -> Reply:
+        unpaid = _not_presented(request)
+        if unpaid is not None:
+            return self._refusal_of(request, offered, unpaid)
+        values = request.headers["x-payment"]
         try:
-            return _paid(await self._redeem(request, offered.service))
+            return _paid(await self.redeem(offered.service, values, lambda: order_of(request)))
         except PaymentRefused as refusal:
             return self._refusal_of(request, offered, refusal)
 
@@ -126,15 +134,6 @@ class PaidEndpoint:
         named = hops(request.headers.get("x-forwarded-for", ()))
         return client_address(request.peer, named, self._proxies)
 
-    async def _redeem(self, request: Request, service: Service) -> Served:
-        values = request.headers.get("x-payment", ())
-        if not values:
-            stock = "payment-signature" in request.headers
-            raise PaymentRefused("payment_not_welded" if stock else "payment_required", judged=stock)
-        if request.method != "POST":
-            raise PaymentRefused("method_not_payable", judged=False)
-        return await self.redeem(service, values, lambda: order_of(request))
-
     async def redeem(self, service: Service, proofs: Sequence[str], order: Callable[[], Order]) -> Served:
         """Return the paid answer to a proof, by the checks from step 4 on.
 
@@ -173,6 +172,13 @@ class PaidEndpoint:
         if refusal.retry_after is not None:
             headers["Retry-After"] = str(refusal.retry_after)
         return Reply(402, issued.body, headers)
+
+
+def _not_presented(request: Request) -> PaymentRefused | None:
+    """Return why a call presents no proof that could be redeemed, or None when it presents one."""
+    if "x-payment" not in request.headers:
+        return _NOT_WELDED if "payment-signature" in request.headers else _UNPAID
+    return None if request.method == "POST" else _NOT_PAYABLE
 
 
 def _paid(served: Served) -> Reply:

@@ -10,14 +10,15 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from reference.protocol import message_signatures, receipt_verification, screening
-from reference.protocol.canonical_json import JsonValue, NotCanonical, canonicalise, whole_numbers
+from reference.protocol.canonical_json import JsonValue, NotCanonical, canonical_and_whole
 from reference.protocol.keys import SigningKey
 from reference.protocol.networks import EXAMPLE
 from reference.protocol.service_word import ServiceWord
+from reference.records import record
 from reference.web.errors import Unprocessable
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServiceContext:
     """What a service works with: the rail's identity and the moment.
 
@@ -77,8 +78,8 @@ class Service:
             Unprocessable: It holds none; also when RFC 8785 has no form for it (P-CV-20).
         """
         try:
-            canonical = canonicalise(body)
-            request = self.model.model_validate(whole_numbers(body))
+            canonical, whole = canonical_and_whole(body)
+            request = self.model.model_validate(whole)
             if isinstance(request, screening.ScreeningRequest):
                 screening.screened_network(request.network)
         except screening.UnsupportedNetwork as fault:

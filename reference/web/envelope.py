@@ -23,6 +23,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
 
 MAX_REQUEST_LINE = 8192
 MAX_HEADERS = 16384
@@ -31,6 +32,8 @@ REQUEST_ID = "weldproof.request_id"
 ANSWER_HEADERS = "weldproof.answer_headers"
 # Where the server tells, in the scope's state, how a request broke the framing of HTTP; it ends the connection.
 FRAMING = "weldproof.framing"
+_REQUEST_ID_HEADER = b"x-request-id"
+_LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 Gate = Callable[[Scope], None]
 # Returns headers and body of a refusal, None where the usual JSON is right.
 RefusalRenderer = Callable[[Scope, Refused], "tuple[Mapping[str, str], bytes] | None"]
@@ -61,12 +64,14 @@ class Envelope:
     context: bool = False
     render_refusal: RefusalRenderer | None = None
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
+    _extra_names: frozenset[bytes] = field(init=False)
     _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Write down what every answer carries, and by when bodies come."""
         extra = tuple((name.lower().encode(), value.encode()) for name, value in self.always.items())
         object.__setattr__(self, "_extra", extra)
+        object.__setattr__(self, "_extra_names", frozenset([_REQUEST_ID_HEADER, *(name for name, _ in extra)]))
         object.__setattr__(self, "_deadlines", Deadlines(self.body_seconds))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,7 +103,7 @@ class Envelope:
         target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
         if len(scope["method"]) + target + len(" ? HTTP/1.1") > MAX_REQUEST_LINE:
             raise _too_long(414, "uri_too_long", "the request line is", MAX_REQUEST_LINE)
-        if sum(len(name) + len(value) + 4 for name, value in scope["headers"]) > MAX_HEADERS:
+        if sum([len(name) + len(value) + 4 for name, value in scope["headers"]]) > MAX_HEADERS:
             raise _too_long(431, "headers_too_large", "the headers are", MAX_HEADERS)
         if not scope["query_string"].isascii():
             raise Refused(400, "invalid_request", "write the query in ASCII, everything else percent-encoded")
@@ -153,26 +158,31 @@ class Envelope:
         await _send(send, refusal.status, {**headers, **closing, **refusal.headers}.items(), body)
 
     def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:
-        own = (b"x-request-id", request_id.encode())
         head = scope["method"] == "HEAD"
 
         async def dressed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = list(message["headers"])
-                present = {name for name, _ in headers}
-                known = scope.get(ANSWER_HEADERS, {}).items()
-                further = [(name.lower().encode(), value.encode()) for name, value in known]
-                headers += [one for one in (own, *self._extra, *further) if one[0] not in present]
-                message = {**message, "headers": headers}
+                message = {**message, "headers": self._dressed(message["headers"], request_id, scope)}
             elif head and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)
 
         return dressed
 
+    def _dressed(self, headers: Headers, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
+        """Return an answer's headers with those that every answer has and this one lacks."""
+        own = (_REQUEST_ID_HEADER, request_id.encode())
+        present = [name for name, _ in headers]
+        if ANSWER_HEADERS not in scope and self._extra_names.isdisjoint(present):
+            return [*headers, own, *self._extra]
+        known = scope.get(ANSWER_HEADERS, {}).items()
+        further = [(name.lower().encode(), value.encode()) for name, value in known]
+        return [*headers, *[one for one in (own, *self._extra, *further) if one[0] not in present]]
+
 
 def _framing(scope: Scope) -> Refused | None:
-    fault: Refused | None = scope.get("state", {}).get(FRAMING)
+    state = scope.get("state")
+    fault: Refused | None = state.get(FRAMING) if state else None
     return fault
 
 
@@ -191,7 +201,10 @@ def _refuse_two_lengths(headers: Mapping[bytes, bytes], scope: Scope) -> None:
 
 
 def _has_body(scope: Scope) -> bool:
-    return any(name in {b"content-length", b"transfer-encoding"} and value != b"0" for name, value in scope["headers"])
+    for name, value in scope["headers"]:  # noqa: SIM110 - half the time of any()
+        if name in _LENGTHS and value != b"0":
+            return True
+    return False
 
 
 def _too_long(status: int, code: str, subject: str, limit: int) -> Refused:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from werkzeug.http import parse_options_header
 
+from reference.records import record
 from reference.web.envelope import Scope
 
 JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Request:
     """One call.
 
@@ -42,11 +43,13 @@ class Request:
     def is_json(self) -> bool:
         """Whether the body says that it is JSON; a charset may only be utf-8."""
         fields = self.headers.get("content-type", ())
+        if fields == [JSON]:
+            return True
         media, parameters = parse_options_header(fields[0] if len(fields) == 1 else "")
         return media.lower() == JSON and parameters.get("charset", "utf-8").lower() == "utf-8"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reply:
     """What is sent back."""
 
