@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
+
+import pybase64
 
 from reference.protocol.canonical_json import JsonValue, NotJson, parse
 from reference.protocol.eip3009 import Authorization
@@ -75,11 +76,11 @@ def _members(values: Sequence[str]) -> dict[str, JsonValue]:
     if _BASE64.fullmatch(values[0]) is None:
         raise _invalid()
     try:
-        raw = base64.b64decode(values[0], validate=True)
+        raw = pybase64.b64decode(values[0], validate=True)
         value = parse(raw)
     except (binascii.Error, NotJson) as fault:
         raise _invalid() from fault
-    if base64.b64encode(raw).decode() != values[0] or not isinstance(value, dict):
+    if pybase64.b64encode_as_string(raw) != values[0] or not isinstance(value, dict):
         raise _invalid()
     return value
 
