@@ -15,6 +15,7 @@ from reference.protocol.canonical_json import (
     DuplicateMember,
     NotCanonical,
     NotJson,
+    canonical_and_whole,
     canonicalise,
     parse,
     whole_numbers,
@@ -173,6 +174,22 @@ def test_safe_integers_and_a_surrogate_pair_have_a_canonical_form() -> None:
 def test_whole_numbers_change_no_hash(value: Any) -> None:
     """The RFC 8785 form, and with it each hash, is the same; what is not whole stays."""
     assert canonicalise(value) == canonicalise(whole_numbers(value))
+
+
+@given(VALUES)
+def test_one_look_gives_form_and_whole_numbers(value: Any) -> None:
+    """It is the same as asking for each of them."""
+    form, whole = canonical_and_whole(value)
+
+    assert form == canonicalise(value)
+    assert repr(whole) == repr(whole_numbers(value))
+
+
+@pytest.mark.parametrize("data", [b'{"a":"\\ud800"}', b'{"a":9007199254740993}', b"[1e400]"])
+def test_one_look_refuses_what_has_no_form(data: bytes) -> None:
+    """Whichever way it would have been written."""
+    with pytest.raises(NotCanonical):
+        canonical_and_whole(parse(data))
 
 
 @given(SAFE_INTEGERS)
