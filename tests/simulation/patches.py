@@ -61,6 +61,11 @@ def _urandom(size: int) -> bytes:
     return bytes(_real.urandom(size)) if Surroundings.loop is None else Surroundings.chance.randbytes(size)
 
 
+def _wait_for_nobody(connection: sqlite3.Connection, *_: float) -> int:
+    connection.execute("PRAGMA busy_timeout=0")
+    return 0
+
+
 def _connect(*args: Any, **how: Any) -> sqlite3.Connection:
     made: sqlite3.Connection = _real.connect(*args, **how)
     machine = current()
@@ -193,7 +198,7 @@ def _install() -> None:
     module.threading = SimpleNamespace(Thread=_Thread, Lock=threading.Lock)
     module.SimpleQueue = _Queue
     # SQLite itself would wait, in real time, for a lock whose holder waits in virtual time.
-    module._wait_at_most = lambda connection, _: connection.execute("PRAGMA busy_timeout=0")
+    module._wait_at_most = _wait_for_nobody
     module.time = SimpleNamespace(monotonic=_monotonic, sleep=lambda _: None)
 
 
