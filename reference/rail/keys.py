@@ -50,5 +50,5 @@ def signer_with(settings: RailSettings, clock: WpClock, keys: RailKeys) -> Signe
         clock,
         keys.keyring,
         did=did_web(settings.public_url),
-        platform_keys=PlatformKeys(keys.keyring, keys.trusted),
+        platform_keys=PlatformKeys(keys.trusted),
     )

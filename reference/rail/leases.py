@@ -11,22 +11,27 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import Self
 
 from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
 
 _KEPT_LOOKS = 10_000
 
 
 class Lease:
-    """A lease that is held: renewed from time to time until it is stopped.
+    """A lease that is held for a block: renewed from time to time, and given back at its end whatever happens.
 
     Attributes:
         given_back: Whether the row is free again already, so that nobody has to give it back.
     """
 
-    def __init__(self, renew: Callable[[], Awaitable[object]], interval: float) -> None:
+    def __init__(
+        self, renew: Callable[[], Awaitable[object]], release: Callable[[], Awaitable[object]], interval: float
+    ) -> None:
         self.given_back = False
         self._renew = renew
+        self._release = release
         self._interval = interval
         self._renewing: asyncio.Task[None] | None = None
         # Most leases are held for less than an interval: no task for those.
@@ -40,13 +45,26 @@ class Lease:
             await self._renew()
             await asyncio.sleep(self._interval)
 
-    async def stop(self) -> None:
-        """Renew no more."""
+    async def __aenter__(self) -> Self:
+        """Begin; the row is held since it was claimed."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Renew no more, and give the row back."""
         self._start.cancel()
         if self._renewing is not None:
             self._renewing.cancel()
             with suppress(asyncio.CancelledError):
                 await self._renewing
+        if not self.given_back:
+            await self._release()
+
+
+def lease_of(ledger: Redemptions, row_id: int, worker: str, seconds: float) -> Lease:
+    """Return the lease that a worker has on a row, of so many seconds, renewed three times as often."""
+    return Lease(
+        lambda: ledger.renew_lease(row_id, worker=worker), lambda: ledger.release(row_id, worker=worker), seconds / 3
+    )
 
 
 class LeaseWatch:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +22,7 @@ from reference.rail.challenges import Call
 from reference.rail.collecting import POLL_SECONDS, Collector, Collectors, Presented, in_progress
 from reference.rail.crowding import make_room
 from reference.rail.eligibility import Eligibility
-from reference.rail.leases import Lease, LeaseWatch
+from reference.rail.leases import Lease, LeaseWatch, lease_of
 from reference.rail.presence import Presence
 from reference.rail.refused import already_spent, answer_unavailable, chain_unavailable, payment_refunded
 from reference.rail.rehearsal import Rehearsed
@@ -183,7 +181,7 @@ class Redeemer:
             row = await self._claimed(presented, call, mine, crowded=crowded)
             if row.is_over:
                 return await self._answered(row)
-            async with self._lease(row) as lease:
+            async with lease_of(self._ledger, row.id, self._worker, self._settings.rail_lease_seconds) as lease:
                 if row.state is State.PAID:
                     return await self._serve(row, call, request, lease)
                 made = await self._rehearse(row, call, request)
@@ -238,18 +236,6 @@ class Redeemer:
         if mine is None:
             return await self._claimed(presented, call, None)
         return mine
-
-    @asynccontextmanager
-    async def _lease(self, row: Redemption) -> AsyncIterator[Lease]:
-        """Hold the row's lease while at work, and give it back whatever happens."""
-        interval = self._settings.rail_lease_seconds / 3
-        lease = Lease(lambda: self._ledger.renew_lease(row.id, worker=self._worker), interval)
-        try:
-            yield lease
-        finally:
-            await lease.stop()
-            if not lease.given_back:
-                await self._ledger.release(row.id, worker=self._worker)
 
     def _made(self, row: Redemption, call: Call, request: Any, now: int) -> Rehearsed | None:
         """Return the answer to a payment that the rail sent, as its receipts can be written now.

@@ -29,7 +29,7 @@ class Signer:
         keyring: Callable[[], Keyring],
         *,
         did: str,
-        platform_keys: Callable[[], tuple[Mapping[str, Any], ...]],
+        platform_keys: Callable[[Keyring], tuple[Mapping[str, Any], ...]],
     ) -> None:
         self._settings = settings
         self._word = settings.word
@@ -43,12 +43,13 @@ class Signer:
         network = networks.NETWORKS[row.network]
         reference = settled_payment_ref(self._word, row.tx_id, network.key)
         now_ms = self._clock.now_ms()
-        key = self._keyring().active
+        ring = self._keyring()
+        key = ring.active
         bench = ServiceContext(
             word=self._word,
             key=key,
             did=self._did,
-            platform_keys=self._platform_keys(),
+            platform_keys=self._platform_keys(ring),
             jurisdiction_flags=self._settings.jurisdiction_flags,
             now_ms=now_ms,
             settled_payment_ref=reference,
@@ -108,14 +109,13 @@ class Signer:
 class PlatformKeys:
     """The keys that receipts are verified against when the caller gives none: the rail's own, then the trusted ones."""
 
-    def __init__(self, keyring: Callable[[], Keyring], trusted: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
-        self._keyring = keyring
+    def __init__(self, trusted: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
         self._trusted = trusted
         self._put_together: tuple[object, object, tuple[Mapping[str, Any], ...]] = (None, None, ())
 
-    def __call__(self) -> tuple[Mapping[str, Any], ...]:
-        """Return them as they are now; they are put together when one of the files changed."""
-        ring, others = self._keyring(), self._trusted()
+    def __call__(self, ring: Keyring) -> tuple[Mapping[str, Any], ...]:
+        """Return them as they are now; they are put together when the ring or the file of the others changed."""
+        others = self._trusted()
         of_ring, of_others, keys = self._put_together
         if ring is not of_ring or others is not of_others:
             keys = (*(key.jwk() for key in ring.published), *others)

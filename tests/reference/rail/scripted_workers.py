@@ -167,7 +167,7 @@ async def opened_bench(dsn: str) -> AsyncIterator[Bench]:
         WpClock(),
         lambda: Keyring(KEY, (KEY.public,)),
         did="did:web:localhost",
-        platform_keys=lambda: (KEY.public.jwk(),),
+        platform_keys=lambda _: (KEY.public.jwk(),),
     )
     made = Bench(lane, ledger, database, settings, signer)
     for _ in range(2):
