@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import ceil
+from operator import itemgetter
 from queue import SimpleQueue
 from typing import Any
 
@@ -42,10 +43,10 @@ _making = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class _Sql:
-    """A statement as SQLite reads it: its text, the names of its values in order, and those it brings itself."""
+    """A statement as SQLite reads it: its text, what puts its values in order, and those it brings itself."""
 
     text: str
-    names: tuple[str, ...]
+    ordered: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     constants: Mapping[str, Any]
 
     def bound(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -54,17 +55,23 @@ class _Sql:
         Raises:
             KeyError: One is not given.
         """
-        values = {**self.constants, **given} if self.constants else given
-        return tuple([values[name] for name in self.names])
+        return self.ordered({**self.constants, **given} if self.constants else given)
+
+
+def _in_order(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """Return what picks the values of these names, in their order."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda given: tuple([given[name] for name in names])  # of one alone, itemgetter makes no tuple
 
 
 @lru_cache(maxsize=256)
 def _sql(statement: CompilerElement) -> _Sql:
     compiled = statement.compile(dialect=_DIALECT)
     if not isinstance(compiled, SQLCompiler):
-        return _Sql(str(compiled), (), {})
+        return _Sql(str(compiled), _in_order(()), {})
     constants = {name: one.effective_value for one, name in compiled.bind_names.items() if not one.required}
-    return _Sql(str(compiled), tuple(compiled.positiontup or ()), constants)
+    return _Sql(str(compiled), _in_order(tuple(compiled.positiontup or ())), constants)
 
 
 @dataclass(slots=True, eq=False)

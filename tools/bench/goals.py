@@ -36,9 +36,9 @@ JOBS: Mapping[str, str] = {
 """What each job is. The first ten are measured in one process by `python -m tools.bench.reference`."""
 
 IN_PROCESS = tuple(JOBS)[:10]
-QUICK = ("receipt", "message", "falcon", "audit-chain")
-"""What `--quick` compares: plain calls, whose best round costs the same on a busy machine. What waits for a loop, a
-socket, a thread or a disk costs more there, and so does its floor, but not alike."""
+QUICK = ("challenge", "receipt", "message", "falcon", "audit-chain")
+"""What `--quick` compares: what computes and waits for nothing, whose best round costs the same on a busy machine. What
+waits for a socket, a thread or a disk, as a paid call does, costs more there, and so does its floor, but not alike."""
 
 IN_TURNS = ("receipt-peers", "receipt-offline", "message-peers")
 """Those of programs that are asked for one round at a time."""
