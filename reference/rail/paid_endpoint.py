@@ -85,9 +85,8 @@ class PaidEndpoint:
         unpaid = _not_presented(request)
         if unpaid is not None:
             return self._refusal_of(request, offered, unpaid)
-        values = request.headers["x-payment"]
         try:
-            return _paid(await self.redeem(offered.service, values, lambda: order_of(request)))
+            return _paid(await self._redeem(request, offered.service))
         except PaymentRefused as refusal:
             return self._refusal_of(request, offered, refusal)
 
@@ -133,6 +132,9 @@ class PaidEndpoint:
         """Return the address that a call is counted under (P-CV-19)."""
         named = hops(request.headers.get("x-forwarded-for", ()))
         return client_address(request.peer, named, self._proxies)
+
+    async def _redeem(self, request: Request, service: Service) -> Served:
+        return await self.redeem(service, request.headers["x-payment"], lambda: order_of(request))
 
     async def redeem(self, service: Service, proofs: Sequence[str], order: Callable[[], Order]) -> Served:
         """Return the paid answer to a proof, by the checks from step 4 on.
