@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -38,6 +38,7 @@ class Terms:
         asset: Asset id as text.
         amount: Price in atomic units, decimal digits.
         pay_to: Payee address.
+        members: What the first half of a mac is made over besides time and nonce.
     """
 
     network: str
@@ -45,6 +46,11 @@ class Terms:
     asset: str
     amount: str
     pay_to: str
+    members: str = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Put the members together once: each token needs them."""
+        object.__setattr__(self, "members", f"{self.caip2}\n{self.asset}\n{self.amount}\n{self.pay_to}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +110,7 @@ class Mint:
 
     def first_half(self, terms: Terms, unix: int, nonce: str) -> str:
         """Return the half that names lane, asset, price and payee, in hex."""
-        return _half(self._first, f"{unix}\n{nonce}\n{terms.caip2}\n{terms.asset}\n{terms.amount}\n{terms.pay_to}")
+        return _half(self._first, f"{unix}\n{nonce}\n{terms.members}")
 
     def second_half(self, first: str, service_id: str, request_hash: str) -> str:
         """Return the half that binds the token, by its first half, to one request; both in hex."""

@@ -7,6 +7,8 @@ test holds that.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from reference.rail.faults import fault_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.web.envelope import REQUEST_ID, AsgiApp, Receive, Scope, Send
@@ -15,6 +17,12 @@ from reference.web.single_task_connection import preceded, send_whole
 
 _METHODS = frozenset({"GET", "POST"})
 _NOT_PLAIN = b"payment-signature"
+
+
+@lru_cache(maxsize=64)
+def _field_name(name: str) -> bytes:
+    """Return a header's name as it is sent; there are a dozen."""
+    return name.lower().encode()
 
 
 class Front:
@@ -35,7 +43,7 @@ class Front:
             await self.app(scope, preceded(message, receive), send)
             return
         reply = await self._answer(scope, message.get("body", b""))
-        headers = [(name.lower().encode(), value.encode()) for name, value in reply.headers.items()]
+        headers = [(_field_name(name), value.encode()) for name, value in reply.headers.items()]
         headers.append((b"content-length", str(len(reply.body)).encode()))
         await send_whole(send, reply.status, headers, reply.body)
 

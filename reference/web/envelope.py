@@ -83,7 +83,7 @@ class Envelope:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = "req_" + secrets.token_hex(16)
+        request_id = "req_" + secrets.token_bytes(16).hex()
         scope[REQUEST_ID] = request_id
         answer = self._dress(send, request_id, scope)
         try:
