@@ -144,7 +144,8 @@ _METHOD = """## Method
   same reason a round of plain calls does a part of its work at each of 16 depths of the stack, every contender's. What
   goes over HTTP has one server each.
 * In process (`challenge` to `zk-verify`): `python -m tools.bench.reference`, by the CPU time of the process, all
-  threads. Calls go straight into the ASGI app, 32 at a time; redemptions too.
+  threads. Calls go straight into the ASGI app, 32 at a time; redemptions too. As in a service that runs, the collector
+  leaves alone what was there before, every contender's; what is left over is collected between two rounds.
 * A delivery goes over loopback to a receiver in another process, whose time does not count. `an attempt` is what is
   done between claiming a delivery and noting what came of it: the address is judged, the body signed anew and posted
   within 5 s, no redirect followed, up to 4 KiB of the answer read. `from the outbox` is all that a worker does: it also

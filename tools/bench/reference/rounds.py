@@ -7,9 +7,11 @@ the quartiles as its spread.
 
 from __future__ import annotations
 
+import gc
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -107,6 +109,7 @@ class Measured:
 
     async def _round(self) -> float:
         given = await self.contender.prepare(self.count)
+        gc.collect()  # what others left behind is not this one's
         started = time.process_time()
         await self.contender.run(given)
         return (time.process_time() - started) / self.count * MICRO
@@ -136,6 +139,16 @@ def ratio(ours: Sequence[float], other: Sequence[float]) -> Ratio:
     return Ratio(median, low, high)
 
 
+@contextmanager
+def _collecting_as_served() -> Iterator[None]:
+    """Let the collector leave alone what is there, as in a service that runs: else it falls on whoever is measured."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 async def measure(job: str, contenders: Sequence[Contender], *, rounds: int, seconds: float) -> Report:
     """Measure the contenders of one job in turn.
 
@@ -152,9 +165,10 @@ async def measure(job: str, contenders: Sequence[Contender], *, rounds: int, sec
     running = [Measured(one) for one in contenders]
     for one in running:
         await one.calibrate(seconds)
-    for _ in range(rounds):
-        for one in running:
-            await one.measure()
+    with _collecting_as_served():
+        for _ in range(rounds):
+            for one in running:
+                await one.measure()
     ours = running[0].rounds
     return {"job": job, "contenders": [_report(one, ours) for one in running]}
 
