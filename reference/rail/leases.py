@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Self
 
@@ -26,23 +26,21 @@ class Lease:
         given_back: Whether the row is free again already, so that nobody has to give it back.
     """
 
-    def __init__(
-        self, renew: Callable[[], Awaitable[object]], release: Callable[[], Awaitable[object]], interval: float
-    ) -> None:
+    def __init__(self, ledger: Redemptions, row_id: int, worker: str, seconds: float) -> None:
+        """Take the row and who holds it, for so many seconds; it is renewed three times as often."""
         self.given_back = False
-        self._renew = renew
-        self._release = release
-        self._interval = interval
+        self._ledger, self._row_id, self._worker = ledger, row_id, worker
+        self._interval = seconds / 3
         self._renewing: asyncio.Task[None] | None = None
         # Most leases are held for less than an interval: no task for those.
-        self._start = asyncio.get_running_loop().call_later(interval, self._begin)
+        self._start = asyncio.get_running_loop().call_later(self._interval, self._begin)
 
     def _begin(self) -> None:
         self._renewing = asyncio.create_task(self._renew_for_ever())
 
     async def _renew_for_ever(self) -> None:
         while True:
-            await self._renew()
+            await self._ledger.renew_lease(self._row_id, worker=self._worker)
             await asyncio.sleep(self._interval)
 
     async def __aenter__(self) -> Self:
@@ -57,14 +55,7 @@ class Lease:
             with suppress(asyncio.CancelledError):
                 await self._renewing
         if not self.given_back:
-            await self._release()
-
-
-def lease_of(ledger: Redemptions, row_id: int, worker: str, seconds: float) -> Lease:
-    """Return the lease that a worker has on a row, of so many seconds, renewed three times as often."""
-    return Lease(
-        lambda: ledger.renew_lease(row_id, worker=worker), lambda: ledger.release(row_id, worker=worker), seconds / 3
-    )
+            await self._ledger.release(self._row_id, worker=self._worker)
 
 
 class LeaseWatch:

@@ -15,7 +15,7 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.redemption import State
 from reference.protocol.times import utc_text
 from reference.rail.collecting import POLL_SECONDS
-from reference.rail.leases import LeaseWatch, lease_of
+from reference.rail.leases import Lease, LeaseWatch
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
@@ -126,7 +126,7 @@ class PaymentsDesk:
         service = next(one for one in SERVICES.values() if one.id == row.service_id)
         signer = await self._signer()
         held = await self._held(row_id)
-        async with lease_of(self._ledger, row_id, self._worker, self._settings.rail_lease_seconds):
+        async with Lease(self._ledger, row_id, self._worker, self._settings.rail_lease_seconds):
             answer = _answer(signer, held, service, kept)
             now = self._clock.now()
             recheck_at = now + self._settings.rail_recheck_seconds

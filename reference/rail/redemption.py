@@ -22,7 +22,7 @@ from reference.rail.challenges import Call
 from reference.rail.collecting import POLL_SECONDS, Collector, Collectors, Presented, in_progress
 from reference.rail.crowding import make_room
 from reference.rail.eligibility import Eligibility
-from reference.rail.leases import Lease, LeaseWatch, lease_of
+from reference.rail.leases import Lease, LeaseWatch
 from reference.rail.presence import Presence
 from reference.rail.refused import already_spent, answer_unavailable, chain_unavailable, payment_refunded
 from reference.rail.rehearsal import Rehearsed
@@ -181,7 +181,7 @@ class Redeemer:
             row = await self._claimed(presented, call, mine, crowded=crowded)
             if row.is_over:
                 return await self._answered(row)
-            async with lease_of(self._ledger, row.id, self._worker, self._settings.rail_lease_seconds) as lease:
+            async with Lease(self._ledger, row.id, self._worker, self._settings.rail_lease_seconds) as lease:
                 if row.state is State.PAID:
                     return await self._serve(row, call, request, lease)
                 made = await self._rehearse(row, call, request)
