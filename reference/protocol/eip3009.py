@@ -160,7 +160,7 @@ def _address_word(address: str) -> bytes:
 
 def nonce_of(token: str) -> str:
     """Return the nonce that binds an authorization to a challenge: keccak-256 of the token's UTF-8 bytes."""
-    return "0x" + keccak_256(token.encode()).hexdigest()
+    return "0x" + keccak(token.encode()).hex()
 
 
 def digest(domain: Domain, authorization: Authorization) -> bytes:

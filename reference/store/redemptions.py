@@ -168,7 +168,7 @@ class Redemptions:
         try:
             await self._database.change_all(
                 Change(_CLAIM, {**members, "claim_order": order}),
-                *([] if request is None else [orders.keeping(members["id"], request)]),
+                *_keeping(members["id"], request),
             )
         except Taken:
             return None
@@ -230,7 +230,7 @@ class Redemptions:
             await self._database.change_all(
                 Change(_MARK_PAID, {**_marks(payment), "row_id": row.id, "worker": worker, "now": now}, needed=True),
                 used_transfers.use(row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now),
-                *([] if request is None else [orders.keeping(row.id, request)]),
+                *_keeping(row.id, request),
                 *beside,
             )
         except (Taken, Missed):
@@ -334,6 +334,10 @@ class Redemptions:
             await self._database.change(_RECHECKED, row_id=row_id)
         else:
             await self._database.change(_REVERSED, row_id=row_id, attested=attestation)
+
+
+def _keeping(row_id: int, request: bytes | None) -> list[Change]:
+    return [] if request is None else [orders.keeping(row_id, request)]
 
 
 def holding(row_id: int, *, until: int) -> Change:

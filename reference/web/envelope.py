@@ -64,14 +64,12 @@ class Envelope:
     context: bool = False
     render_refusal: RefusalRenderer | None = None
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
-    _extra_names: frozenset[bytes] = field(init=False)
     _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Write down what every answer carries, and by when bodies come."""
         extra = tuple((name.lower().encode(), value.encode()) for name, value in self.always.items())
         object.__setattr__(self, "_extra", extra)
-        object.__setattr__(self, "_extra_names", frozenset([_REQUEST_ID_HEADER, *(name for name, _ in extra)]))
         object.__setattr__(self, "_deadlines", Deadlines(self.body_seconds))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -173,8 +171,6 @@ class Envelope:
         """Return an answer's headers with those that every answer has and this one lacks."""
         own = (_REQUEST_ID_HEADER, request_id.encode())
         present = [name for name, _ in headers]
-        if ANSWER_HEADERS not in scope and self._extra_names.isdisjoint(present):
-            return [*headers, own, *self._extra]
         known = scope.get(ANSWER_HEADERS, {}).items()
         further = [(name.lower().encode(), value.encode()) for name, value in known]
         return [*headers, *[one for one in (own, *self._extra, *further) if one[0] not in present]]
