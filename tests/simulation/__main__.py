@@ -43,6 +43,7 @@ from tests.simulation.world import Outcome, Scenario, run
     "--only", default="", help="Numbers of the operations to carry out, with commas; the others do not happen."
 )
 @click.option("--kinds", default="", help=f"What may be drawn, with commas: {', '.join(WEIGHTS)}.")
+@click.option("--crowd", default=1, show_default=True, help="How many times as often payers come; faults do not.")
 @click.option("--json", "as_json", is_flag=True, help="Print results as JSON.")
 @click.option("--shrink/--no-shrink", default=True, help="Make a failing list of operations shorter.")
 @click.option(
@@ -89,7 +90,8 @@ def main(**given: Any) -> None:
 
 def _shared(given: Mapping[str, Any]) -> bool:
     """Run worlds in several processes, tell what all came to, and return whether every rule held."""
-    words = ["--operations", str(given["operations"]), "--seconds", str(given["seconds"])]
+    words = ["--operations", str(given["operations"]), "--crowd", str(given["crowd"])]
+    words += ["--seconds", str(given["seconds"])]
     for name in ("only", "kinds", "postgres", "log"):
         words += [f"--{name}", given[name]] if given[name] else []
     words += [f"--{name}" for name in ("trace",) if given[name]]
@@ -110,7 +112,7 @@ def _scenarios(given: Mapping[str, Any]) -> Iterator[Scenario]:
             return
         seed = given["seed"] + number * given["stride"]
         if seed not in before:
-            yield Scenario(seed, given["operations"], only, kinds)
+            yield Scenario(seed, given["operations"], only, kinds, crowd=given["crowd"])
 
 
 def _tell(outcome: Outcome, *, as_json: bool) -> None:

@@ -21,7 +21,8 @@ from contextvars import Context, ContextVar
 from typing import Any, Protocol
 
 _LONGEST_NAP, _SHORT, _BEFORE = 30.0, 0.5, 0.9
-# How often a machine that rests sleeps on: a round of each, each time that a payer asks, shows little more.
+# How often a machine that rests sleeps on, in a crowd of one: a round of each, each time that a payer asks, shows
+# little more. In a crowd they come more often, and machines that rest do their rounds as often as ever.
 _OVERSLEEPS = 0.75
 _RESOLUTION = 1e-6
 _MOST_CANCELLED = 50
@@ -133,7 +134,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     _timer_cancelled_count: int
     _stopping: bool
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, crowd: int = 1) -> None:
+        self._oversleeps = 1 - (1 - _OVERSLEEPS) / crowd
         self._owners: dict[int, Owner | None] = {}
         self._leaper = leaper = _Leaper()
         leaper.loop = self
@@ -196,7 +198,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             if owner is None or timer._when > until:
                 continue
             if owner not in lazy:
-                lazy[owner] = until - owner.woke <= owner.nap and self._rest.random() < _OVERSLEEPS
+                lazy[owner] = until - owner.woke <= owner.nap and self._rest.random() < self._oversleeps
                 if not lazy[owner]:
                     owner.woke = until
             if lazy[owner]:

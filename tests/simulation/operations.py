@@ -132,23 +132,28 @@ ACTS: Mapping[str, Act] = {
 }
 
 
-def drawn(seed: str, number: int, kinds: tuple[str, ...] | None) -> tuple[str, float, random.Random]:
-    """Return an operation's kind, the seconds before it, and its chance."""
+def drawn(seed: str, number: int, kinds: tuple[str, ...] | None, crowd: int = 1) -> tuple[str, float, random.Random]:
+    """Return an operation's kind, the seconds before it, and its chance.
+
+    In a crowd of N, payers come N times as often; faults come as often as ever, so no two more of them at once.
+    """
     chance = random.Random(f"{seed}:operation:{number}")
     names = [name for name in WEIGHTS if (name not in NAMED if kinds is None else name in kinds)]
-    [kind] = chance.choices(names, [WEIGHTS[name] for name in names])
+    weights = {name: WEIGHTS[name] * (crowd if name in PAYERS or name in SHOPPERS else 1) for name in names}
+    [kind] = chance.choices(names, [*weights.values()])
     how = chance.random()
     gap = chance.uniform(0, 20) if how < 0.7 else chance.uniform(20, 600) if how < 0.9 else chance.uniform(600, 20_000)
+    gap *= sum(WEIGHTS[name] for name in names) / sum(weights.values())
     return kind, gap + (chance.uniform(1, 9) * 86400 if kind == "idle" else 0), chance
 
 
 async def perform(
-    stage: Stage, count: int, *, only: tuple[int, ...] | None, kinds: tuple[str, ...] | None
+    stage: Stage, count: int, *, only: tuple[int, ...] | None, kinds: tuple[str, ...] | None, crowd: int
 ) -> list[tuple[int, str, float]]:
     """Carry operations out, each in its time, and return number, kind and beginning of those that were."""
     done = []
     for number in range(count):
-        kind, gap, chance = drawn(stage.seed, number, kinds)
+        kind, gap, chance = drawn(stage.seed, number, kinds, crowd)
         await asyncio.sleep(gap)
         if only is not None and number not in only:
             continue

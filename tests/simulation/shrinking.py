@@ -66,6 +66,8 @@ def command(scenario: Scenario) -> str:
     words = [f"python -m tests.simulation --seed {scenario.seed} --operations {scenario.count}"]
     if scenario.kinds is not None:
         words.append(f"--kinds {','.join(scenario.kinds)}")
+    if scenario.crowd != 1:
+        words.append(f"--crowd {scenario.crowd}")
     if scenario.only is not None:
         words.append(f"--only {','.join(map(str, scenario.only))}")
     return " ".join(words)

@@ -47,6 +47,16 @@ def test_an_operator_and_payers_who_come_again_do_not_both_win() -> None:
 
 
 @pytest.mark.slow
+def test_a_crowd_of_payers_loses_nothing() -> None:
+    """Ten times the payers at once, and faults as often as ever: most operations are payers', and all are served."""
+    [crowd] = _worlds("--seed", "2", "--operations", "100", "--crowd", "10")
+    [alone] = _worlds("--seed", "2", "--operations", "100")
+    assert crowd["violations"] == []
+    assert crowd["virtual_days"] < alone["virtual_days"]
+    assert crowd["counts"]["paid"] > alone["counts"]["paid"]
+
+
+@pytest.mark.slow
 def test_what_happens_only_where_it_is_named_costs_nobody_anything() -> None:
     """A worker dies of the commit that takes a payment, a machine starts with a clock far off: all is served."""
     [struck] = _worlds("--seed", "2", "--operations", "10", "--kinds", "struck")

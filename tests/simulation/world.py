@@ -41,6 +41,7 @@ class Scenario:
         only: Numbers of those that are carried out; None for all.
         kinds: Names of the operations that may be drawn; None for all.
         databases: Addresses of empty databases for rail and gateway; without any, files of SQLite.
+        crowd: How many times as often payers come; faults come as often as ever.
     """
 
     seed: int
@@ -48,6 +49,7 @@ class Scenario:
     only: tuple[int, ...] | None = None
     kinds: tuple[str, ...] | None = None
     databases: tuple[str, str] = ("", "")
+    crowd: int = 1
 
 
 @dataclass(slots=True)
@@ -78,7 +80,7 @@ class Outcome:
 def run(scenario: Scenario, *, lines: bool = False) -> Outcome:
     """Carry out a scenario."""
     began = cpu()
-    loop = VirtualLoop(str(scenario.seed))
+    loop = VirtualLoop(str(scenario.seed), scenario.crowd)
     Surroundings.commits = 0
     Surroundings.loop, Surroundings.chance = loop, random.Random(f"{scenario.seed}:world")
     folder = Path(tempfile.mkdtemp(prefix="simulation-", dir=_SHARED if _SHARED.is_dir() else None))
@@ -146,7 +148,9 @@ async def _live(scenario: Scenario, loop: VirtualLoop, judge: Judge, folder: Pat
     if shop is not None and shop.gateway.beside:
         receivers = await open_receivers(shop, nodes, random.Random(f"{seed}:receivers"), seed)
     stage = operations.Stage(market, shop, nodes, receivers, seed)
-    done = await operations.perform(stage, scenario.count, only=scenario.only, kinds=scenario.kinds)
+    done = await operations.perform(
+        stage, scenario.count, only=scenario.only, kinds=scenario.kinds, crowd=scenario.crowd
+    )
     await stage.settle()
     await _heal(workers)
     await _judge_all(market, shop, workers, seed)
