@@ -31,9 +31,12 @@ from tools.mutation.places import PACKAGES, Mutant, mutants
 from tools.mutation.recording import recorded
 from tools.mutation.stacks import STACKS
 from tools.mutation.stand import NoStart
-from tools.mutation.trying import Result, Results, Unclean, tried
+from tools.mutation.trying import Result, Results, Trial, Unclean, tried
 
 EXIT_UNCAUGHT, EXIT_USAGE, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 1, 2, 3, 130
+EVERY = "every"
+# What came of a mutant on several stacks: the first of these that any of them found.
+_DECISIVE = ("killed", "no-start", "warned", "unsettled", "survived", "unreached")
 _CAUGHT = frozenset({"killed", "unreached", "no-start"})
 
 
@@ -43,7 +46,13 @@ _CAUGHT = frozenset({"killed", "unreached", "no-start"})
 @click.option("--shard", "part", metavar="I/N", help="Only the I-th of N parts.")
 @click.option("--sample", type=click.IntRange(1), help="Only so many, drawn by the seed from what the stack reaches.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the sample and of the runs.")
-@click.option("--stack", type=click.Choice(sorted(STACKS)), default="gateway", show_default=True, help="What to run.")
+@click.option(
+    "--stack",
+    type=click.Choice([*sorted(STACKS), EVERY]),
+    default="gateway",
+    show_default=True,
+    help=f"What to run; with {EVERY}, one after the other, each with what it reaches and no other has caught.",
+)
 @click.option("--whole", is_flag=True, help="Run every row that reaches a mutant, not until the first that fails.")
 @click.option("--again", is_flag=True, help="Only mutants that were killed on this stack before.")
 @click.option("--keep", is_flag=True, help="Add what is killed to tools/mutation/killed.")
@@ -78,15 +87,15 @@ def main(
         return
     found: Sequence[Mutant] = [one for one in mutants(packages=_packages(only)) if not only or _matches(one, only)]
     if again:
-        before = killed.load(stack)
+        before = {name for one in _stacks(stack) for name in killed.load(one)}
         found = [one for one in found if one.id in before]
         if not found:
             raise click.UsageError(f"none of them was killed on the stack {stack} before: try some with --keep")
     if not found:
         raise click.UsageError(f"no mutant matches {', '.join(only)}")
     if sample is not None:
-        known = reach.load(stack)
-        reached = [one for one in found if known.checks(one)]
+        known = [reach.load(one) for one in _stacks(stack)]
+        reached = [one for one in found if any(one_of.checks(one) for one_of in known)]
         found = random.Random(seed).sample(reached, min(sample, len(reached)))  # noqa: S311 - to be drawn again
     found = _part(found, part)
     if only_list:
@@ -130,34 +139,63 @@ def _run(work: Any) -> int:
 
 
 async def _record(stack: str, seed: int, checks: Sequence[str]) -> int:
-    found = await recorded(STACKS[stack], seed, click.echo, checks)
-    reach.save(stack, reach.load(stack).with_more(found) if checks else found)
+    for one in _stacks(stack):
+        found = await recorded(STACKS[one], seed, click.echo, checks)
+        reach.save(one, reach.load(one).with_more(found) if checks else found)
     return 0
+
+
+def _stacks(name: str) -> Sequence[str]:
+    return [*STACKS] if name == EVERY else [name]
 
 
 async def _try(
     found: Sequence[Mutant], stack: str, seed: int, folder: Path, *, whole: bool, keep: bool, as_json: bool
 ) -> int:
     results = Results(folder)
-    before = results.read()
-    wanted = [one for one in found if one.id not in before]
 
     def add(result: Result) -> None:
         results.add(result)
         if not as_json:
             click.echo(result.line)
 
-    await tried(wanted, reach.load(stack), seed, whole=whole, add=add)
-    every = results.read()
-    told = [every[one.id] for one in found if one.id in every]
+    for one in _stacks(stack):
+        before = results.read()
+        trial = Trial(one, reach.load(one), seed, whole=whole)
+        wanted = [mutant for mutant in found if _is_wanted(mutant, trial, before, only=stack != EVERY)]
+        await tried(wanted, trial, add=add)
+    told = _decisive(found, results.read())
     if keep:
-        killed.keep(stack, told)
+        for one in _stacks(stack):
+            killed.keep(one, [result for result in results.read().values() if result["stack"] == one])
     if as_json:
         click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
     else:
         _conclude(told)
     known = judged.load()
     return EXIT_UNCAUGHT if any(_is_open(one, known) for one in told) else 0
+
+
+def _is_wanted(
+    mutant: Mutant, trial: Trial, before: Mapping[tuple[str, str], Mapping[str, Any]], *, only: bool
+) -> bool:
+    """Return whether a mutant is to be tried on a stack: where there are others, one that it alone may catch."""
+    if (mutant.id, trial.stack) in before:
+        return False
+    if only:
+        return True
+    outcomes = [one["outcome"] for (name, _), one in before.items() if name == mutant.id]
+    last = trial.stack == [*STACKS][-1] and not outcomes
+    return not {"killed", "no-start"}.intersection(outcomes) and (last or bool(trial.reach.checks(mutant)))
+
+
+def _decisive(found: Sequence[Mutant], results: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what came of each mutant, by the stack that found most."""
+    by_mutant: dict[str, list[dict[str, Any]]] = {}
+    for (name, _), result in results.items():
+        by_mutant.setdefault(name, []).append(result)
+    told = [by_mutant[one.id] for one in found if one.id in by_mutant]
+    return [min(each, key=lambda one: _DECISIVE.index(one["outcome"])) for each in told]
 
 
 def _is_open(one: dict[str, Any], known: Mapping[str, judged.Judgement]) -> bool:

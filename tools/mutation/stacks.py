@@ -19,13 +19,14 @@ class StackKind:
     lanes: tuple[str, ...] = ()
 
 
+# What runs longer comes later: a mutant that several reach is tried on one after the other until a row fails.
 STACKS: Final = {
-    "gateway": StackKind(("gateway", "webhooks"), ("algorand",)),
-    "gateway-base": StackKind(("gateway", "webhooks"), ("base",)),
-    "gateway-solana": StackKind(("gateway", "webhooks"), ("solana",)),
+    "agent": StackKind(("agent",), ("algorand",)),
+    "control_plane": StackKind(("control_plane",)),
     "rail": StackKind(("rail",), ("algorand",)),
     "rail-base": StackKind(("rail",), ("base",)),
     "rail-solana": StackKind(("rail",), ("solana",)),
-    "agent": StackKind(("agent",), ("algorand",)),
-    "control_plane": StackKind(("control_plane",)),
+    "gateway": StackKind(("gateway", "webhooks"), ("algorand",)),
+    "gateway-base": StackKind(("gateway", "webhooks"), ("base",)),
+    "gateway-solana": StackKind(("gateway", "webhooks"), ("solana",)),
 }

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from conformance import target
 from conformance.engine.check import Check
@@ -29,7 +30,11 @@ from localnet.surfaces import TITLES
 
 RUNNER = "tools.mutation.service"
 # A service that starts takes a second or two; one that is not there by then never will be.
-_START_SECONDS = 45.0
+_START_SECONDS = 15.0
+# On chains with a block each fraction of a second; what a broken service never does is waited for many times.
+_WAITS: Final = {"confirmation": 10.0, "request": 12.0, "paid": 8.0}
+# How often it is asked whether a row has failed, where that is the end.
+_LOOK_SECONDS = 0.1
 
 
 class NoStart(Exception):
@@ -43,13 +48,13 @@ class Judged:
     Attributes:
         rows: Verdict of each row that was judged.
         reasons: What was expected and found, of each row that is not sound.
-        checks: The checks that ran to their end or broke off.
-        seconds: How long they took.
+        checks: The checks that ran to their end or broke off, and for how many seconds.
+        seconds: How long they took side by side.
     """
 
     rows: dict[str, Verdict]
     reasons: dict[str, str]
-    checks: tuple[str, ...]
+    checks: Mapping[str, float]
     seconds: float
 
 
@@ -73,7 +78,8 @@ class Stand:
         """The target profile that fits the stack as it runs now."""
         path = self._folder / "weldproof.toml"
         path.write_text(profile_text(self._stack.facts), "utf-8")
-        return with_short_budgets(target.load(path))
+        profile = with_short_budgets(target.load(path))
+        return profile.model_copy(update={"budgets": profile.budgets.model_copy(update=_WAITS)})
 
     def checks(self) -> tuple[Check, ...]:
         """Return every check of the stand's surfaces and lanes."""
@@ -106,7 +112,7 @@ class Stand:
             await self._stack.follow_restarts()
 
     async def judge(self, checks: Sequence[Check], seed: int, *, whole: bool = True, seconds: float = 900.0) -> Judged:
-        """Run some checks; unless it is to be the whole of them, stop after the first row that fails."""
+        """Run some checks; unless it is to be the whole of them, stop at the first row that fails."""
         started = time.perf_counter()
         log = await self.logged(checks, seed, whole=whole, seconds=seconds)
         found: dict[str, list[Verdict]] = {}
@@ -117,8 +123,8 @@ class Stand:
             if verdict in {Verdict.FAIL, Verdict.WARN, Verdict.ERROR, Verdict.INCONCLUSIVE}:
                 reasons.setdefault(event["row"], f"{verdict.value}: {event['expected']}; found {event['found']}")
         rows = {row: worst(verdicts) or Verdict.INCONCLUSIVE for row, verdicts in found.items()}
-        finished = tuple(event["check"] for event in log.of("check.finished"))
-        return Judged(rows, reasons, finished, round(time.perf_counter() - started, 1))
+        lasted = {event["check"]: event["seconds"] for event in log.of("check.finished")}
+        return Judged(rows, reasons, lasted, round(time.perf_counter() - started, 1))
 
     async def logged(
         self, checks: Sequence[Check], seed: int, *, whole: bool = True, seconds: float = 900.0
@@ -126,15 +132,35 @@ class Stand:
         """Run some checks likewise and return the log, which ends where they took longer than `seconds`."""
         log, profile = EventLog(), self.profile
         plan = RunPlan(self._rows, tuple(checks), seed=seed, workers=profile.pace.workers, fail_fast=not whole)
-        with suppress(TimeoutError):
+        running = asyncio.create_task(Run(plan, profile, log).whole())
+        try:
             async with asyncio.timeout(seconds):
-                await Run(plan, profile, log).whole()
+                while not running.done() and (whole or not _has_failed(log)):
+                    await asyncio.wait([running], timeout=None if whole else _LOOK_SECONDS)
+        except TimeoutError:
+            pass
+        finally:
+            await _ended(running)
         return log
 
     @property
     def services(self) -> tuple[int, ...]:
         """Processes of the surfaces and of their companions."""
         return tuple(child.pid for child in self._stack.children if child.name in TITLES.values())
+
+
+def _has_failed(log: EventLog) -> bool:
+    return any(event["verdict"] == Verdict.FAIL for event in log.of("judgement"))
+
+
+async def _ended(running: asyncio.Task[None]) -> None:
+    """End a run that goes on; what a run breaks at that came to its end is raised."""
+    if running.done():
+        running.result()
+        return
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
 
 
 def rows_of(surfaces: Sequence[str]) -> tuple[Requirement, ...]:

@@ -12,13 +12,15 @@ from typing import Any
 import orjson
 
 from conformance.engine.check import Check
-from conformance.outcome import SOUND, Verdict
+from conformance.outcome import SOUND, Verdict, worst
 from tools.mutation.places import Mutant
 from tools.mutation.reach import STARTING, Reach
 from tools.mutation.stand import RUNNER, Judged, NoStart, Stand, standing, written
 
-# One mutant may make every call wait.
-_LONGEST_SECONDS = 240.0
+# Most faults are seen by checks that take no longer on the reference as it is, which therefore come first.
+_QUICK_SECONDS = 1.5
+# A mutant may make every call wait: how long checks get for each second that they take on the reference as it is.
+_PATIENCE, _LEAST_SECONDS, _MOST_SECONDS = 4.0, 20.0, 70.0
 # A server that breaks down shows that the line matters, and nothing about the rule.
 _BREAKDOWN = re.compile(r"\b50[0-9]\b")
 
@@ -29,6 +31,7 @@ class Result:
 
     Attributes:
         id: The mutant.
+        stack: Where it was tried.
         operator: What made it.
         place: `FILE:LINE` at the time.
         change: What it changes into what.
@@ -43,6 +46,7 @@ class Result:
     """
 
     id: str
+    stack: str
     operator: str
     place: str
     change: str
@@ -68,13 +72,13 @@ class Results:
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "results.ndjson"
 
-    def read(self) -> dict[str, dict[str, Any]]:
-        """Return what was found before, by mutant; a line that was cut off does not count."""
-        found: dict[str, dict[str, Any]] = {}
+    def read(self) -> dict[tuple[str, str], dict[str, Any]]:
+        """Return what was found before, by mutant and stack; a line that was cut off does not count."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
         text = self._path.read_bytes() if self._path.exists() else b""
         for line in text.split(b"\n")[:-1]:
             one = orjson.loads(line)
-            found[one["id"]] = one
+            found[one["id"], one["stack"]] = one
         if text and not text.endswith(b"\n"):
             self._path.write_bytes(text[: text.rfind(b"\n") + 1])
         return found
@@ -89,44 +93,53 @@ class Unclean(Exception):
     """Rows that are not sound on the reference as it is; the text names them."""
 
 
-async def tried(
-    mutants: Sequence[Mutant],
-    reach: Reach,
-    seed: int,
-    *,
-    whole: bool,
-    add: Callable[[Result], None],
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How mutants are tried on a stack.
+
+    Attributes:
+        stack: Its name.
+        reach: What reaches them there.
+        seed: Seed of the runs.
+        whole: Whether every row that reaches a mutant is run, instead of stopping at the first that fails.
+    """
+
+    stack: str
+    reach: Reach
+    seed: int
+    whole: bool = False
+
+
+async def tried(mutants: Sequence[Mutant], trial: Trial, *, add: Callable[[Result], None]) -> None:
     """Try mutants, after the same rows were run on the reference as it is.
 
     Args:
         mutants: The mutants.
-        reach: What reaches them.
-        seed: Seed of the runs.
-        whole: Whether every row that reaches a mutant is run, instead of stopping at the first that fails.
+        trial: How they are tried.
         add: Takes each result.
 
     Raises:
         Unclean: The reference itself does not pass.
         NoStart: The stack did not come up.
     """
+    reach = trial.reach
     waiting = []
     for mutant in mutants:
         if reach.checks(mutant):
             waiting.append(mutant)
         else:
-            add(_result(mutant, "unreached"))
+            add(_result(mutant, trial, "unreached"))
     needed = {check for mutant in waiting for check in reach.checks(mutant)}
-    clean = not waiting
+    typical: Mapping[str, float] | None = None
     while waiting:
         async with standing(reach.surfaces, reach.lanes) as stand:
             known = {check.id: check for check in stand.checks()}
-            if not clean:
-                await _clean(stand, [known[one] for one in sorted(needed) if one in known] or [*known.values()], seed)
-                clean = True
+            if typical is None:
+                clean = [known[one] for one in sorted(needed) if one in known] or [*known.values()]
+                typical = await _clean(stand, clean, trial.seed)
             while waiting and stand.fresh:
                 mutant = waiting.pop(0)
-                add(await _tried(stand, mutant, _chosen(reach, mutant, known), seed, whole=whole))
+                add(await _tried(stand, mutant, _chosen(reach, mutant, known), trial, typical))
 
 
 def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check]) -> list[Check]:
@@ -136,40 +149,65 @@ def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check]) -> list[Ch
     return found if found or STARTING not in wanted else [*known.values()]
 
 
-async def _clean(stand: Stand, checks: Sequence[Check], seed: int) -> None:
+async def _clean(stand: Stand, checks: Sequence[Check], seed: int) -> Mapping[str, float]:
+    """Return for how many seconds each check runs on the reference as it is, which all of them must pass."""
     judged = await stand.judge(checks, seed)
     unsound = {row: judged.reasons.get(row, "") for row, verdict in judged.rows.items() if verdict not in SOUND}
     if unsound:
         raise Unclean("; ".join(f"{row}: {reason}" for row, reason in unsound.items()))
+    return judged.checks
 
 
-async def _tried(stand: Stand, mutant: Mutant, checks: Sequence[Check], seed: int, *, whole: bool) -> Result:
+async def _tried(
+    stand: Stand, mutant: Mutant, checks: Sequence[Check], trial: Trial, typical: Mapping[str, float]
+) -> Result:
     started = time.perf_counter()
     with written(mutant.source()) as path:
         try:
             await stand.renew([RUNNER, "replace", mutant.module, str(path)])
         except NoStart as fault:
-            return _result(mutant, "no-start", seconds=_since(started), unsettled={"": str(fault)[-300:]})
-        judged = await stand.judge(checks, seed, whole=whole, seconds=_LONGEST_SECONDS)
-    return _judged(mutant, judged, checks, _since(started))
+            return _result(mutant, trial, "no-start", seconds=_since(started), unsettled={"": str(fault)[-300:]})
+        found: list[Judged] = []
+        for some in _in_parts(checks, typical, whole=trial.whole):
+            wanted = _LEAST_SECONDS + _PATIENCE * sum(typical.get(one.id, 0.0) for one in some)
+            seconds = min(_MOST_SECONDS, wanted)
+            found.append(await stand.judge(some, trial.seed, whole=trial.whole, seconds=seconds))
+            if not trial.whole and Verdict.FAIL in found[-1].rows.values():
+                break
+    return _judged(mutant, trial, found, checks, _since(started))
+
+
+def _in_parts(checks: Sequence[Check], typical: Mapping[str, float], *, whole: bool) -> list[Sequence[Check]]:
+    """Return the quick checks and the others; all at once where all of them are wanted."""
+    if whole:
+        return [checks]
+    quick = [one for one in checks if not one.exclusive and typical.get(one.id, 0.0) <= _QUICK_SECONDS]
+    return [some for some in (quick, [one for one in checks if one not in quick]) if some]
 
 
 def _since(started: float) -> float:
     return round(time.perf_counter() - started, 1)
 
 
-def _judged(mutant: Mutant, judged: Judged, checks: Sequence[Check], seconds: float) -> Result:
-    def reasons(*verdicts: Verdict) -> dict[str, str]:
-        return {row: judged.reasons.get(row, "")[:400] for row, one in judged.rows.items() if one in verdicts}
+def _judged(mutant: Mutant, trial: Trial, found: Sequence[Judged], checks: Sequence[Check], seconds: float) -> Result:
+    rows: dict[str, Verdict] = {}
+    for row in {row for part in found for row in part.rows}:
+        rows[row] = worst(part.rows[row] for part in found if row in part.rows) or Verdict.INCONCLUSIVE
+    reasons = {row: reason for part in reversed(found) for row, reason in part.reasons.items()}
 
-    killed, warned = reasons(Verdict.FAIL), reasons(Verdict.WARN)
-    unsettled = reasons(Verdict.INCONCLUSIVE, Verdict.ERROR)
-    ran = {row for check in checks if check.id in judged.checks for row in check.rows}
+    def those(*verdicts: Verdict) -> dict[str, str]:
+        return {row: reasons.get(row, "")[:400] for row, one in sorted(rows.items()) if one in verdicts}
+
+    killed, warned = those(Verdict.FAIL), those(Verdict.WARN)
+    unsettled = those(Verdict.INCONCLUSIVE, Verdict.ERROR)
+    lasted = {check for part in found for check in part.checks}
+    ran = {row for check in checks if check.id in lasted for row in check.rows}
     outcome = "killed" if killed else "warned" if warned else "unsettled" if unsettled or not ran else "survived"
     seen = [*killed.values(), *warned.values()]
     breakdown = bool(seen) and all(_BREAKDOWN.search(one) for one in seen)
     return _result(
         mutant,
+        trial,
         outcome,
         rows_run=sorted(ran),
         killed_by=killed,
@@ -180,6 +218,6 @@ def _judged(mutant: Mutant, judged: Judged, checks: Sequence[Check], seconds: fl
     )
 
 
-def _result(mutant: Mutant, outcome: str, **found: Any) -> Result:
+def _result(mutant: Mutant, trial: Trial, outcome: str, **found: Any) -> Result:
     change = f"{mutant.before} => {mutant.after}"
-    return Result(mutant.id, mutant.operator, f"{mutant.file}:{mutant.line}", change, outcome, **found)
+    return Result(mutant.id, trial.stack, mutant.operator, f"{mutant.file}:{mutant.line}", change, outcome, **found)
