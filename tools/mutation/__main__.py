@@ -31,6 +31,7 @@ from tools.mutation.places import PACKAGES, Mutant, mutants
 from tools.mutation.recording import recorded
 from tools.mutation.stacks import STACKS
 from tools.mutation.stand import NoStart
+from tools.mutation.testing import held_by
 from tools.mutation.trying import Result, Results, Trial, Unclean, tried
 
 EXIT_UNCAUGHT, EXIT_USAGE, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 1, 2, 3, 130
@@ -54,6 +55,7 @@ _CAUGHT = frozenset({"killed", "unreached", "no-start"})
     help=f"What to run; with {EVERY}, one after the other, each with what it reaches and no other has caught.",
 )
 @click.option("--whole", is_flag=True, help="Run every row that reaches a mutant, not until the first that fails.")
+@click.option("--tests", multiple=True, metavar="PATH", help="Tell which of these tests holds a mutant; run no row.")
 @click.option("--again", is_flag=True, help="Only mutants that were killed on this stack before.")
 @click.option("--keep", is_flag=True, help="Add what is killed to tools/mutation/killed.")
 @click.option("--tidy", is_flag=True, help="Take out of tools/mutation/killed what is no mutant any more, no more.")
@@ -71,6 +73,7 @@ def main(
     seed: int,
     stack: str,
     whole: bool,
+    tests: tuple[str, ...],
     again: bool,
     keep: bool,
     tidy: bool,
@@ -102,7 +105,17 @@ def main(
         for one in found:
             click.echo(f"{one.id}  {one.file}:{one.line}  {one.before} => {one.after}")
         return
+    if tests:
+        held = [_told_test(one, tests) for one in found]
+        sys.exit(0 if all(held) else EXIT_UNCAUGHT)
     sys.exit(_run(_try(found, stack, seed, folder, whole=whole, keep=keep, as_json=as_json)))
+
+
+def _told_test(mutant: Mutant, paths: Sequence[str]) -> bool:
+    """Print which test fails with a mutant, and return whether one does."""
+    test = held_by(mutant, paths)
+    click.echo(f"{mutant.id}  {test or 'held by none of them'}")
+    return test is not None
 
 
 def _packages(globs: Sequence[str]) -> tuple[str, ...]:

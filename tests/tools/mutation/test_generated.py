@@ -23,8 +23,11 @@ from tools.mutation import judged, killed, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
 from tools.mutation.recording import Notes
 from tools.mutation.stacks import STACKS
+from tools.mutation.testing import held_by
+from tools.mutation.trying import Trial
 
 ROOT = Path(__file__).parents[3]
+TRIAL_RULE = "protocol/trial:admit_link/refusal-dropped/49cd572b"
 RULES = """
 LIMIT = 20
 
@@ -158,6 +161,32 @@ def test_a_run_tells_what_is_killed_what_survives_and_what_nothing_reaches(tmp_p
     assert survived["rows_run"]
     again = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     assert orjson.loads(again.stdout) == orjson.loads(done.stdout)
+
+
+def test_the_test_that_holds_a_rule_is_named() -> None:
+    """A rule of trials that is left out fails the test of trials, and no test of screening."""
+    [mutant] = [one for one in mutants(packages=("protocol",)) if one.id == TRIAL_RULE]
+    assert (held_by(mutant, ["tests/reference/protocol/test_trial.py"]) or "").startswith(
+        "tests/reference/protocol/test_trial.py::test_the_first_rule_that_does_not_hold_decides["
+    )
+    assert held_by(mutant, ["tests/reference/protocol/test_screening.py"]) is None
+    with pytest.raises(RuntimeError, match="test_nowhere"):
+        held_by(mutant, ["tests/reference/protocol/test_nowhere.py"])
+
+
+def test_where_every_stack_is_tried_a_mutant_is_done_once_one_has_caught_it() -> None:
+    """What a stack has caught is tried on no other, what it passed is, and the decisive outcome is told."""
+    reached = [one for one in mutants(packages=("store",)) if reach.load("rail").checks(one)][:2]
+    caught, passed = reached
+    before = {
+        (caught.id, "agent"): result(caught.id, "killed"),
+        (passed.id, "agent"): result(passed.id, "survived"),
+        (passed.id, "control_plane"): result(passed.id, "warned"),
+    }
+    trial = Trial("rail", reach.load("rail"), 1)
+    assert [one for one in reached if command._is_wanted(one, trial, before, only=False)] == [passed]
+    assert [one for one in reached if command._is_wanted(one, trial, before, only=True)] == reached
+    assert [one["outcome"] for one in command._decisive(reached, before)] == ["killed", "warned"]
 
 
 def test_what_a_row_failed_once_is_kept_and_goes_when_it_is_not_any_more(tmp_path: Path) -> None:
