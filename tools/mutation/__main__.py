@@ -172,11 +172,13 @@ async def _try(
         if not as_json:
             click.echo(result.line)
 
-    for one in _stacks(stack):
-        before = results.read()
-        trial = Trial(one, reach.load(one), seed, whole=whole)
-        wanted = [mutant for mutant in found if _is_wanted(mutant, trial, before, only=stack != EVERY)]
-        await tried(wanted, trial, add=add)
+    trials = [Trial(one, reach.load(one), seed, whole=whole) for one in _stacks(stack)]
+    order = {one.id: turns(one, trials) for one in found}
+    for turn in range(len(trials)):
+        for trial in trials:
+            before = results.read()
+            wanted = [one for one in found if (one.id, trial.stack) not in before and not _is_caught(one, before)]
+            await tried([one for one in wanted if order[one.id][turn : turn + 1] == [trial]], trial, add=add)
     told = _decisive(found, results.read())
     if keep:
         for one in _stacks(stack):
@@ -189,17 +191,24 @@ async def _try(
     return EXIT_UNCAUGHT if any(_is_open(one, known) for one in told) else 0
 
 
-def _is_wanted(
-    mutant: Mutant, trial: Trial, before: Mapping[tuple[str, str], Mapping[str, Any]], *, only: bool
-) -> bool:
-    """Return whether a mutant is to be tried on a stack: where there are others, one that it alone may catch."""
-    if (mutant.id, trial.stack) in before:
-        return False
-    if only:
-        return True
-    outcomes = [one["outcome"] for (name, _), one in before.items() if name == mutant.id]
-    last = trial.stack == [*STACKS][-1] and not outcomes
-    return not {"killed", "no-start"}.intersection(outcomes) and (last or bool(trial.reach.checks(mutant)))
+def turns(mutant: Mutant, trials: Sequence[Trial]) -> list[Trial]:
+    """Return the stacks on which a mutant is tried until it is caught: the one first on which most checks reach it.
+
+    A stack on which the same checks reach it as on those before, be it on another lane, is left out.
+    """
+    found: list[Trial] = []
+    names: set[str] = set()
+    for trial in sorted(trials, key=lambda one: -len(one.reach.checks(mutant))):
+        own = {check.partition("[")[0] for check in trial.reach.checks(mutant)}
+        if not own <= names or not found:
+            found.append(trial)
+        names |= own
+    return found
+
+
+def _is_caught(mutant: Mutant, before: Mapping[tuple[str, str], Mapping[str, Any]]) -> bool:
+    outcomes = {one["outcome"] for (name, _), one in before.items() if name == mutant.id}
+    return not {"killed", "no-start"}.isdisjoint(outcomes)
 
 
 def _decisive(found: Sequence[Mutant], results: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:

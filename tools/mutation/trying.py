@@ -93,7 +93,7 @@ class Unclean(Exception):
     """Rows that are not sound on the reference as it is; the text names them."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Trial:
     """How mutants are tried on a stack.
 
@@ -102,12 +102,14 @@ class Trial:
         reach: What reaches them there.
         seed: Seed of the runs.
         whole: Whether every row that reaches a mutant is run, instead of stopping at the first that fails.
+        typical: For how many seconds each check runs on the reference as it is, once they were run.
     """
 
     stack: str
     reach: Reach
     seed: int
     whole: bool = False
+    typical: dict[str, float] = field(default_factory=dict)
 
 
 async def tried(mutants: Sequence[Mutant], trial: Trial, *, add: Callable[[Result], None]) -> None:
@@ -130,16 +132,15 @@ async def tried(mutants: Sequence[Mutant], trial: Trial, *, add: Callable[[Resul
         else:
             add(_result(mutant, trial, "unreached"))
     needed = {check for mutant in waiting for check in reach.checks(mutant)}
-    typical: Mapping[str, float] | None = None
     while waiting:
         async with standing(reach.surfaces, reach.lanes) as stand:
             known = {check.id: check for check in stand.checks()}
-            if typical is None:
-                clean = [known[one] for one in sorted(needed) if one in known] or [*known.values()]
-                typical = await _clean(stand, clean, trial.seed)
+            clean = [known[one] for one in sorted(needed) if one in known] or [*known.values()]
+            if unknown := [one for one in clean if one.id not in trial.typical]:
+                trial.typical.update(await _clean(stand, unknown, trial.seed))
             while waiting and stand.fresh:
                 mutant = waiting.pop(0)
-                add(await _tried(stand, mutant, _chosen(reach, mutant, known), trial, typical))
+                add(await _tried(stand, mutant, _chosen(reach, mutant, known), trial))
 
 
 def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check]) -> list[Check]:
@@ -158,9 +159,7 @@ async def _clean(stand: Stand, checks: Sequence[Check], seed: int) -> Mapping[st
     return judged.checks
 
 
-async def _tried(
-    stand: Stand, mutant: Mutant, checks: Sequence[Check], trial: Trial, typical: Mapping[str, float]
-) -> Result:
+async def _tried(stand: Stand, mutant: Mutant, checks: Sequence[Check], trial: Trial) -> Result:
     started = time.perf_counter()
     with written(mutant.source()) as path:
         try:
@@ -168,8 +167,8 @@ async def _tried(
         except NoStart as fault:
             return _result(mutant, trial, "no-start", seconds=_since(started), unsettled={"": str(fault)[-300:]})
         found: list[Judged] = []
-        for some in _in_parts(checks, typical, whole=trial.whole):
-            wanted = _LEAST_SECONDS + _PATIENCE * sum(typical.get(one.id, 0.0) for one in some)
+        for some in _in_parts(checks, trial.typical, whole=trial.whole):
+            wanted = _LEAST_SECONDS + _PATIENCE * sum(trial.typical.get(one.id, 0.0) for one in some)
             seconds = min(_MOST_SECONDS, wanted)
             found.append(await stand.judge(some, trial.seed, whole=trial.whole, seconds=seconds))
             if not trial.whole and Verdict.FAIL in found[-1].rows.values():

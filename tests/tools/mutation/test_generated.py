@@ -174,19 +174,30 @@ def test_the_test_that_holds_a_rule_is_named() -> None:
         held_by(mutant, ["tests/reference/protocol/test_nowhere.py"])
 
 
-def test_where_every_stack_is_tried_a_mutant_is_done_once_one_has_caught_it() -> None:
-    """What a stack has caught is tried on no other, what it passed is, and the decisive outcome is told."""
-    reached = [one for one in mutants(packages=("store",)) if reach.load("rail").checks(one)][:2]
-    caught, passed = reached
+def test_where_every_stack_is_tried_the_one_that_sees_most_comes_first() -> None:
+    """A rule of receipts is tried where most checks reach it, on no stack with the same checks on another lane."""
+    trials = [Trial(name, reach.load(name), 1) for name in STACKS]
+    [mutant] = [one for one in mutants(packages=("protocol",)) if one.id == TRIAL_RULE]
+    assert [one.stack for one in command.turns(mutant, trials)] == ["gateway"]
+    shared = [one for one in mutants(packages=("web",)) if len(command.turns(one, trials)) > 2]
+    assert shared
+    for one in shared[:5]:
+        reached = [len(trial.reach.checks(one)) for trial in command.turns(one, trials)]
+        assert reached == sorted(reached, reverse=True)
+        assert reached[-1] > 0
+
+
+def test_the_stack_that_found_most_decides() -> None:
+    """A mutant that one stack has caught is caught, and one that none has is as bad as it looked anywhere."""
+    caught, passed = mutants(packages=("store",))[:2]
     before = {
-        (caught.id, "agent"): result(caught.id, "killed"),
+        (caught.id, "agent"): result(caught.id, "survived"),
+        (caught.id, "rail"): result(caught.id, "killed"),
         (passed.id, "agent"): result(passed.id, "survived"),
         (passed.id, "control_plane"): result(passed.id, "warned"),
     }
-    trial = Trial("rail", reach.load("rail"), 1)
-    assert [one for one in reached if command._is_wanted(one, trial, before, only=False)] == [passed]
-    assert [one for one in reached if command._is_wanted(one, trial, before, only=True)] == reached
-    assert [one["outcome"] for one in command._decisive(reached, before)] == ["killed", "warned"]
+    assert [one["outcome"] for one in command._decisive([caught, passed], before)] == ["killed", "warned"]
+    assert [command._is_caught(one, before) for one in (caught, passed)] == [True, False]
 
 
 def test_what_a_row_failed_once_is_kept_and_goes_when_it_is_not_any_more(tmp_path: Path) -> None:
