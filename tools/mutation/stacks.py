@@ -22,11 +22,11 @@ class StackKind:
 # What runs longer comes later: a mutant that several reach is tried on one after the other until a row fails.
 STACKS: Final = {
     "agent": StackKind(("agent",), ("algorand",)),
-    "control_plane": StackKind(("control_plane",)),
     "rail": StackKind(("rail",), ("algorand",)),
     "rail-base": StackKind(("rail",), ("base",)),
     "rail-solana": StackKind(("rail",), ("solana",)),
     "gateway": StackKind(("gateway", "webhooks"), ("algorand",)),
     "gateway-base": StackKind(("gateway", "webhooks"), ("base",)),
     "gateway-solana": StackKind(("gateway", "webhooks"), ("solana",)),
+    "control_plane": StackKind(("control_plane",)),
 }
