@@ -135,19 +135,30 @@ async def tried(mutants: Sequence[Mutant], trial: Trial, *, add: Callable[[Resul
     while waiting:
         async with standing(reach.surfaces, reach.lanes) as stand:
             known = {check.id: check for check in stand.checks()}
-            clean = [known[one] for one in sorted(needed) if one in known] or [*known.values()]
+            clean = [*known.values()] if STARTING in needed else [known[one] for one in sorted(needed) if one in known]
             if unknown := [one for one in clean if one.id not in trial.typical]:
                 trial.typical.update(await _clean(stand, unknown, trial.seed))
             while waiting and stand.fresh:
                 mutant = waiting.pop(0)
-                add(await _tried(stand, mutant, _chosen(reach, mutant, known), trial))
+                add(await _tried(stand, mutant, _chosen(reach, mutant, known, trial.typical), trial))
 
 
-def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check]) -> list[Check]:
-    """Return the checks to run: those that reach it, and all where a service only comes by while it starts."""
+def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check], typical: Mapping[str, float]) -> list[Check]:
+    """Return the checks to run: those that reach it, and with them what is quick where a service does at its start.
+
+    What a service prepares then, such as a document, is read by others than those that reach the line.
+    """
     wanted = reach.checks(mutant)
     found = [check for name, check in known.items() if name in wanted]
-    return found if found or STARTING not in wanted else [*known.values()]
+    if STARTING not in wanted:
+        return found
+    return [*found, *(one for one in known.values() if one not in found and _is_quick(one, typical))] or [
+        *known.values()
+    ]
+
+
+def _is_quick(check: Check, typical: Mapping[str, float]) -> bool:
+    return not check.exclusive and typical.get(check.id, 0.0) <= _QUICK_SECONDS
 
 
 async def _clean(stand: Stand, checks: Sequence[Check], seed: int) -> Mapping[str, float]:
@@ -180,7 +191,7 @@ def _in_parts(checks: Sequence[Check], typical: Mapping[str, float], *, whole: b
     """Return the quick checks and the others; all at once where all of them are wanted."""
     if whole:
         return [checks]
-    quick = [one for one in checks if not one.exclusive and typical.get(one.id, 0.0) <= _QUICK_SECONDS]
+    quick = [one for one in checks if _is_quick(one, typical)]
     return [some for some in (quick, [one for one in checks if one not in quick]) if some]
 
 
