@@ -188,6 +188,8 @@ FIELDS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "a name outside ASCII": (JSON, ("X-\udcc3\udca9", "v")),
     "a name with a space": (JSON, ("X Field", "v")),
     "an empty name": (JSON, ("", "v")),
+    "a host with an empty label": (JSON, ("Host", "a..example")),
+    "a host with a label of 64 letters": (JSON, ("Host", f"{'a' * 64}.example")),
     "NUL in a value": (JSON, ("X-Field", "a\0b")),
     "a bare line feed in a value": (JSON, ("X-Field", "a\nX-Injected: 1")),
     "a folded value": (JSON, ("X-Field", "a\r\n b")),

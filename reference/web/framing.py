@@ -19,7 +19,10 @@ HEAD_SECONDS = 30
 """How long a connection may stand without a whole head: before the first request, and between two."""
 
 _ABSOLUTE = re.compile(rb"https?://([^/?#@]+)([/?].*)?", re.IGNORECASE | re.DOTALL)
-_HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=:%\[\]-]*")
+# Each label of a host has 1 to 63 letters (RFC 1035, 2.3.4), and a port counts to the last: routing by a host that has
+# others breaks before there is a request to answer.
+_LABEL = rb"[A-Za-z0-9_~!$&'()*+,;=:%\[\]-]{1,63}"
+_HOST = re.compile(rb"(?:%b(?:\.%b)*\.?)?" % (_LABEL, _LABEL))
 NOT_FRAMED = Refused(400, "invalid_request", "the request is not framed as HTTP/1.1 has it (RFC 9112)")
 HEAD_TOO_LARGE = Refused(431, "headers_too_large", "the headers are over the limit")
 CODING_UNKNOWN = Refused(501, "not_implemented", "of transfer codings there is chunked alone, once")

@@ -38,6 +38,8 @@ _SHOWN = 5
 _AT_ONCE = 6
 # What HTTP itself has for methods, transfer codings and versions that a server does not know (RFC 9110 section 15.6).
 _PROTOCOL = frozenset({501, 505})
+# Over a host of which they know nothing, proxies say that nobody is there.
+_NOBODY_THERE = frozenset({502, 503, 504})
 _THROTTLED, _LONGEST_REST = 429, 1.0
 _FIX = (
     "Refuse what cannot be read with a 4xx: parse in one place that turns every fault of the parser, the framework and "
@@ -96,7 +98,9 @@ class Barrage:
             await asyncio.sleep(min(retry_after(answer) or 0.0, _LONGEST_REST))
             return
         self.sent += 1
-        self._judge(what, endpoint, answer, frozenset() if client is None else _PROTOCOL)
+        allowed = frozenset() if client is None else _PROTOCOL
+        elsewhere = any(name.lower() == "host" for name, _ in headers)
+        self._judge(what, endpoint, answer, allowed | _NOBODY_THERE if elsewhere else allowed)
 
     def _judge(self, what: str, endpoint: Endpoint, answer: Answer, allowed: frozenset[int] = frozenset()) -> None:
         where = {"operation": endpoint.label, "input": what}

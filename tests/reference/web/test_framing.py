@@ -23,6 +23,8 @@ JSON = b"Content-Type: application/json\r\n"
 BROKEN = {
     "two hosts": (b"GET /health HTTP/1.1\r\n" + HOST + b"Host: b.example\r\n\r\n", 400),
     "no host": (b"GET /health HTTP/1.1\r\n\r\n", 400),
+    "a host with an empty label": (b"GET /health HTTP/1.1\r\nHost: a..b\r\n\r\n", 400),
+    "a host with a label of 64 letters": (b"GET /health HTTP/1.1\r\nHost: " + b"a" * 64 + b".example\r\n\r\n", 400),
     "a host with a blank": (b"GET /health HTTP/1.1\r\nHost: a b\r\n\r\n", 400),
     "two lengths": (b"POST /a2a HTTP/1.1\r\n" + HOST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\n{}", 400),
     "a signed length": (b"POST /a2a HTTP/1.1\r\n" + HOST + b"Content-Length: +2\r\n\r\n{}", 400),
