@@ -113,7 +113,8 @@ class Redeemer:
 
         Raises:
             PaymentRefused: The proof buys nothing.
-            Refused: 409 for a payment that already bought something or is in progress, 503 for a chain that is away.
+            Refused: 409 for a payment that already bought something or is in progress, 503 for a chain that is away
+                and for a clock that nobody has believed yet.
         """
         rows = await self._ledger.involved(presented.token.text, presented.payment_key)
         self.eligibility.refuse_foreign(rows, presented, call)
@@ -122,6 +123,7 @@ class Redeemer:
             return await self._answered(mine)
         self.eligibility.refuse_other_request(presented, call)
         await self.eligibility.refuse_late(presented, mine)
+        self._clock.refuse_unfounded()
         if mine is None:
             self._collector(presented).check(presented)
         crowded = len(rows) >= redemption.UNPAID_CLAIMS_PER_TOKEN

@@ -115,6 +115,19 @@ class WpClock:
         if doubt is not None:
             raise clock_in_doubt(doubt.reason)
 
+    def refuse_unfounded(self) -> None:
+        """Refuse what writes down when it happened, while no wall was believed since the start.
+
+        After a jump time goes on by the monotonic clock; a wall that was doubted from the start leaves none to go on
+        with, and what was sold is kept from the time that is written down.
+
+        Raises:
+            Refused: 503 `clock_in_doubt`.
+        """
+        doubt = self.doubt
+        if doubt is not None and not doubt.returns:
+            raise clock_in_doubt(doubt.reason)
+
     # For those who know the time from elsewhere.
 
     def witnessed(self) -> None:

@@ -215,6 +215,7 @@ _LOSSES_PUT_BACK: Mapping[str, tuple[tuple[Replacement, ...], str]] = {
     "trusted-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "key-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "switched-off": (((PaidEndpoint, "admit", _refuse_disabled_before_all),), "honest-refused"),
+    "undated-answers": (((clock.WpClock, "refuse_unfounded", _nothing),), "answer-lost"),
     "rail-and-link": ((_always_holds(weld, weld.is_for_a_call),), "bought-twice"),
 }
 

@@ -1,4 +1,4 @@
-"""Losses that worlds have found, each as the shortest list of operations that shows it (found on b248351).
+"""Losses that worlds have found, each as the shortest list of operations that shows it (found on b248351 and later).
 
 Each is mended, and must not come back.
 """
@@ -34,6 +34,8 @@ LOSSES: Mapping[str, Scenario] = {
     "key-file": _found(1, "honest,key_file", 34, 36),
     # A service that is switched off refuses the stored answers of those served before.
     "switched-off": _found(4, "honest,switch_off", 13, 14),
+    # A worker that starts with a clock hours behind serves what it cannot date: its answers are over hours early.
+    "undated-answers": Scenario(13, 8, (2, 3, 4, 7), ("honest", "cold_boot"), crowd=4),
     # One Solana transfer with a rail's reference and a link's memo buys both.
     "rail-and-link": _found(1, "honest,both", 30),
 }

@@ -143,6 +143,23 @@ def test_a_questioned_wall_is_not_believed_for_staying_where_it_is() -> None:
     assert clock.seconds() == machine.true() - HOURS
 
 
+def test_what_writes_the_time_down_waits_for_a_wall_that_is_believed() -> None:
+    """From a start with a doubted wall on there is no time to go on with; after a jump there is."""
+    machine = Machine()
+    clock = machine.clock()
+    clock.witnessed()
+    clock.refuse_unfounded()
+    machine.set_by = HOURS
+    assert in_doubt(clock)
+    clock.refuse_unfounded()
+    clock.confirm()
+    clock.question("no chain confirms it")
+    with pytest.raises(Refused, match="do not pay again"):
+        clock.refuse_unfounded()
+    clock.confirm()
+    clock.refuse_unfounded()
+
+
 def test_an_offset_of_a_test_is_no_jump(tmp_path: Path) -> None:
     """A moved offset is wanted, and counts at once, also while the wall is in doubt."""
     file, machine = tmp_path / "offset", Machine()
