@@ -173,6 +173,12 @@ def _digest_of_no_body() -> None:
     _any_goes_out()
 
 
+def _only_what_signing_adds(result: dict[str, Any]) -> None:
+    """The signed request has the fields that signing adds, and of those that were given none."""
+    added = ("Signature-Input", "Signature", "Content-Digest")
+    result["headers"] = {name: result["headers"][name] for name in added if name in result["headers"]}
+
+
 def _born_expired() -> None:
     """A demo signature has expired when it is made."""
     replace(
@@ -216,6 +222,9 @@ MUTANTS = (
     agent_mutant("sign-no-digest", "a body is covered by its digest (P-SG-02)", _without_digest),
     agent_mutant("sign-keeps-digest", "a body is signed with its own digest (P-SG-04)", _keeps_digest),
     agent_mutant("sign-digest-of-nothing", "the digest is of the body (P-SG-02)", _digest_of_no_body),
+    agent_mutant(
+        "sign-fields-lost", "the signed request has the fields given (P-SG-04)", _signed(_only_what_signing_adds)
+    ),
     agent_mutant("sign-no-slash", "an empty path is signed as a slash (P-SG-02)", _no_slash),
     agent_mutant("sign-expired", "a demo signature is not expired (P-SG-03)", _born_expired),
 )

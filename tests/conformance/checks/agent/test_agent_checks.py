@@ -112,6 +112,14 @@ def unread_as(code: int) -> Change:
     return change
 
 
+ADDED = ("Signature-Input", "Signature", "Content-Digest")
+
+
+def only_added(document: Any) -> Any:
+    """Leave of a signed request's fields those that signing adds."""
+    return {**document, "headers": {name: document["headers"][name] for name in ADDED if name in document["headers"]}}
+
+
 VALID = says(valid=True, errors=[], error_codes=[])
 
 
@@ -141,6 +149,7 @@ VALID = says(valid=True, errors=[], error_codes=[])
         ("demo_requests_are_signed", "AGENT-SIGN-02", at(SIGN, without("signature_base"))),
         ("demo_requests_are_signed", "AGENT-SIGN-03", at(SIGN, without("public_key_hex"))),
         ("demo_requests_are_signed", "AGENT-SIGN-01", at(SIGN, says(headers={}))),
+        ("demo_requests_are_signed", "AGENT-SIGN-01", at(SIGN, only_added)),
         ("cards_name_the_agent", "AGENT-CARD-01", at(CARD, without("name"))),
         ("cards_name_the_agent", "AGENT-CARD-02", at(LEGACY_CARD, lambda _: [])),
         ("cards_name_the_agent", "AGENT-CARD-03", at(LEGACY_CARD, says(name="another"))),
@@ -194,6 +203,41 @@ async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
 
     found = await judged("demo_requests_are_signed", Agent(look=Keeping()))
     assert {"AGENT-SIGN-04", "AGENT-SIGN-09"} <= breached(found)
+
+
+def _renamed(document: Any) -> Any:
+    return {**document, "headers": {name.lower(): value for name, value in document["headers"].items()}}
+
+
+def _as_lists(document: Any) -> Any:
+    headers = {name: [value] if isinstance(value, str) else value for name, value in document["headers"].items()}
+    return {**document, "headers": {"X-Request-Id": "7", **headers}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        at(SIGN, _renamed),
+        at(SIGN, _as_lists),
+        at(SIGN, lambda document: {"added": only_added(document)["headers"], **document}),
+    ],
+    ids=["names in lower case", "a field more, each in a list", "what was added stands alone as well"],
+)
+async def test_fields_of_a_signed_request_may_stand_in_any_form(change: Change) -> None:
+    """A signed request has the fields that it was given, however they are written and whatever stands beside them."""
+    assert breached(await judged("demo_requests_are_signed", Agent(change))) == set()
+
+
+async def test_what_signing_adds_is_enough_elsewhere() -> None:
+    """Under names of its own an agent may show what signing adds alone."""
+
+    class Adding(Foreign):
+        def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+            found = super().signed(given)
+            added = [pair for pair in found["request"]["headers"] if pair[0] in ADDED]
+            return {**found, "request": {"headers": added}}
+
+    assert breached(await judged("demo_requests_are_signed", Agent(look=Adding()), FOREIGN)) == set()
 
 
 async def test_an_agent_that_takes_no_long_content_breaks_nothing() -> None:
