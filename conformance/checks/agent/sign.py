@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ed25519
@@ -24,7 +24,8 @@ from conformance.oracles.message_signatures.headers import Labelled
 from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Fields, Message
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import Agent, Subject, agent_of, answers, signer
+from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, answers, signer
+from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import name_signature, raw_public
 
 _FIX = (
@@ -152,7 +153,8 @@ async def demo_requests_are_signed(case: Case) -> None:
     Has requests with and without query and body signed. Expects both signature fields, the base that the suite computes
     and that explain gives, a key under which both verifiers find the request valid, and a matching covered digest
     where there is a body, also where the request came with a wrong one. Then requests with an empty path: where they
-    are signed, the path is a slash. By the profile's own names, the signed request has every field that was given.
+    are signed, the path is a slash. By the profile's own names, the signed request has every field that was given, and
+    a request that bears signature fields already is refused, or what is returned for it is valid.
     """
     agent = await agent_of(case)
     for what, asked in requests().items():
@@ -167,6 +169,7 @@ async def demo_requests_are_signed(case: Case) -> None:
     await _judge_wrong_digests(case, agent)
     await _judge_empty_paths(case, agent)
     await _judge_kept_fields(case, agent)
+    await _judge_signed_before(case, agent)
 
 
 async def _judge_wrong_digests(case: Case, agent: Agent) -> None:
@@ -218,11 +221,39 @@ async def _judge_kept_fields(case: Case, agent: Agent) -> None:
         case.expect("AGENT-SIGN-01", holds, told, found, exchange=answer, where={"request": what})
 
 
+async def _judge_signed_before(case: Case, agent: Agent) -> None:
+    """Judge requests that bear signature fields already: who signs them, returns what verify takes as it is (P-SG-04).
+
+    Nothing is asked where the names are not the profile's: RFC 8941 lets the last of two members of a name win.
+    """
+    if not agent.ours:
+        return
+    plain = requests()["a plain GET"]
+    labelled = read(case, agent, plain, await agent.sign(plain)).labelled
+    label = "sig" if labelled is None else labelled.label
+    before = signed(case, method="GET", body=b"", label=label).message
+    alone = (*plain.headers, ("Signature-Input", f'{label}-0=("@method")'))
+    for what, asked in (
+        ("signed before, under the label of a demo", before),
+        ("with a Signature-Input and no Signature", replace(plain, headers=alone)),
+    ):
+        answer = await agent.sign(asked)
+        if answer.status == 200 and read(case, agent, asked, answer).message is not None:
+            await _judge_as_it_stands(case, agent, answer, {"request": what})
+
+
+async def _judge_as_it_stands(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
+    """Judge that verify takes an answer of sign for its body and finds it valid."""
+    unchanged = await agent.call("POST", VERIFY, json_body=answer.object())
+    told, holds = "200, valid, for the answer of sign as it stands", is_positive(agent, unchanged)
+    case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, unchanged), exchange=unchanged, where=where)
+
+
 def _lost(asked: Message, fields: Fields) -> list[str]:
     """Return the names of a request's fields that are not among those of its signed request, with their values."""
-    signed = Message(headers=fields)
+    answered = Message(headers=fields)
     names = dict.fromkeys(name.lower() for name, _ in asked.headers)
-    return [name for name in names if name not in _SIGNING and signed.field(name) != asked.field(name)]
+    return [name for name in names if name not in _SIGNING and answered.field(name) != asked.field(name)]
 
 
 def _judge_demo(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) -> None:
@@ -269,10 +300,7 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     hint = verdict_hint(agent, verified)
     case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, verified), exchange=verified, where=where, hint=hint)
     if agent.ours:
-        unchanged = await agent.call("POST", "/verify/rfc9421", json_body=demo.answer.object())
-        told = "200, valid, for the answer of sign as it stands"
-        holds = is_positive(agent, unchanged)
-        case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, unchanged), exchange=unchanged, where=where)
+        await _judge_as_it_stands(case, agent, demo.answer, where)
     explained = await agent.explain(one)
     mine, theirs = agent.base(demo.answer), agent.base(explained)
     told = f"the base that explain gives: {theirs!r}"

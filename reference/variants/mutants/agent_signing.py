@@ -199,7 +199,9 @@ def _no_slash() -> None:
         "message",
         lambda make: lambda self, fields: changed(make(self, fields), path=self.target.partition("?")[0]),
     )
-    _any_goes_out()
+    replace(
+        signing, "_check_valid", lambda check: lambda signed: check(signed) if signed["path"].startswith("/") else None
+    )
 
 
 MUTANTS = (
@@ -225,6 +227,7 @@ MUTANTS = (
     agent_mutant(
         "sign-fields-lost", "the signed request has the fields given (P-SG-04)", _signed(_only_what_signing_adds)
     ),
+    agent_mutant("sign-unverified", "what is not valid is not returned (6.5)", _any_goes_out),
     agent_mutant("sign-no-slash", "an empty path is signed as a slash (P-SG-02)", _no_slash),
     agent_mutant("sign-expired", "a demo signature is not expired (P-SG-03)", _born_expired),
 )

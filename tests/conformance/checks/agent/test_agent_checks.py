@@ -240,6 +240,51 @@ async def test_what_signing_adds_is_enough_elsewhere() -> None:
     assert breached(await judged("demo_requests_are_signed", Agent(look=Adding()), FOREIGN)) == set()
 
 
+class Signing(Look):
+    """An agent that deals with the signature fields that a request bears already in a way of its own."""
+
+    def __init__(self, before: str) -> None:
+        self.before = before
+
+    def signed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Sign, with what was there before `dropped`, or kept beside a new label, or kept `carelessly`."""
+        headers = dict(given["headers"])
+        there = {name: headers.pop(name) for name in ADDED[:2] if name in headers}
+        found = super().signed({**given, "headers": headers})
+        if len(there) == 1 and self.before == "kept":
+            raise ValueError("half a signature")
+        if there and self.before != "dropped":
+            own = {name: found["headers"][name] for name in ADDED[:2]}
+            if self.before == "kept":
+                own = {name: value.replace("sig=", "sig-2=", 1) for name, value in own.items()}
+                found["label"] = "sig-2"
+            found["headers"] |= {name: ", ".join(filter(None, (there.get(name), own[name]))) for name in own}
+        return found
+
+
+@pytest.mark.parametrize("before", ["dropped", "kept"])
+async def test_a_request_may_be_signed_again(before: str) -> None:
+    """Who signs what was signed before, in place of the signature or beside it, returns what is valid."""
+    assert breached(await judged("demo_requests_are_signed", Agent(look=Signing(before)))) == set()
+
+
+@pytest.mark.parametrize("status", [400, 409])
+async def test_a_request_that_is_signed_may_be_refused(status: int) -> None:
+    """No status is asked of a refusal to sign what was signed before."""
+
+    def refused(call: Call, reply: Reply) -> Reply:
+        hit = call.path == SIGN and b"Signature-Input" in call.body
+        return Reply(status, {"detail": "signed already"}) if hit else reply
+
+    assert breached(await judged("demo_requests_are_signed", Agent(refused))) == set()
+
+
+async def test_a_label_that_is_there_twice_breaks_the_row() -> None:
+    """What sign returns for a request that bears signature fields already has to be valid, too."""
+    found = await judged("demo_requests_are_signed", Agent(look=Signing("carelessly")))
+    assert breached(found) == {"AGENT-SIGN-04"}
+
+
 async def test_an_agent_that_takes_no_long_content_breaks_nothing() -> None:
     """Nobody says how long a body it has to take: 413 leaves it out."""
 
