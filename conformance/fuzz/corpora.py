@@ -49,6 +49,8 @@ FRAGMENTS: Mapping[str, str] = {
     "an address": '"http://127.0.0.1:1/"',
     "an empty array": "[]",
     "an array of null": "[null]",
+    "an array of an empty text": '[""]',
+    "an array of letters outside ASCII": '["é"]',
     "1,000 members": "[" + ",".join("0" for _ in range(1000)) + "]",
     "nested 40 deep": "[" * 40 + "]" * 40,
     "an empty object": "{}",

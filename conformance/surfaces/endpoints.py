@@ -90,13 +90,16 @@ async def _stated(case: Case, surface: str, base: str) -> list[Endpoint]:
 
 
 def _of_agent(agent: Agent, base: str) -> Iterator[Endpoint]:
-    """Yield the nine operations of the agent, each body about one message that is the same in every run."""
+    """Yield the nine operations of the agent, each body about one message that is the same in every run.
+
+    Under the profile's own names sign is told what to cover, an array of names.
+    """
     message = Message("GET", "api.example.org", "https", "/orders?page=2", (("Accept", "application/json"),))
     one = Subject(message, bytes.fromhex(_ANY_KEY))
     bodies = {
         VERIFY: agent.verify_body(one),
         EXPLAIN: agent.explain_body(one),
-        SIGN: agent.sign_body(message),
+        SIGN: agent.sign_body(message) | ({"covered_components": ["@method"]} if agent.ours else {}),
         A2A: json_rpc.request("message/send", json_rpc.message([{"kind": "text", "text": "hello"}], "m-1"), 1),
     }
     for method, path in OPERATIONS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import ed25519
@@ -22,9 +22,10 @@ from conformance.oracles.message_signatures.base import signature_base
 from conformance.oracles.message_signatures.digests import FIELD, SUPPORTED, digest_value
 from conformance.oracles.message_signatures.headers import Labelled
 from conformance.oracles.message_signatures.keys import did_key
-from conformance.oracles.message_signatures.message import Message
+from conformance.oracles.message_signatures.message import Fields, Message
 from conformance.outcome import Inconclusive
-from conformance.surfaces.agent import Agent, Subject, agent_of, answers, signer
+from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, answers, signer
+from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import name_signature, raw_public
 
 _FIX = (
@@ -32,6 +33,8 @@ _FIX = (
     "key; forget the private half. Read no key from the request."
 )
 _CALLS = 6
+# What signing adds to a request, or changes in it.
+_SIGNING = frozenset({"signature-input", "signature", FIELD})
 _EXTRAS: Mapping[str, object] = {"x-unknown": "text", "comment": None, "nested": {"a": [1]}, "public": True}
 
 
@@ -47,6 +50,15 @@ def requests() -> dict[str, Message]:
     }
 
 
+def requests_with_fields() -> dict[str, Message]:
+    """Return requests with several header fields, some with names like those of the fields that signing adds."""
+    fields = (("Accept", "text/plain"), ("Content-Digest-Note", "of an order"), ("X-Signature", "by hand"))
+    return {
+        "a GET with several fields": Message("GET", "api.example.org", "https", "/orders", fields),
+        "a POST with several fields": Message("POST", "api.example.org", "https", "/orders", fields, None, b"7 orders"),
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Demo:
     """An answer of sign with what could be read from it.
@@ -55,7 +67,7 @@ class Demo:
         answer: The answer.
         message: The request with the header fields of the answer; None where it has no signed request.
         keys: The public keys that the answer gives.
-        label: The signature by the suite's own reading; None where there is none.
+        labelled: The signature by the suite's own reading; None where there is none.
     """
 
     answer: Answer
@@ -141,7 +153,8 @@ async def demo_requests_are_signed(case: Case) -> None:
     Has requests with and without query and body signed. Expects both signature fields, the base that the suite computes
     and that explain gives, a key under which both verifiers find the request valid, and a matching covered digest
     where there is a body, also where the request came with a wrong one. Then requests with an empty path: where they
-    are signed, the path is a slash.
+    are signed, the path is a slash. By the profile's own names, the signed request has every field that was given, and
+    a request that bears signature fields already is refused, or what is returned for it is valid.
     """
     agent = await agent_of(case)
     for what, asked in requests().items():
@@ -155,6 +168,8 @@ async def demo_requests_are_signed(case: Case) -> None:
         await _judge_elsewhere(case, agent, demo, {"request": what})
     await _judge_wrong_digests(case, agent)
     await _judge_empty_paths(case, agent)
+    await _judge_kept_fields(case, agent)
+    await _judge_signed_before(case, agent)
 
 
 async def _judge_wrong_digests(case: Case, agent: Agent) -> None:
@@ -186,6 +201,59 @@ async def _judge_empty_paths(case: Case, agent: Agent) -> None:
             where = {"request": what}
             told = "valid under the returned key, the path a slash"
             case.expect("AGENT-SIGN-05", not faults, told, "; ".join(faults), exchange=answer, where=where)
+
+
+async def _judge_kept_fields(case: Case, agent: Agent) -> None:
+    """Judge that what is signed is the request that was given, with each of its header fields (P-SG-04).
+
+    Nothing is asked where the names are not the profile's: an answer may show there what signing adds, and that alone.
+    """
+    if not agent.ours or agent.bindings.signed_fields is not None:
+        return
+    for what, asked in requests_with_fields().items():
+        answer = await agent.sign(asked)
+        read(case, agent, asked, answer)  # keeps what differs from run to run out of the log
+        shown = [_lost(asked, fields) for fields in answers.every_signed_fields(answer.object())]
+        lost = min(shown, key=len, default=["the signed request"])
+        told = "200 with the signed request, each header field that was given among its own"
+        found = f"{answer.status}, without {', '.join(lost)}" if lost else f"{answer.status}, with each"
+        holds = answer.status == 200 and not lost
+        case.expect("AGENT-SIGN-01", holds, told, found, exchange=answer, where={"request": what})
+
+
+async def _judge_signed_before(case: Case, agent: Agent) -> None:
+    """Judge requests that bear signature fields already: who signs them, returns what verify takes as it is (P-SG-04).
+
+    Nothing is asked where the names are not the profile's: RFC 8941 lets the last of two members of a name win.
+    """
+    if not agent.ours:
+        return
+    plain = requests()["a plain GET"]
+    labelled = read(case, agent, plain, await agent.sign(plain)).labelled
+    label = "sig" if labelled is None else labelled.label
+    before = signed(case, method="GET", body=b"", label=label).message
+    alone = (*plain.headers, ("Signature-Input", f'{label}-0=("@method")'))
+    for what, asked in (
+        ("signed before, under the label of a demo", before),
+        ("with a Signature-Input and no Signature", replace(plain, headers=alone)),
+    ):
+        answer = await agent.sign(asked)
+        if answer.status == 200 and read(case, agent, asked, answer).message is not None:
+            await _judge_as_it_stands(case, agent, answer, {"request": what})
+
+
+async def _judge_as_it_stands(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
+    """Judge that verify takes an answer of sign for its body and finds it valid."""
+    unchanged = await agent.call("POST", VERIFY, json_body=answer.object())
+    told, holds = "200, valid, for the answer of sign as it stands", is_positive(agent, unchanged)
+    case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, unchanged), exchange=unchanged, where=where)
+
+
+def _lost(asked: Message, fields: Fields) -> list[str]:
+    """Return the names of a request's fields that are not among those of its signed request, with their values."""
+    answered = Message(headers=fields)
+    names = dict.fromkeys(name.lower() for name, _ in asked.headers)
+    return [name for name in names if name not in _SIGNING and answered.field(name) != asked.field(name)]
 
 
 def _judge_demo(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) -> None:
@@ -232,10 +300,7 @@ async def _judge_elsewhere(case: Case, agent: Agent, demo: Demo, where: Mapping[
     hint = verdict_hint(agent, verified)
     case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, verified), exchange=verified, where=where, hint=hint)
     if agent.ours:
-        unchanged = await agent.call("POST", "/verify/rfc9421", json_body=demo.answer.object())
-        told = "200, valid, for the answer of sign as it stands"
-        holds = is_positive(agent, unchanged)
-        case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, unchanged), exchange=unchanged, where=where)
+        await _judge_as_it_stands(case, agent, demo.answer, where)
     explained = await agent.explain(one)
     mine, theirs = agent.base(demo.answer), agent.base(explained)
     told = f"the base that explain gives: {theirs!r}"

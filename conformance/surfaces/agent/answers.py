@@ -219,12 +219,16 @@ def signed_fields(document: Any, places: Mapping[str, str] | None = None) -> Fie
         found = {name: at(document, place) for name, place in places.items()}
         fields = tuple((name, value) for name, value in found.items() if isinstance(value, str))
         return fields if {name.lower() for name, _ in fields} >= _SIGNATURE else None
+    return next(every_signed_fields(document), None)
+
+
+def every_signed_fields(document: Any) -> Iterator[Fields]:
+    """Yield the header fields of each value that has both signature fields, those of whole requests first."""
     for read in (_fields, _of_text, _of_members):
         for _, value in leaves(document):
             fields = read(value)
             if {name.lower() for name, _ in fields} >= _SIGNATURE:
-                return fields
-    return None
+                yield fields
 
 
 def may_be_signed(document: Any) -> bool:

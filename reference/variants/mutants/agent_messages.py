@@ -239,6 +239,11 @@ def _labels_apart() -> None:
     replace(signature_input, "read", lenient)
 
 
+def _values_of_rfc_9651() -> None:
+    """Take a Date or a Display String in a parameter, as a reader of RFC 9651 does."""
+    setattr(signature_input, "_NOT_IN_RFC_8941", frozenset())  # noqa: B010 - a rule that is dropped
+
+
 def _first_of_many() -> None:
     def lenient(read: Callable[..., SignatureInput]) -> Callable[..., SignatureInput]:
         def found(fields: Fields, label: str | None) -> SignatureInput:
@@ -380,6 +385,7 @@ MUTANTS = (
     agent_mutant("absent-crashes", "an absent component is a result (6.2)", _absent_crashes),
     agent_mutant("labels-apart", "both headers have one label (RFC 9421 3.2)", _labels_apart),
     agent_mutant("spare-label", "both headers have one label (RFC 9421 3.2)", _spare_label),
+    agent_mutant("values-of-rfc-9651", "RFC 8941 has no Dates (P-AG-09)", _values_of_rfc_9651),
     agent_mutant("first-of-many", "of several one is named by label (6.2)", _first_of_many),
     agent_mutant("required-ignored", "required_components must be covered (6.2)", _required_ignored),
     agent_mutant("digest-ignored", "the body is compared (P-AG-06)", _digest(_not_compared)),

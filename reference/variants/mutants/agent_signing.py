@@ -173,6 +173,30 @@ def _digest_of_no_body() -> None:
     _any_goes_out()
 
 
+def _only_what_signing_adds(result: dict[str, Any]) -> None:
+    """The signed request has the fields that signing adds, and of those that were given none."""
+    added = ("Signature-Input", "Signature", "Content-Digest")
+    result["headers"] = {name: result["headers"][name] for name in added if name in result["headers"]}
+
+
+def _odd_component_crashes() -> None:
+    """A covered component that is no name is met only when the base is built."""
+
+    def crashing(call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(self: skills.Skill, body: Any, moment: Moment) -> dict[str, Any]:
+            try:
+                result: dict[str, Any] = call(self, body, moment)
+            except Unprocessable as fault:
+                if any(one["type"] == "component" for one in fault.detail):
+                    raise RuntimeError("a component that is none") from fault
+                raise
+            return result
+
+        return called
+
+    replace(skills.Skill, "call", crashing)
+
+
 def _born_expired() -> None:
     """A demo signature has expired when it is made."""
     replace(
@@ -193,7 +217,9 @@ def _no_slash() -> None:
         "message",
         lambda make: lambda self, fields: changed(make(self, fields), path=self.target.partition("?")[0]),
     )
-    _any_goes_out()
+    replace(
+        signing, "_check_valid", lambda check: lambda signed: check(signed) if signed["path"].startswith("/") else None
+    )
 
 
 MUTANTS = (
@@ -216,6 +242,11 @@ MUTANTS = (
     agent_mutant("sign-no-digest", "a body is covered by its digest (P-SG-02)", _without_digest),
     agent_mutant("sign-keeps-digest", "a body is signed with its own digest (P-SG-04)", _keeps_digest),
     agent_mutant("sign-digest-of-nothing", "the digest is of the body (P-SG-02)", _digest_of_no_body),
+    agent_mutant(
+        "sign-fields-lost", "the signed request has the fields given (P-SG-04)", _signed(_only_what_signing_adds)
+    ),
+    agent_mutant("sign-unverified", "what is not valid is not returned (6.5)", _any_goes_out),
+    agent_mutant("sign-odd-component-crashes", "what is no component is refused (6.5)", _odd_component_crashes),
     agent_mutant("sign-no-slash", "an empty path is signed as a slash (P-SG-02)", _no_slash),
     agent_mutant("sign-expired", "a demo signature is not expired (P-SG-03)", _born_expired),
 )

@@ -192,14 +192,21 @@ def _parameter_types() -> Iterator[Draft]:
         message = forged(get(), [('"@method"', "GET"), ('"@authority"', "api.example.org")], parameters)
         yield refused(f"headers/{kind}", variant, message, Code.MALFORMED_SIGNATURE_INPUT, fault, why, pins=_TYPES)
     why = "RFC 9421 builds on RFC 8941, which has neither Dates nor Display Strings"
-    for variant, parameters, fault in (
-        ("created-as-a-date", f";created=@{CREATED}", "created is a Date of RFC 9651"),
-        ("expires-as-a-date", f";created={CREATED};expires=@9999999999", "expires is a Date of RFC 9651"),
-        ("tag-as-a-display-string", f';created={CREATED};tag=%"shop"', "tag is a Display String of RFC 9651"),
+    for kind, variant, parameters, fault in (
+        ("value", "created-as-a-date", f";created=@{CREATED}", "created is a Date of RFC 9651"),
+        ("value", "expires-as-a-date", f";created={CREATED};expires=@9999999999", "expires is a Date of RFC 9651"),
+        ("value", "tag-as-a-display-string", f';created={CREATED};tag=%"shop"', "tag is a Display String of RFC 9651"),
+        ("further-value", "date", f";created={CREATED};seen=@{CREATED}", "a further parameter is a Date of RFC 9651"),
+        (
+            "further-value",
+            "display-string",
+            f';created={CREATED};note=%"shop"',
+            "a further parameter is a Display String of RFC 9651",
+        ),
     ):
         message = forged(get(), [('"@method"', "GET"), ('"@path"', "/orders/7")], parameters)
         yield refused(
-            "headers/value-of-rfc-9651",
+            f"headers/{kind}-of-rfc-9651",
             variant,
             message,
             Code.MALFORMED_SIGNATURE_INPUT,

@@ -174,6 +174,9 @@ class Look:
         public = _raw(key)
         parameters: dict[str, BareItem] = {"created": int(time.time()), "keyid": keys.did_key(public)}
         one = signing.sign(message, key, signing.default_components(message), parameters)
+        judged = judgement.judge(one.message, key.public, judgement.Policy(label="sig"), now=int(time.time()))
+        if not judged.valid:
+            raise ValueError("no valid signature can be made for it")
         return {
             **members.members_of(one.message),
             "signature_base": one.base,
