@@ -23,9 +23,9 @@ class StackKind:
 STACKS: Final = {
     "agent": StackKind(("agent",), ("algorand",)),
     "rail": StackKind(("rail",), ("algorand",)),
+    "gateway": StackKind(("gateway", "webhooks"), ("algorand",)),
     "rail-base": StackKind(("rail",), ("base",)),
     "rail-solana": StackKind(("rail",), ("solana",)),
-    "gateway": StackKind(("gateway", "webhooks"), ("algorand",)),
     "gateway-base": StackKind(("gateway", "webhooks"), ("base",)),
     "gateway-solana": StackKind(("gateway", "webhooks"), ("solana",)),
     "control_plane": StackKind(("control_plane",)),
