@@ -78,7 +78,7 @@ fuzz: $(READY_TEST)
 # JOBS=2 shares WORLDS between two processes; LOG=worlds.ndjson gets a line a world, and worlds that are in it are left out.
 simulate: $(READY_TEST)
 	$(BIN)/python -m tests.simulation --seed $(or $(SEED),1) --operations $(or $(OPERATIONS),300) $(if $(WORLDS),--worlds $(WORLDS)) \
-	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(LOG),--log $(LOG))
+	  $(if $(CROWD),--crowd $(CROWD)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(LOG),--log $(LOG))
 
 # Mistakes put into a copy of the product, one at a time: the tests must notice each. ONLY=id for one, SHARD=1/4 for a part.
 faults: $(READY_TEST)
