@@ -100,10 +100,15 @@ def _of_agent(agent: Agent, base: str) -> Iterator[Endpoint]:
         VERIFY: agent.verify_body(one),
         EXPLAIN: agent.explain_body(one),
         SIGN: agent.sign_body(message) | ({"covered_components": ["@method"]} if agent.ours else {}),
-        A2A: json_rpc.request("message/send", json_rpc.message([{"kind": "text", "text": "hello"}], "m-1"), 1),
+        A2A: _greeting(),
     }
     for method, path in OPERATIONS:
         yield Endpoint("agent", base, method, path, path, bodies.get(path) if method == "POST" else None)
+
+
+def _greeting() -> dict[str, Any]:
+    """Return a message over A2A that orders nothing."""
+    return json_rpc.request("message/send", json_rpc.message([{"kind": "text", "text": "hello"}], "m-1"), 1)
 
 
 def _of_hub(case: Case, base: str) -> Iterator[Endpoint]:
@@ -142,6 +147,8 @@ async def _live_token(case: Case) -> list[str]:
 def _of_rail(case: Case, base: str) -> Iterator[Endpoint]:
     for operation in case.session.operations:
         yield Endpoint("rail", base, "POST", operation.path, operation.path, operation.body)
+    if "rail.a2a" in case.profile.claims.options:
+        yield Endpoint("rail", base, "POST", A2A, A2A, _greeting())
     for path in (CATALOG, RESOURCES, INDEX, OPENAPI, DID, JWKS):
         yield Endpoint("rail", base, "GET", path, path)
 
