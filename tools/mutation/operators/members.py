@@ -31,9 +31,17 @@ class Members:
                 continue
             if not (isinstance(value, ast.Constant) and value.value is None):
                 yield Variant("member-null", _with(node, {number: ast.Constant(value=None)}))
-            if number + 1 < len(node.keys) and node.keys[number + 1] is not None:
+            if (
+                number + 1 < len(node.keys)
+                and node.keys[number + 1] is not None
+                and _differ(value, node.values[number + 1])
+            ):
                 swapped = {number: node.values[number + 1], number + 1: value}
                 yield Variant("member-swapped", _with(node, swapped))
+
+
+def _differ(one: ast.expr, other: ast.expr) -> bool:
+    return ast.dump(one) != ast.dump(other)
 
 
 def _is_header(key: ast.expr | None) -> bool:
@@ -64,7 +72,7 @@ class Records:
             return
         for number, keyword in enumerate(node.keywords[:-1]):
             following = node.keywords[number + 1]
-            if keyword.arg is not None and following.arg is not None:
+            if keyword.arg is not None and following.arg is not None and _differ(keyword.value, following.value):
                 keywords = [ast.keyword(one.arg, copied(one.value)) for one in node.keywords]
                 keywords[number].value, keywords[number + 1].value = copied(following.value), copied(keyword.value)
                 yield Variant("argument-swapped", ast.Call(copied(node.func), [*map(copied, node.args)], keywords))
