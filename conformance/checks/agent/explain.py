@@ -224,7 +224,7 @@ async def explanations_recompute_the_digest(case: Case) -> None:
         wanted = known[1:] if "sha-512" in what else known if not agent.ours else known[:1]
         found = _digest_of(agent, answer, wanted)
         holds = found in wanted
-        told = " or ".join(wanted)
+        told, found = " or ".join(wanted), f"{answer.status}, {found or 'no digest'}"
         hint = None if agent.ours else binding_hints.of_content()
         case.expect("AGENT-EXPLAIN-05", holds, told, found, exchange=answer, where={"message": what}, hint=hint)
 
@@ -234,7 +234,9 @@ def _digest_of(agent: Agent, answer: Answer, wanted: list[str]) -> str | None:
     place = agent.bindings.digest_at
     if place is not None:
         value = answers.at(answer.object(), place)
-        return value.partition("=:")[2].rstrip(":") if isinstance(value, str) and "=:" in value else value
+        if not isinstance(value, str):
+            return None
+        return value.partition("=:")[2].rstrip(":") if "=:" in value else value
     texts = [text for _, text in answers.texts(answer.object()) if '"@signature-params"' not in text]
     return next((digest for digest in wanted for text in texts if digest in text), None)
 
