@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from reference.lanes.finding import Finder
 from reference.lanes.json_rpc import JsonRpc, NodeRefused, granted, member
@@ -20,6 +20,7 @@ from reference.protocol.service_word import ServiceWord
 
 COMMITMENTS = ("confirmed", "finalized")
 _AS_BYTES = {"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 0}
+_MOST_LISTED = 1000
 _RANK = {"processed": 0, "confirmed": 1, "finalized": 2}
 
 
@@ -95,19 +96,35 @@ class SolanaLane:
             sender = solana_transfers.fee_payer(raw)
         except solana_transfers.NotATransaction as fault:
             raise ChainUnavailable("the node's answer holds no transaction") from fault
-        time = await self._block_time(member(found, "slot", int))
+        own = dict.fromkeys([account for one in transfers for account in one.accounts[:1]] or [sender])
+        time = await self._time_of(member(found, "slot", int), tx_id, own)
         # A delegate may have signed for the owner of what is debited.
         owned = tuple(replace(one, sender=owners.get(one.source, one.sender)) for one in transfers)
         return ObservedTransaction(TxStatus.CONFIRMED, final, time, sender, transfers=owned, memos=memos)
 
-    async def _block_time(self, slot: int) -> int:
-        try:
-            time = await self._rpc.call("getBlockTime", slot)
-        except NodeRefused as refusal:
-            raise ChainUnavailable(f"the node knows no time of slot {slot}") from refusal
-        if not isinstance(time, int) or isinstance(time, bool):
+    async def _time_of(self, slot: int, tx_id: str, addresses: Iterable[str]) -> int:
+        """Return the time of a transaction's block; a node that forgot the block lists it with its transactions."""
+        time = await self._asked("getBlockTime", slot)
+        for address in addresses:
+            if _is_time(time):
+                break
+            listed = await self._asked("getSignaturesForAddress", address, {"limit": _MOST_LISTED})
+            known = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+            time = next((one.get("blockTime") for one in known if one.get("signature") == tx_id), None)
+        if not _is_time(time):
             raise ChainUnavailable(f"the node knows no time of slot {slot}")
         return time
+
+    async def _asked(self, method: str, *params: Any) -> Any:
+        """Return what a node tells, None where it refuses."""
+        try:
+            return await self._rpc.call(method, *params)
+        except NodeRefused:
+            return None
+
+
+def _is_time(told: Any) -> TypeGuard[int]:
+    return isinstance(told, int) and not isinstance(told, bool)
 
 
 def _status(told: Any) -> Mapping[str, Any] | None:

@@ -246,6 +246,23 @@ async def test_a_slot_without_a_time_is_no_answer(opened: tuple[SolanaLane, RpcN
         await lane.observe(TX)
 
 
+@pytest.mark.parametrize("time", [None, Refusal("Block 321 cleaned up, does not exist on node", -32001)])
+async def test_a_block_that_the_node_forgot_has_the_time_of_its_listing(
+    opened: tuple[SolanaLane, RpcNode], time: Any
+) -> None:
+    """P-LN-06: getSignaturesForAddress tells it too, of this transaction and of no other."""
+    lane, node = opened
+    other = {"signature": TX[:-1], "slot": SLOT, "blockTime": 7}
+    node.results["getBlockTime"] = time
+    node.results["getSignaturesForAddress"] = [other, "x", {"signature": TX, "slot": SLOT, "blockTime": TOKEN.unix}]
+    assert await lane.observe(TX) == SEEN
+    assert [asked[0] for asked in node.of("getSignaturesForAddress")] == [REFERENCE]
+    for listed in ([other], [{"signature": TX, "slot": SLOT, "blockTime": None}], {"signature": TX}, 5):
+        node.results["getSignaturesForAddress"] = listed
+        with pytest.raises(ChainUnavailable):
+            await lane.observe(TX)
+
+
 @pytest.mark.parametrize("value", [{}, {"value": None}, {"value": []}, {"value": [STATUS, STATUS]}, {"value": ["x"]}])
 async def test_a_status_that_is_none_is_no_answer(opened: tuple[SolanaLane, RpcNode], value: Any) -> None:
     """One question, one status."""
@@ -300,7 +317,7 @@ class Told(JsonRpc):
 
     async def call(self, method: str, *params: Any) -> Any:
         del params
-        return self.told[method]
+        return self.told.get(method)
 
     async def batch(self, *calls: Any) -> list[Any]:
         return [await self.call(*call) for call in calls]
@@ -334,6 +351,8 @@ async def test_no_shape_of_an_answer_is_a_crash(name: str, status_name: str, val
         {"getSignatureStatuses": status(**{status_name: value})},
         {"getSignatureStatuses": {"value": whole}},
         {"getBlockTime": whole},
+        {"getBlockTime": None, "getSignaturesForAddress": whole},
+        {"getBlockTime": None, "getSignaturesForAddress": [{"signature": TX, "blockTime": value}]},
     ):
         try:
             seen = await lane_of(told).observe(TX)
