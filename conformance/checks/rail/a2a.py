@@ -34,8 +34,10 @@ async def orders_ask_for_payment(case: Case) -> None:
 
     Orders each paid operation over A2A. Expects a task that asks for payment, by a literal state a2a-x402 or by
     input-required with the x402 extension's metadata, with one accepts entry for each lane; the same from tasks/get.
+    Then sends further messages to the first task, an order and a rejection of its payment, and asks for the last one,
+    of which nothing was said: it is told as it was.
     """
-    seen: set[str] = set()
+    kept: dict[str, Task] = {}
     for operation in case.session.operations:
         task = await a2a.ordered(case, operation)
         where = {"operation": operation.path}
@@ -57,13 +59,15 @@ async def orders_ask_for_payment(case: Case) -> None:
                 "RAIL-A2A-04", "there is no task to ask for, which RAIL-A2A-03 judges", exchange=task.answer
             )
             continue
-        fresh = task.id not in seen
-        seen.add(task.id)
+        fresh = task.id not in kept
+        kept[task.id] = task
         expected = "a task of its own"
         found = expected if fresh else "the id of another task"
         case.expect("RAIL-A2A-03", fresh, expected, found, exchange=task.answer, where=where)
         await _judge_kept(case, task, where)
         _judge_terms(case, task, where)
+    if len(kept) > 1:
+        await _judge_apart(case, *kept.values())
 
 
 def _is_unclear(task: Task) -> bool:
@@ -79,6 +83,20 @@ async def _judge_kept(case: Case, task: Task, where: Mapping[str, str]) -> None:
         same = (again.id, again.state, again.payment_status) == (task.id, task.state, task.payment_status)
         holds = same and again.asks_for_payment == task.asks_for_payment
         case.expect("RAIL-A2A-04", holds, task.describe(), again.describe(), exchange=again.answer, where=where)
+
+
+async def _judge_apart(case: Case, first: Task, *others: Task) -> None:
+    """Judge that messages to one task leave another as it was told.
+
+    What becomes of the first is left open. Who puts both into one context may take a rejection for the end of it.
+    """
+    last = others[-1]
+    parts, said = a2a.orders(case, case.session.operations[0])[0], "an order"
+    await a2a.send(case, parts, taskId=first.id)
+    if first.members.get("contextId") != last.members.get("contextId"):
+        parts, said = [{"kind": "text", "text": "no payment"}], "an order and a rejection"
+        await a2a.send(case, parts, taskId=first.id, metadata={a2a.STATUS: "payment-rejected"})
+    await _judge_kept(case, last, {"after": f"{said} for another task"})
 
 
 def _judge_terms(case: Case, task: Task, where: Mapping[str, str]) -> None:

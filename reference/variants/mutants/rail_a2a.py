@@ -220,6 +220,29 @@ def _one_for_all() -> None:
     replace(A2aServer, "_send", shared)
 
 
+def _all_told_alike() -> None:
+    """What a message makes of its task is told of each task."""
+    newest: list[Task] = []
+
+    def noted(change: Callable[..., Any]) -> Callable[..., Any]:
+        async def changed(self: RailTasks, task: Task) -> bool:
+            newest[:] = [task]
+            done: bool = await change(self, task)
+            return done
+
+        return changed
+
+    def alike(find: Callable[..., Any]) -> Callable[..., Any]:
+        async def found(self: RailTasks, task_id: str) -> Task | None:
+            task: Task | None = await find(self, task_id)
+            return newest[0] if task is not None and newest else task
+
+        return found
+
+    replace(RailTasks, "replace", noted)
+    replace(RailTasks, "find", alike)
+
+
 # --- asking for payment
 
 
@@ -308,6 +331,7 @@ MUTANTS = (
     Mutant("a2a-get-is-bare", "tasks/get reports what payment is required (P-RA-06)", _with_task_changed(_bare)),
     Mutant("a2a-forgotten-when-read", "tasks are kept for a day (P-RA-10)", _forgotten_when_read),
     Mutant("a2a-one-for-all", "every order has a task of its own (P-RA-10)", _one_for_all),
+    Mutant("a2a-all-told-alike", "a message changes the task that it names alone (P-RA-10)", _all_told_alike),
     Mutant("a2a-asks-in-words", "the payment-required state has its metadata (P-RA-06)", _asking(_only_in_words)),
     Mutant("a2a-asks-failed", "a task that asks for payment is input-required (P-RA-06)", _asking(_failed)),
     Mutant("a2a-free", "an order is paid before it is served (P-RA-06)", _free),

@@ -126,6 +126,35 @@ def state(value: str) -> Callable[[Any], Any]:
     return changed
 
 
+class Forgetful(Door):
+    """A door that keeps one task alone, once a message names one: what comes of that is told of all."""
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a task, or what becomes of one."""
+        if "taskId" in message:
+            became = {**self.tasks[message["taskId"]], "status": {"state": "canceled"}}
+            self.tasks = dict.fromkeys(self.tasks, became)
+            return became
+        return super().told(message)
+
+
+class OneConversation(Door):
+    """A door that ends every task of a caller with the payment that was rejected; all are of one context."""
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a task, ended with all others after a rejection."""
+        if message.get("metadata", {}).get("x402.payment.status") != "payment-rejected":
+            return super().told(message)
+        self.tasks = {name: {**task, "status": {"state": "canceled"}} for name, task in self.tasks.items()}
+        return self.tasks[message["taskId"]]
+
+
+@pytest.mark.parametrize(("door", "broken"), [(Forgetful, {"RAIL-A2A-04"}), (OneConversation, set())])
+async def test_a_task_stays_as_it_was_while_another_goes_on(door: type[Door], broken: set[str]) -> None:
+    """A message names its task; one context's tasks may end with it."""
+    assert breached(await judged(ORDERS, rail_with(door()), CLAIMED)) == broken
+
+
 NO_ENTRIES: tuple[object, ...] = ([], None, 5, [None], [{}])
 
 
