@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from conformance.http.client import Answer
@@ -13,8 +13,11 @@ CARD_MEMBERS = (
     *("capabilities", "defaultInputModes", "defaultOutputModes", "description", "name", "protocolVersion", "skills"),
     *("url", "version"),
 )
+_EXTENSIONS = "capabilities.extensions"
 _TEXTS: Mapping[str, tuple[str, ...]] = {
     "additionalInterfaces": ("url", "transport"),
+    "skills": ("id", "name", "description"),
+    _EXTENSIONS: ("uri",),
     "provider": ("organization", "url"),
 }
 
@@ -46,11 +49,39 @@ def card_fault(answer: Answer, *, whole: bool) -> str | None:
 
 
 def _lacking_inside(card: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts that A2A 0.3.0 demands inside of members that a card may have, and that are none."""
-    further = card.get("additionalInterfaces")
-    named = [("additionalInterfaces", one) for one in (further if isinstance(further, list) else ())]
-    named += [("provider", card["provider"])] if "provider" in card else []
-    for name, one in named:
-        for text in _TEXTS[name]:
-            if not isinstance(one, dict) or not isinstance(one.get(text), str) or not one[text]:
-                yield f"{name}.{text}"
+    """Yield what A2A 0.3.0 demands of members that a card may have and that is not there: a type, or texts inside."""
+    capabilities = card.get("capabilities")
+    within = capabilities if isinstance(capabilities, dict) else {}
+    members = {**card, **{f"capabilities.{name}": value for name, value in within.items()}}
+    for (form, holds), names in _FORMS.items():
+        yield from (f"{form} as {name}" for name in names if name in members and not holds(members[name]))
+    for name, texts in _TEXTS.items():
+        held = members.get(name)
+        for one in held if isinstance(held, list) else [held] if isinstance(held, dict) else ():
+            yield from (f"{name}.{text}" for text in texts if not _is_text(_member(one, text)))
+
+
+def _member(holder: Any, name: str) -> Any:
+    return holder.get(name) if isinstance(holder, dict) else None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_FORMS: Mapping[tuple[str, Callable[[Any], bool]], tuple[str, ...]] = {
+    ("a text", lambda value: isinstance(value, str)): (
+        "description",
+        "url",
+        "version",
+        "protocolVersion",
+        "preferredTransport",
+    ),
+    ("texts", _are_texts): ("defaultInputModes", "defaultOutputModes"),
+    ("a list", lambda value: isinstance(value, list)): ("skills", "additionalInterfaces", _EXTENSIONS),
+    ("an object", lambda value: isinstance(value, dict)): ("capabilities", "provider"),
+}

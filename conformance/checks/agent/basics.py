@@ -59,7 +59,7 @@ async def cards_name_the_agent(case: Case) -> None:
     """Both card addresses answer 200 with a JSON agent card, and the two name the same agent.
 
     Fetches /.well-known/agent-card.json and /.well-known/agent.json. Expects an object with a name each time, and the
-    same name, address and version on both.
+    same name, address and version on both. By the profile's own defaults each has all that A2A 0.3.0 demands, by type.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     cards = []

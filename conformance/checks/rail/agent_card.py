@@ -24,7 +24,7 @@ async def the_card_points_to_a2a(case: Case) -> None:
     """The agent card answers 200 with JSON, declares preferredTransport JSONRPC, and points to /a2a.
 
     Fetches /.well-known/agent-card.json. Expects an object with a name, that transport, and the rail's /a2a as the
-    address of it and of no other endpoint.
+    address of it and of no other endpoint. By the profile's own defaults it has all that A2A 0.3.0 demands, by type.
     """
     answer = await case.client.call("GET", case.session.rail + CARD)
     ours = case.profile.target.defaults == "reference"

@@ -21,6 +21,8 @@ from reference.web.exchange import Reply, Request
 from reference.web.json_rpc import JsonRpcServer
 from reference.web.request_guard import RequestGuard
 
+_NO_VERSION = {"protocolVersion": None}
+
 
 def _document(path: str, change: Callable[[dict[str, Any]], Any]) -> Callable[[], None]:
     """Return what changes one published document; None takes it away."""
@@ -153,6 +155,9 @@ MUTANTS = (
     agent_mutant("credential-wanted", "no operation wants a credential (6.1)", _credential_wanted),
     agent_mutant("credential-judged", "no operation wants a credential (6.1)", _wrong_credential_refused),
     agent_mutant("card-nameless", "the card is a card (P-RA-01)", _document(CARD, _less("name"))),
+    agent_mutant(
+        "card-version-null", "the card is one of A2A 0.3 (P-RA-01)", _document(CARD, lambda one: {**one, **_NO_VERSION})
+    ),
     agent_mutant("card-legacy-gone", "both card paths answer (6.6)", _document(LEGACY_CARD, lambda _: None)),
     agent_mutant(
         "card-other-name", "both cards are the same (6.6)", _document(LEGACY_CARD, lambda one: {**one, "name": "A"})

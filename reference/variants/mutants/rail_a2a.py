@@ -58,6 +58,10 @@ def _also_elsewhere(card: Members) -> Members:
     return {**card, "additionalInterfaces": [*card["additionalInterfaces"], further]}
 
 
+def _no_extensions(card: Members) -> Members:
+    return {**card, "capabilities": {**card["capabilities"], "extensions": None}}
+
+
 # --- JSON-RPC
 
 
@@ -315,6 +319,7 @@ MUTANTS = (
     ),
     Mutant("a2a-card-elsewhere", "the card's url is /a2a (P-RA-01)", _card(_elsewhere)),
     Mutant("a2a-card-also-elsewhere", "every JSONRPC interface of the card is /a2a (P-RA-01)", _card(_also_elsewhere)),
+    Mutant("a2a-card-extensions-null", "the card is one of A2A 0.3 (P-RA-01)", _card(_no_extensions)),
     Mutant("a2a-no-send", "message/send is a method (P-RA-03)", _unknown("_send")),
     Mutant("a2a-no-get", "tasks/get is a method (P-RA-03)", _unknown("_get")),
     Mutant("a2a-id-as-text", "the id is echoed with its type (P-RA-04)", _answer(_text_id)),
