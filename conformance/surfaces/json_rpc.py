@@ -8,12 +8,18 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.http.client import Answer, JsonFault
+from conformance.oracles.strict_json import is_json_type
 
 PARSE_ERROR = -32700
 METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 # What the JSON-RPC and A2A errors say of a request that was understood and is not what the agent wanted.
 BAD_PARAMETERS = -32602
+# Methods of A2A 0.3 that the interface does not name, with parameters that change nothing.
+_OPTIONAL: Mapping[str, Mapping[str, Any]] = {
+    "agent/getAuthenticatedExtendedCard": {},
+    "tasks/pushNotificationConfig/get": {"id": "no-such-task"},
+}
 _NO_JSON = b'{"jsonrpc": "2.0", "id": 1, "method": '
 
 
@@ -67,6 +73,19 @@ async def unreadable(case: Case, url: str) -> Mapping[str, Answer]:
     headers = {"content-type": "application/json"}
     bodies = {"no JSON": _NO_JSON, "a sound call, then junk": call_ + b" junk"}
     return {what: await case.client.call("POST", url, body=body, headers=headers) for what, body in bodies.items()}
+
+
+async def optional(case: Case, url: str, call_id: object) -> Mapping[str, Answer]:
+    """Call methods of A2A that an agent may serve or not; return by method what was answered with 200 and JSON.
+
+    Served or not, that is an envelope. Who wants a credential for one, or knows of none by HTTP, refuses otherwise.
+    """
+    told = {method: await call(case, url, method, params, call_id=call_id) for method, params in _OPTIONAL.items()}
+    return {
+        method: answer
+        for method, answer in told.items()
+        if answer.status == 200 and is_json_type(answer.headers.get("Content-Type"))
+    }
 
 
 def unreadable_fault(answer: Answer) -> str | None:

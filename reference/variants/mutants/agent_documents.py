@@ -130,6 +130,13 @@ def _no_version(_: Request, reply: Reply, body: dict[str, Any]) -> Reply:
     return dataclasses.replace(reply, body=orjson.dumps(_less("jsonrpc")(body)))
 
 
+def _wordless(_: Request, reply: Reply, body: dict[str, Any]) -> Reply | None:
+    error = body.get("error", {})
+    if error.get("code") != ErrorCode.PUSH_NOTIFICATION_NOT_SUPPORTED:
+        return None
+    return dataclasses.replace(reply, body=orjson.dumps({**body, "error": {**error, "message": None}}))
+
+
 def _bare_result(_: Request, reply: Reply, body: dict[str, Any]) -> Reply | None:
     return dataclasses.replace(reply, body=orjson.dumps(body["result"])) if "result" in body else None
 
@@ -168,6 +175,7 @@ MUTANTS = (
     agent_mutant("rpc-id-text", "the id is echoed (P-RA-04)", _rpc(_id_as_text)),
     agent_mutant("rpc-parse-as-invalid", "no JSON is -32700 (P-CV-13)", _rpc(_parse_error_is_invalid)),
     agent_mutant("rpc-no-version", "answers are JSON-RPC 2.0 (P-RA-04)", _rpc(_no_version)),
+    agent_mutant("rpc-error-wordless", "every error has a message (P-RA-03, P-RA-04)", _rpc(_wordless)),
     agent_mutant("rpc-bare-result", "answers are envelopes (P-RA-04)", _rpc(_bare_result)),
     agent_mutant(
         "openapi-3-0", "OpenAPI is 3.1.0 (6.1)", _document("/openapi.json", lambda one: {**one, "openapi": "3.0.3"})

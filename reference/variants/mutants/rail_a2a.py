@@ -110,6 +110,12 @@ def _null_beside(body: Members, reply: Reply) -> Reply:
     return _with(reply, {"result": None, "error": None, **body})
 
 
+def _wordless_refusal(body: Members, reply: Reply) -> Reply:
+    if body.get("error", {}).get("code") != ErrorCode.EXTENDED_CARD_NOT_CONFIGURED:
+        return reply
+    return _with(reply, {**body, "error": {**body["error"], "message": None}})
+
+
 def _as_text(_: Members, reply: Reply) -> Reply:
     return dataclasses.replace(reply, headers={**reply.headers, "Content-Type": "text/plain; charset=utf-8"})
 
@@ -326,6 +332,7 @@ MUTANTS = (
     Mutant("a2a-error-without-id", "an error echoes the id (P-RA-04)", _answer(_no_id_in_errors)),
     Mutant("a2a-no-version", "every answer says jsonrpc 2.0 (P-RA-04)", _answer(_no_version)),
     Mutant("a2a-null-beside", "an answer has a result or an error (P-RA-04)", _answer(_null_beside)),
+    Mutant("a2a-error-wordless", "every error has a message (P-RA-03, P-RA-04)", _answer(_wordless_refusal)),
     Mutant("a2a-as-text", "answers are application/json (P-RA-04)", _answer(_as_text)),
     Mutant("a2a-method-404", "an unknown method is an error with HTTP 200 (P-RA-04)", _answer(_method_404)),
     Mutant("a2a-parse-as-method", "no JSON is -32700 (P-CV-13)", _answer(_parse_as_method)),

@@ -114,6 +114,14 @@ def of_method(name: str | None, change: Callable[[Any], Any]) -> Callable[[Any, 
     return lambda asked, answer: change(answer) if asked["method"] == name else answer
 
 
+CARD_METHOD = "agent/getAuthenticatedExtendedCard"
+
+
+def wordless(answer: Any) -> Any:
+    """Return an error that has a code alone."""
+    return {**answer, "error": {"code": answer["error"]["code"], "message": None}}
+
+
 def state(value: str) -> Callable[[Any], Any]:
     """Return what answers with a task in another state."""
 
@@ -155,6 +163,26 @@ async def test_a_task_stays_as_it_was_while_another_goes_on(door: type[Door], br
     assert breached(await judged(ORDERS, rail_with(door()), CLAIMED)) == broken
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(401, {"detail": "no credential"}, JSON),
+        Reply(200, None, {"Content-Type": "text/html"}),
+        Reply(200, {"jsonrpc": "2.0", "id": "one", "result": card()}, JSON),
+    ],
+)
+async def test_a_method_that_nobody_must_serve_is_served_or_refused_by_anybody(reply: Reply) -> None:
+    """Who asks for a credential, or shows an extended card, breaks no row."""
+    door = Door()
+
+    def changed(call: Call, usual: Reply) -> Reply:
+        return reply if CARD_METHOD.encode() in call.body else door(call, usual)
+
+    rail = Rail(changed)
+    door.rail = rail
+    assert breached(await judged(ENVELOPES, rail, CLAIMED)) == set()
+
+
 NO_ENTRIES: tuple[object, ...] = ([], None, 5, [None], [{}])
 
 
@@ -183,6 +211,7 @@ def offering(accepts: object) -> Callable[[Any], Any]:
         ),
         (ENVELOPES, "RAIL-A2A-06", lambda _, one: {**one, "id": str(one["id"])}),
         (ENVELOPES, "RAIL-A2A-06", lambda _, one: {name: one[name] for name in one if name != "jsonrpc"}),
+        (ENVELOPES, "RAIL-A2A-06", of_method(CARD_METHOD, wordless)),
         (ENVELOPES, "RAIL-A2A-07", of_method(None, lambda one: {**one, "error": {"code": -32601, "message": ""}})),
         (ENVELOPES, "RAIL-A2A-07", of_method("no/such/method", lambda one: {**_head(one), "result": {}})),
         (
