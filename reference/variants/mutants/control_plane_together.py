@@ -336,6 +336,18 @@ def _never_moved() -> None:
     replace(Services, "replacement", replacing)
 
 
+def _move_breaks() -> None:
+    """Break down where a service registers again from another address."""
+
+    def breaking(_: Callable[..., Change]) -> Callable[..., Change]:
+        def broken(_: Services, service: Any) -> Change:
+            raise RuntimeError(f"{service.name} is there")
+
+        return broken
+
+    replace(Services, "replacement", breaking)
+
+
 def _client_errors_healthy() -> None:
     """Take every answer below 500 for health."""
 
@@ -399,6 +411,7 @@ MUTANTS = (
     hub_mutant("log-unknown-revoked", "a rejected change adds nothing (7.4)", _revoked_unknown),
     hub_mutant("revoked-in-memory", "a revocation outlives a restart (7.5)", _hidden_only),
     hub_mutant("chain-begun-anew", "the log goes on over a restart (7.4)", _begun_anew),
+    hub_mutant("service-move-breaks", "a name registered again has its new address (7.1)", _move_breaks),
     hub_mutant("service-never-moved", "a name registered again has its new address (7.1)", _never_moved),
     hub_mutant("client-errors-healthy", "200 alone is healthy (7.3)", _client_errors_healthy),
     hub_mutant("asks-one-by-one", "services are asked side by side (7.3)", _one_by_one),

@@ -310,17 +310,32 @@ async def test_a_path_of_health_is_judged_where_the_profile_says_it(body: str, f
     assert verdicts(log) == {"CP-SVC-03": found}
 
 
-async def test_a_path_of_health_that_is_refused_breaks_nothing() -> None:
-    """Which paths a control plane takes is its own affair."""
+@pytest.mark.parametrize(("status", "found"), [(422, "pass"), (500, "fail")])
+async def test_a_path_of_health_that_is_refused_breaks_nothing(status: int, found: str) -> None:
+    """Which paths a control plane takes is its own affair, as long as it says so."""
 
     class Narrow(Hub):
         def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
             if method == "POST" and b"/status/alive" in body:
-                return 422, {"detail": "/health only"}
+                return status, {"detail": "/health only"}
             return super().answer(method, target, credential, body)
 
-    log = await judged(Narrow(), "a_service_is_called_at_the_path_that_it_names")
-    assert verdicts(log) == {"CP-SVC-03": "pass"}
+    log = await judged(Narrow(), "a_service_is_called_at_the_path_that_it_names", budget=SHORT)
+    assert verdicts(log) == {"CP-SVC-03": found}
+
+
+@pytest.mark.parametrize(("status", "found"), [(500, "fail"), (503, "inconclusive"), (403, "pass"), (303, "pass")])
+async def test_a_service_that_moves_is_refused_in_any_words_but_a_breakdown(status: int, found: str) -> None:
+    """Nobody must take another address for a name; who breaks down over it has not refused it."""
+
+    class Settled(Hub):
+        def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
+            if (method, target) == ("POST", "/v1/services") and any(one.encode() in body for one in self.services):
+                return status, {"detail": "is there"}
+            return super().answer(method, target, credential, body)
+
+    log = await judged(Settled(), "a_service_that_moved_is_called_where_it_is", budget=SHORT)
+    assert verdicts(log) == {"CP-SVC-03": found}
 
 
 @pytest.mark.parametrize(
