@@ -245,7 +245,8 @@ def _digest_of(agent: Agent, answer: Answer, wanted: list[str]) -> str | None:
 async def explanations_need_no_key(case: Case) -> None:
     """Without public_key_hex and did_key the signing base is still returned with 200.
 
-    Explains sound and wrong messages without a key. Expects 200 and the base byte for byte.
+    Explains sound and wrong messages without a key. Expects 200 and the base byte for byte. Then explains one without a
+    key from which a covered field was taken away: expects 200, whatever is shown of a base that cannot be whole.
     """
     agent = await agent_of(case)
     for what, one in {**_known(case, agent), "another body": signed(case).changed(body=b"{}")}.items():
@@ -255,11 +256,18 @@ async def explanations_need_no_key(case: Case) -> None:
         told = f"200 with the base: {one.base!r}"
         holds = answer.status == 200 and base == one.base
         case.expect("AGENT-EXPLAIN-07", holds, told, f"{answer.status}, {base!r}", exchange=answer, where=where)
-        if agent.ours:
-            told = "no verdict without a key"
-            word = verdict_word(agent, answer)
-            holds = agent.verdict(answer) is None
-            case.expect("AGENT-EXPLAIN-07", holds, told, word, exchange=answer, where=where)
+        _judge_unverified(case, agent, answer, where)
+    answer = await agent.explain(signed(case).with_field("Content-Digest", None).expecting(None, "none"))
+    where = {"message": "a covered field taken away"}
+    case.expect("AGENT-EXPLAIN-07", answer.status == 200, "200", answer.status, exchange=answer, where=where)
+    _judge_unverified(case, agent, answer, where)
+
+
+def _judge_unverified(case: Case, agent: Agent, answer: Answer, where: Mapping[str, str]) -> None:
+    """Judge that without a key there is no verdict, by the profile's own names."""
+    if agent.ours:
+        told, word = "no verdict without a key", verdict_word(agent, answer)
+        case.expect("AGENT-EXPLAIN-07", agent.verdict(answer) is None, told, word, exchange=answer, where=where)
 
 
 @check("AGENT-EXPLAIN-08", "AGENT-EXPLAIN-09", "AGENT-EXPLAIN-10", surface="agent", fix=_FIX)

@@ -86,6 +86,16 @@ def _no_base_without_key(run: Run) -> Run:
     return ran
 
 
+def _broken_without_key_and_field(run: Run) -> Run:
+    def ran(request: Any, moment: Moment) -> dict[str, Any]:
+        result = run(request, moment)
+        if request.key_bytes() is None and "missing_component" in result["error_codes"]:
+            raise TypeError("no key verifies")
+        return result
+
+    return ran
+
+
 def _pass_without_key(run: Run) -> Run:
     def ran(request: Any, moment: Moment) -> dict[str, Any]:
         result = run(request, moment)
@@ -147,6 +157,11 @@ MUTANTS = (
     agent_mutant("notes-codes", "notes are sentences (6.3)", _explained(_codes_for_notes)),
     agent_mutant("explain-key-wanted", "explain needs no key (6.2)", of_skill(EXPLAIN, _key_wanted)),
     agent_mutant("explain-baseless", "without a key the base is told (6.2)", of_skill(EXPLAIN, _no_base_without_key)),
+    agent_mutant(
+        "explain-keyless-breaks",
+        "without a key a failing message is explained with 200, too (6.3)",
+        of_skill(EXPLAIN, _broken_without_key_and_field),
+    ),
     agent_mutant(
         "explain-pass-keyless", "without a key there is no verdict (6.3)", of_skill(EXPLAIN, _pass_without_key)
     ),

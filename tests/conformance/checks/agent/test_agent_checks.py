@@ -112,6 +112,12 @@ def unread_as(code: int) -> Change:
     return change
 
 
+def breaking_without_key_and_digest(call: Call, reply: Reply) -> Reply:
+    """Break down over a message without a key whose covered digest is missing."""
+    given = call.path != EXPLAIN or b"Content-Digest" in call.body or b"public_key_hex" in call.body
+    return reply if given else Reply(500, {"detail": "Internal Server Error"})
+
+
 ADDED = ("Signature-Input", "Signature", "Content-Digest")
 
 
@@ -145,6 +151,7 @@ VALID = says(valid=True, errors=[], error_codes=[])
         ("explanations_say_pass_or_fail", "AGENT-EXPLAIN-11", at(EXPLAIN, says(valid=True))),
         ("explanations_say_pass_or_fail", "AGENT-EXPLAIN-06", at(EXPLAIN, says(fix_notes=[]))),
         ("explanations_need_no_key", "AGENT-EXPLAIN-07", at(EXPLAIN, says(signature_base="canned"))),
+        ("explanations_need_no_key", "AGENT-EXPLAIN-07", breaking_without_key_and_digest),
         ("explanations_recompute_the_digest", "AGENT-EXPLAIN-05", at(EXPLAIN, says(content_digest={"computed": "x"}))),
         ("demo_requests_are_signed", "AGENT-SIGN-02", at(SIGN, without("signature_base"))),
         ("demo_requests_are_signed", "AGENT-SIGN-03", at(SIGN, without("public_key_hex"))),
