@@ -151,10 +151,11 @@ async def demo_requests_are_signed(case: Case) -> None:
     """Sign returns a signed request, its base and the key, and it holds for the agent, and for the suite's verifier.
 
     Has requests with and without query and body signed. Expects both signature fields, the base that the suite computes
-    and that explain gives, a key under which both verifiers find the request valid, and a matching covered digest
-    where there is a body, also where the request came with a wrong one. Then requests with an empty path: where they
-    are signed, the path is a slash. By the profile's own names, the signed request has every field that was given, and
-    a request that bears signature fields already is refused, or what is returned for it is valid.
+    and that explain gives, a key under which both verifiers find the request valid, a signature that is not over as it
+    begins, and a matching covered digest where there is a body, also where the request came with a wrong one. Then
+    requests with an empty path: where they are signed, the path is a slash. By the profile's own names, the signed
+    request has every field that was given, and a request that bears signature fields already is refused, or what is
+    returned for it is valid.
     """
     agent = await agent_of(case)
     for what, asked in requests().items():
@@ -267,9 +268,23 @@ def _judge_demo(case: Case, agent: Agent, demo: Demo, where: Mapping[str, str]) 
     found = f"{len(demo.keys)} keys"
     case.expect("AGENT-SIGN-03", bool(demo.keys), "a public key of Ed25519", found, exchange=answer, where=where)
     key = demo.key()
-    faults = ["no key to verify with"] if key is None else demo.faults(key)
+    faults = ["no key to verify with"] if key is None else [*demo.faults(key), *_lifetime_faults(demo, agent)]
     told = "valid under the returned key"
     case.expect("AGENT-SIGN-05", not faults, told, "; ".join(faults), exchange=answer, where=where)
+
+
+def _lifetime_faults(demo: Demo, agent: Agent) -> list[str]:
+    """Return what is wrong with the time that a signature gives itself, by its own parameters and no clock.
+
+    For how long it holds is left open, and so is whether it says so. One that is over before it begins holds at no
+    other verifier; one that is over as it begins is that of an agent alone whose default is five minutes (P-SG-03).
+    """
+    covered = None if demo.labelled is None else demo.labelled.covered
+    created, expires = (None if covered is None else covered.parameter(name) for name in ("created", "expires"))
+    if type(created) is not int or type(expires) is not int:
+        return []
+    over = expires <= created if agent.ours else expires < created
+    return ["it expires no later than it was created"] if over else []
 
 
 def _digest_fault(demo: Demo) -> str | None:

@@ -210,6 +210,17 @@ def _born_expired() -> None:
     )
 
 
+def _over_as_it_begins() -> None:
+    """A demo signature expires in the second in which it was created."""
+    replace(
+        skills,
+        "sign",
+        lambda sign: (
+            lambda request, **rest: sign(request.model_copy(update={"created": None, "expires": rest["now"]}), **rest)
+        ),
+    )
+
+
 def _no_slash() -> None:
     """An empty path is signed as it is."""
     replace(
@@ -248,5 +259,6 @@ MUTANTS = (
     agent_mutant("sign-unverified", "what is not valid is not returned (6.5)", _any_goes_out),
     agent_mutant("sign-odd-component-crashes", "what is no component is refused (6.5)", _odd_component_crashes),
     agent_mutant("sign-no-slash", "an empty path is signed as a slash (P-SG-02)", _no_slash),
+    agent_mutant("sign-without-time", "a demo signature has a time to hold (6.5, P-SG-03)", _over_as_it_begins),
     agent_mutant("sign-expired", "a demo signature is not expired (P-SG-03)", _born_expired),
 )

@@ -172,8 +172,7 @@ class Look:
         message = signing.with_digest(members.message_of({**given, "headers": fields}))
         key = self.demo_key()
         public = _raw(key)
-        parameters: dict[str, BareItem] = {"created": int(time.time()), "keyid": keys.did_key(public)}
-        one = signing.sign(message, key, signing.default_components(message), parameters)
+        one = signing.sign(message, key, signing.default_components(message), self.parameters(public))
         judged = judgement.judge(one.message, key.public, judgement.Policy(label="sig"), now=int(time.time()))
         if not judged.valid:
             raise ValueError("no valid signature can be made for it")
@@ -183,6 +182,10 @@ class Look:
             "public_key_hex": public.hex(),
             "did_key": keys.did_key(public),
         }
+
+    def parameters(self, public: bytes) -> dict[str, BareItem]:
+        """Return the parameters of a demo's signature."""
+        return {"created": int(time.time()), "keyid": keys.did_key(public)}
 
     def demo_key(self) -> SigningKey:
         """Return a fresh key."""

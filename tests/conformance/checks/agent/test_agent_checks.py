@@ -19,6 +19,7 @@ from conformance.oracles.message_signatures import judgement, keys, members, sig
 from conformance.oracles.message_signatures.algorithms import SigningKey
 from conformance.oracles.message_signatures.faults import Code, Fault
 from conformance.oracles.message_signatures.message import Message
+from conformance.oracles.message_signatures.structured import BareItem
 from conformance.outcome import ON_WORD, Verdict
 from conformance.surfaces.agent import CARD, EXPLAIN, LEGACY_CARD, SIGN, VERIFY
 from conformance.surfaces.agent.subjects import raw_public
@@ -124,6 +125,26 @@ ADDED = ("Signature-Input", "Signature", "Content-Digest")
 def only_added(document: Any) -> Any:
     """Leave of a signed request's fields those that signing adds."""
     return {**document, "headers": {name: document["headers"][name] for name in ADDED if name in document["headers"]}}
+
+
+class Lasting(Look):
+    """Signs for so many seconds."""
+
+    def __init__(self, seconds: int) -> None:
+        self._seconds = seconds
+
+    def parameters(self, public: bytes) -> dict[str, BareItem]:
+        """Return what a demo is signed with, the end of its time among it."""
+        told = super().parameters(public)
+        return {**told, "expires": int(str(told["created"])) + self._seconds}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "broken"), [(300, set()), (1, set()), (0, {"AGENT-SIGN-05"}), (-1, {"AGENT-SIGN-05"})]
+)
+async def test_a_demo_has_some_time_to_hold(seconds: int, broken: set[str]) -> None:
+    """How long is nobody's business; a signature that is over as it begins is of no use."""
+    assert breached(await judged("demo_requests_are_signed", Agent(look=Lasting(seconds)))) == broken
 
 
 VALID = says(valid=True, errors=[], error_codes=[])
