@@ -113,6 +113,7 @@ FAULTS: dict[str, tuple[Document, set[str]]] = {
     "another path": (changed(resource={"url": "https://shop.example/climate"}), {"X402-27"}),
     "another port": (changed(resource={"url": "https://shop.example:8443/weather"}), {"X402-27"}),
     "a port that is none": (changed(resource={"url": "https://shop.example:x/weather"}), {"X402-27"}),
+    "a sentence for an address": (changed(resource={"url": "Tells the weather of today."}), {"X402-27"}),
     "error no text": (changed(error={"code": 1}), {"X402-17"}),
     "extensions no object": (changed(extensions=[]), {"X402-17"}),
 }
