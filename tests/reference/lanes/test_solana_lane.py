@@ -252,6 +252,7 @@ async def test_a_block_that_the_node_forgot_has_the_time_of_its_listing(
 ) -> None:
     """P-LN-06: getSignaturesForAddress tells it too, of this transaction and of no other."""
     lane, node = opened
+    assert TOKEN is not None
     other = {"signature": TX[:-1], "slot": SLOT, "blockTime": 7}
     node.results["getBlockTime"] = time
     node.results["getSignaturesForAddress"] = [other, "x", {"signature": TX, "slot": SLOT, "blockTime": TOKEN.unix}]

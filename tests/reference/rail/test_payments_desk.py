@@ -89,6 +89,7 @@ async def test_the_time_of_an_answer_that_nobody_fetched_begins_when_somebody_do
 ) -> None:
     """An operator's act shortens nobody's right: a payer who comes after three days gets the answer, for a day."""
     token, row = await left_paid(bench, monkeypatch)
+    _, other = await left_paid(bench, monkeypatch, 1)
     body = await desk_of(bench).serve(row.id)
     days = 3 * 86_400
     now = WpClock().now()
@@ -102,6 +103,7 @@ async def test_the_time_of_an_answer_that_nobody_fetched_begins_when_somebody_do
     there = await bench.ledger.get(row.id)
     assert there is not None
     assert (there.spent_at, bool(there.is_unfetched)) == (now + days, False)
+    assert await bench.ledger.get(other.id) == other  # nobody else's
     with monkeypatch.context() as patched:
         for name in later:
             patched.setattr(WpClock, name, lambda _: now + days + 86_400 + 61)

@@ -113,6 +113,8 @@ async def test_only_the_holder_marks_and_spends(ledger: Redemptions) -> None:
     row_id = await claimed(ledger)
     assert await ledger.take_lease(await row_of(ledger, row_id), worker="new")
     assert not await ledger.renew_lease(row_id, worker="w")
+    await ledger.release(row_id, worker="w")
+    assert (await row_of(ledger, row_id)).lease == "new"
     assert not await marked(ledger, row_id)
     assert await marked(ledger, row_id, worker="new")
     assert not await ledger.spend(row_id, ANSWER, worker="w", now=2, recheck_at=None)
