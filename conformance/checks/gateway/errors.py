@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
+from conformance.oracles.strict_json import is_json_type
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import envelope_fault
 from conformance.surfaces.gateway.provoked_faults import OF_THE_FRONT, provoked, refused_as_too_large
@@ -28,13 +29,14 @@ def is_code(text: str) -> bool:
     return _CODE.fullmatch(text) is not None
 
 
-@check("GW-ERR-01", "GW-ERR-02", "GW-ERR-05", surface="gateway", fix=_FIX)
+@check("GW-ERR-01", "GW-ERR-02", "GW-ERR-05", "X-JSON-01", surface="gateway", fix=_FIX)
 async def errors_use_the_envelope(case: Case) -> None:
     """Each error body is a JSON object with a code in `error` and a sentence for people in `message`.
 
     Provokes 404, 405, 415, 400, 422, 401 and 403 on several endpoints. Expects a text `error` that is one token, and a
-    text `message`, in the body of each. Sends large bodies, a long path and a long header field, too: of those that are
-    refused as too large (413, 414, 431) the same is expected, and what is amiss there only warns.
+    text `message`, in the body of each, and a JSON Content-Type where the body is an object. Sends large bodies, a long
+    path and a long header field, too: of those that are refused as too large (413, 414, 431) the same is expected, and
+    what is amiss there only warns.
     """
     large = [(*one, OF_THE_FRONT) for one in await refused_as_too_large(case)]
     for what, answer, beyond in [*((*one, None) for one in await provoked(case)), *large]:
@@ -44,6 +46,10 @@ async def errors_use_the_envelope(case: Case) -> None:
         told = bool(message and message.strip())
         case.expect("GW-ERR-01", bool(code), "a text in error", found, exchange=answer, where=where, beyond=beyond)
         case.expect("GW-ERR-02", told, "a text in message", found, exchange=answer, where=where, beyond=beyond)
+        if answer.object():
+            media = answer.headers.get("Content-Type")
+            typed, wanted = is_json_type(media), "a JSON Content-Type"
+            case.expect("X-JSON-01", typed, wanted, media or "none", exchange=answer, where=where, beyond=beyond)
         if code:
             case.expect("GW-ERR-05", is_code(code), "one token without spaces", code, exchange=answer, where=where)
 

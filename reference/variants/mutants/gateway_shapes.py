@@ -17,7 +17,7 @@ from reference.protocol.canonical_json import NotCanonical
 from reference.store.links import Link, Links
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
-from reference.web.envelope import Scope
+from reference.web.envelope import Envelope, Message, Scope, Send
 from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import JSON, Reply, Request
 
@@ -153,6 +153,22 @@ def _refusals_as_text() -> None:
     replace(faults, "json_reply", as_text)
 
 
+def _refusals_untyped() -> None:
+    def untyped(refuse: Callable[..., Any]) -> Callable[..., Any]:
+        async def refused(self: Envelope, scope: Scope, send: Send, refusal: Refused) -> None:
+            async def bare(message: Message) -> None:
+                if message["type"] == "http.response.start":
+                    kept = [(name, value) for name, value in message["headers"] if name.lower() != b"content-type"]
+                    message = {**message, "headers": kept}
+                await send(message)
+
+            await refuse(self, scope, bare, refusal)
+
+        return refused
+
+    replace(Envelope, "_refuse", untyped)
+
+
 def _gone_for_not_found() -> None:
     def gone(show: Callable[..., Any]) -> Callable[..., Any]:
         async def shown(self: ResourceRecords, call: Call) -> Reply:
@@ -197,6 +213,7 @@ MUTANTS = (
     ),
     _mutant("health-told-twice", "no answer names a member twice (P-CV-01)", _health_told_twice),
     _mutant("refusals-as-text", "answers in JSON say application/json (P-CV-03)", _refusals_as_text),
+    _mutant("refusals-untyped", "what no operation refuses says application/json, too (P-CV-03)", _refusals_untyped),
     _mutant("gone-for-not-found", "a resource that is not there answers 404 (3.2)", _gone_for_not_found),
     _mutant("time-as-number", "times in text are YYYY-MM-DDThh:mm:ssZ (P-CV-04)", _time_as_number),
 )
