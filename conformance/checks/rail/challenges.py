@@ -36,7 +36,11 @@ _METHODS = ("get", "post", "put", "patch", "delete")
 _BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 _FROM_HOME = "one that says to come from the machine itself"
 # Bodies that no service takes, by what they are.
-_NO_ORDERS: Mapping[str, bytes] = {"no body": b"", "an object without its end": b'{"a":'}
+_NO_ORDERS: Mapping[str, bytes] = {
+    "no body": b"",
+    "an object without its end": b'{"a":',
+    "an integer that RFC 8785 has no form for": b'{"a":9007199254740993}',
+}
 
 
 @check(
@@ -175,9 +179,10 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
     """An unpaid call is answered 402 with a challenge, whoever calls and whatever he orders.
 
     Calls each paid operation without payment: as a browser that would rather have a page, as one who says to come from
-    the machine itself, without a body, and with half a one; and by other spellings of its path. Expects 402 with
-    accepts in a JSON object each time, and of another path anything that hands nothing over. The interface says it of a
-    paid call in general and nothing of such a call: whoever hands over what is sold fails, any other answer warns.
+    the machine itself, without a body, with half a one, and with one that RFC 8785 has no form for; and by other
+    spellings of its path. Expects 402 with accepts in a JSON object each time, and of another path anything that hands
+    nothing over. The interface says it of a paid call in general and nothing of such a call: whoever hands over what is
+    sold fails, any other answer warns.
     """
     ours = case.profile.target.defaults == "reference"
     for operation in case.session.operations:

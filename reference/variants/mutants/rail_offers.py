@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -13,7 +13,7 @@ from quart import Quart, Response, request
 from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import keys
 from reference.protocol.refusals import PaymentRefused
-from reference.rail import app, challenges, documents, paid_endpoint, runtime
+from reference.rail import app, challenges, documents, orders, paid_endpoint, runtime
 from reference.rail.challenges import Call, Challenges
 from reference.rail.orders import Quoted, order_of
 from reference.rail.paid_endpoint import PaidEndpoint
@@ -97,6 +97,20 @@ def _body_judged_first() -> None:
         return called
 
     replace(PaidEndpoint, "call", calling)
+
+
+def _unwritable_unplanned() -> None:
+    """Say of a body that RFC 8785 has no form for where its fault is, which nobody knows."""
+
+    def telling(tell: Callable[..., Any]) -> Callable[..., Any]:
+        def told(detail: Sequence[Mapping[str, Any]], root: str = "body") -> Any:
+            if any(one["type"] == "not_canonical" for one in detail):
+                raise LookupError("no place in the body is known")
+            return tell(detail, root)
+
+        return told
+
+    replace(orders, "error_details", telling)
 
 
 def _given_away(service: Service) -> Reply:
@@ -348,6 +362,7 @@ MUTANTS = (
     Mutant(
         "unpaid-body-judged-first", "an unpaid call is answered 402, whatever its body (P-CH-11)", _body_judged_first
     ),
+    Mutant("unpaid-unwritable-crashes", "an unpaid body that JCS refuses gets 402 (P-CV-20)", _unwritable_unplanned),
     Mutant(
         "challenge-in-a-text", "the 402 is a JSON object (P-CH-01)", _issued(lambda body: orjson.dumps(body.decode()))
     ),

@@ -96,6 +96,7 @@ def unpaid(status: int, document: Any, *, body: bytes | None = None, accept: str
     [
         ("RAIL-402-01", unpaid(422, {"detail": []}, body=b"")),
         ("RAIL-402-01", unpaid(400, {"error": "bad_json"}, body=b'{"a":')),
+        ("RAIL-402-01", unpaid(500, {"error": "internal_error"}, body=b'{"a":9007199254740993}')),
         ("RAIL-402-04", unpaid(402, {"x402Version": 2, "accepts": []}, body=b"")),
         ("RAIL-402-01", unpaid(303, {}, accept="text/html")),
     ],
