@@ -34,8 +34,8 @@ async def orders_ask_for_payment(case: Case) -> None:
 
     Orders each paid operation over A2A. Expects a task that asks for payment, by a literal state a2a-x402 or by
     input-required with the x402 extension's metadata, with one accepts entry for each lane; the same from tasks/get.
-    Then sends further messages to the first task, an order and a rejection of its payment, and asks for the last one,
-    of which nothing was said: it is told as it was.
+    Then sends further messages to the first task, an order and a rejection of its payment, which are answered somehow,
+    and asks for the last one, of which nothing was said: it is told as it was.
     """
     kept: dict[str, Task] = {}
     for operation in case.session.operations:
@@ -91,12 +91,29 @@ async def _judge_apart(case: Case, first: Task, *others: Task) -> None:
     What becomes of the first is left open. Who puts both into one context may take a rejection for the end of it.
     """
     last = others[-1]
-    parts, said = a2a.orders(case, case.session.operations[0])[0], "an order"
-    await a2a.send(case, parts, taskId=first.id)
-    if first.members.get("contextId") != last.members.get("contextId"):
-        parts, said = [{"kind": "text", "text": "no payment"}], "an order and a rejection"
-        await a2a.send(case, parts, taskId=first.id, metadata={a2a.STATUS: "payment-rejected"})
-    await _judge_kept(case, last, {"after": f"{said} for another task"})
+    apart = first.members.get("contextId") != last.members.get("contextId")
+    said = ("an order", "a rejection") if apart else ("an order",)
+    further = _further(a2a.orders(case, case.session.operations[0])[0])
+    for one in said:
+        parts, members = further[one]
+        answer, found = await a2a.answered(case, parts, taskId=first.id, **members)
+        if answer is None:
+            where, beyond = {"message": one}, _beyond(case)
+            case.expect("RAIL-A2A-01", False, "an answer to a message for a task", found, where=where, beyond=beyond)
+            return
+    await _judge_kept(case, last, {"after": f"{' and '.join(said)} for another task"})
+
+
+def _further(order: list[dict[str, Any]]) -> Mapping[str, tuple[list[dict[str, Any]], Mapping[str, Any]]]:
+    """Return messages for a task that waits for its payment, parts and further members by what is said."""
+    rejection = {"metadata": {a2a.STATUS: "payment-rejected"}}
+    return {"an order": (order, {}), "a rejection": ([{"kind": "text", "text": "no payment"}], rejection)}
+
+
+def _beyond(case: Case) -> str | None:
+    """Return why a message for a task that is never answered breaks nothing; None for our own target."""
+    ours = case.profile.target.defaults == "reference"
+    return None if ours else "the interface leaves open what follows the payment-required state"
 
 
 def _judge_terms(case: Case, task: Task, where: Mapping[str, str]) -> None:
@@ -157,6 +174,19 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
         holds = answer.status == 200 and code is not None
         where = {"task": task_id[:20]}
         case.expect("RAIL-A2A-08", holds, "a JSON-RPC error", _describe(answer), exchange=answer, where=where)
+    await _messages_for_a_task(case, await a2a.ordered(case, operation), parts)
+
+
+async def _messages_for_a_task(case: Case, task: Task, order: list[dict[str, Any]]) -> None:
+    """Judge that messages for a task which waits for its payment are answered, by JSON-RPC where by JSON with 200."""
+    for said, (parts, members) in _further(order).items() if task.id is not None else ():
+        answer, found = await a2a.answered(case, parts, call_id="one", taskId=task.id, **members)
+        if answer is None:
+            where, beyond = {"message": said}, _beyond(case)
+            case.expect("RAIL-A2A-06", False, "an answer to a message for a task", found, where=where, beyond=beyond)
+            return
+        if answer.status == 200 and is_json_type(answer.headers.get("Content-Type")):
+            _judge_envelope(case, f"message/send with {said} for a task", "one", answer)
 
 
 async def _known_task(case: Case, task: Task) -> None:

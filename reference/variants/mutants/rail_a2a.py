@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -253,6 +254,21 @@ def _all_told_alike() -> None:
     replace(RailTasks, "find", alike)
 
 
+def _end_without_an_answer() -> None:
+    """The end of a task is never kept, and whoever brought it about waits for that."""
+
+    def carrying(carry: Callable[..., Any]) -> Callable[..., Any]:
+        async def carried(self: A2aServer, task: Task, message: Any, outcome: Outcome) -> Task:
+            if outcome.state is TaskState.FAILED:
+                await asyncio.Event().wait()
+            after: Task = await carry(self, task, message, outcome)
+            return after
+
+        return carried
+
+    replace(A2aServer, "_carried_on", carrying)
+
+
 # --- asking for payment
 
 
@@ -344,6 +360,7 @@ MUTANTS = (
     Mutant("a2a-forgotten-when-read", "tasks are kept for a day (P-RA-10)", _forgotten_when_read),
     Mutant("a2a-one-for-all", "every order has a task of its own (P-RA-10)", _one_for_all),
     Mutant("a2a-all-told-alike", "a message changes the task that it names alone (P-RA-10)", _all_told_alike),
+    Mutant("a2a-end-unanswered", "a message that ends its task is answered (5.11)", _end_without_an_answer),
     Mutant("a2a-asks-in-words", "the payment-required state has its metadata (P-RA-06)", _asking(_only_in_words)),
     Mutant("a2a-asks-failed", "a task that asks for payment is input-required (P-RA-06)", _asking(_failed)),
     Mutant("a2a-free", "an order is paid before it is served (P-RA-06)", _free),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from conformance.http.client import Late
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.purchase import header_value
 from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, judged
@@ -161,6 +162,56 @@ class OneConversation(Door):
 async def test_a_task_stays_as_it_was_while_another_goes_on(door: type[Door], broken: set[str]) -> None:
     """A message names its task; one context's tasks may end with it."""
     assert breached(await judged(ORDERS, rail_with(door()), CLAIMED)) == broken
+
+
+class Silent(Door):
+    """A door that lets messages for a task wait: with those of some payment statuses, some times or for ever."""
+
+    def __init__(self, *statuses: str | None, times: int = 10**6) -> None:
+        super().__init__()
+        self.left = times
+        self._statuses = statuses
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return a task, unless the message is one to wait with."""
+        status = message.get("metadata", {}).get("x402.payment.status")
+        if "taskId" in message and status in self._statuses and self.left:
+            self.left -= 1
+            raise Late("no answer within 12 s")
+        return super().told(message)
+
+
+@pytest.mark.parametrize("status", [None, "payment-rejected"])
+@pytest.mark.parametrize(("check", "row"), [(ORDERS, "RAIL-A2A-01"), (ENVELOPES, "RAIL-A2A-06")])
+async def test_a_message_for_a_task_is_answered(check: str, row: str, status: str | None) -> None:
+    """Silence breaks the row on our own target and warns elsewhere; who is late once breaks none."""
+
+    class Apart(Silent):
+        def told(self, message: dict[str, Any]) -> dict[str, Any]:
+            task = super().told(message)
+            task["contextId"] = task["id"]
+            return task
+
+    assert breached(await judged(check, rail_with(Apart(status)), CLAIMED)) == {row}
+    assert (await judged(check, rail_with(Apart(status)), UNBOUND))[row] is Verdict.WARN
+    assert set((await judged(check, rail_with(Apart(status, times=1)), CLAIMED)).values()) == {Verdict.PASS}
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        (Reply(409, {"detail": "the task is over"}, JSON), Verdict.PASS),
+        (Reply(200, b"data: {}\n\n", {"Content-Type": "text/event-stream"}), Verdict.PASS),
+        (Reply(200, {"jsonrpc": "2.0", "id": "one", "error": {"code": -32602, "message": "over"}}, JSON), Verdict.PASS),
+        (Reply(200, {"state": "failed"}, JSON), Verdict.FAIL),
+    ],
+)
+async def test_a_message_for_a_task_may_be_refused_by_anybody(reply: Reply, verdict: Verdict) -> None:
+    """What becomes of the task is open; JSON with 200 is an envelope."""
+    door = Door()
+    rail = Rail(lambda call, usual: reply if b"payment-rejected" in call.body else door(call, usual))
+    door.rail = rail
+    assert (await judged(ENVELOPES, rail, UNBOUND))["RAIL-A2A-06"] is verdict
 
 
 @pytest.mark.parametrize(
