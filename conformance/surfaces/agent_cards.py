@@ -59,6 +59,9 @@ def _lacking_inside(card: Mapping[str, Any]) -> Iterator[str]:
         held = members.get(name)
         for one in held if isinstance(held, list) else [held] if isinstance(held, dict) else ():
             yield from (f"{name}.{text}" for text in texts if not _is_text(_member(one, text)))
+    skills = members.get("skills")
+    tags = [_member(skill, "tags") for skill in skills] if isinstance(skills, list) else []
+    yield from ("skills.tags" for one in tags if not _are_texts(one))
 
 
 def _member(holder: Any, name: str) -> Any:

@@ -147,6 +147,7 @@ async def test_a_demo_has_some_time_to_hold(seconds: int, broken: set[str]) -> N
     assert breached(await judged("demo_requests_are_signed", Agent(look=Lasting(seconds)))) == broken
 
 
+SKILL = {"id": "s", "name": "n", "description": "d", "tags": []}
 VALID = says(valid=True, errors=[], error_codes=[])
 
 
@@ -184,6 +185,9 @@ VALID = says(valid=True, errors=[], error_codes=[])
         ("cards_name_the_agent", "AGENT-CARD-01", at(CARD, says(capabilities={"extensions": None}))),
         ("cards_name_the_agent", "AGENT-CARD-01", at(CARD, says(capabilities={"extensions": [{"uri": 5}]}))),
         ("cards_name_the_agent", "AGENT-CARD-01", at(CARD, says(defaultInputModes=[None]))),
+        ("cards_name_the_agent", "AGENT-CARD-01", at(CARD, says(skills=[{**SKILL, "tags": None}]))),
+        ("cards_name_the_agent", "AGENT-CARD-01", at(CARD, says(skills=[{**SKILL, "tags": [5]}]))),
+        ("cards_name_the_agent", "AGENT-CARD-01", at(CARD, says(skills=[{**SKILL, "id": ""}]))),
         ("cards_name_the_agent", "AGENT-CARD-02", at(LEGACY_CARD, lambda _: [])),
         ("cards_name_the_agent", "AGENT-CARD-03", at(LEGACY_CARD, says(name="another"))),
         ("health_and_landing_are_json", "AGENT-HTTP-02", at("/", lambda _: b"<html>")),
