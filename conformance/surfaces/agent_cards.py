@@ -48,6 +48,13 @@ def card_fault(answer: Answer, *, whole: bool) -> str | None:
     return f"the card lacks {', '.join(missing)}" if missing else None
 
 
+def extension_uris(card: Mapping[str, Any]) -> list[Any]:
+    """Return the URIs of the extensions that a card declares, whatever stands there."""
+    capabilities = card.get("capabilities")
+    declared = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+    return [_member(one, "uri") for one in declared] if isinstance(declared, list) else []
+
+
 def _lacking_inside(card: Mapping[str, Any]) -> Iterator[str]:
     """Yield what A2A 0.3.0 demands of members that a card may have and that is not there: a type, or texts inside."""
     capabilities = card.get("capabilities")

@@ -7,8 +7,8 @@ from typing import Any
 
 from conformance.discovery import rail
 from conformance.engine.check import Case, check
-from conformance.surfaces.agent_cards import card_fault
-from conformance.surfaces.rail.a2a import A2A, CARD
+from conformance.surfaces.agent_cards import card_fault, extension_uris
+from conformance.surfaces.rail.a2a import A2A, CARD, activates
 
 _TRANSPORT = "JSONRPC"
 
@@ -24,7 +24,8 @@ async def the_card_points_to_a2a(case: Case) -> None:
     """The agent card answers 200 with JSON, declares preferredTransport JSONRPC, and points to /a2a.
 
     Fetches /.well-known/agent-card.json. Expects an object with a name, that transport, and the rail's /a2a as the
-    address of it and of no other endpoint. By the profile's own defaults it has all that A2A 0.3.0 demands, by type.
+    address of it and of no other endpoint. By the profile's own defaults it has all that A2A 0.3.0 demands, by type,
+    and declares the bound payment extension where an answer over A2A says that it is activated.
     """
     answer = await case.client.call("GET", case.session.rail + CARD)
     ours = case.profile.target.defaults == "reference"
@@ -38,6 +39,11 @@ async def the_card_points_to_a2a(case: Case) -> None:
     found = f"{wrong} among {urls}" if wrong else urls or "no address"
     told = "the rail's own address and /a2a"
     case.expect("RAIL-DISC-03", bool(urls) and not wrong, told, found, exchange=answer)
+    uri = case.profile.rail_bindings.a2a_uri
+    if ours and fault is None and "rail.a2a" in case.profile.claims.options and uri is not None:
+        uris = extension_uris(card)
+        declared = uri in uris or not await activates(case, uri)
+        case.expect("RAIL-DISC-01", declared, f"the extension {uri}, which is activated", uris, exchange=answer)
 
 
 def _endpoints(card: Mapping[str, Any]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from conformance.surfaces.agent.templates import filled
 
 A2A: Final = "/a2a"
 CARD: Final = "/.well-known/agent-card.json"
+EXTENSIONS: Final = "X-A2A-Extensions"
 STATUS: Final = "x402.payment.status"
 REQUIRED: Final = "x402.payment.required"
 PAYLOAD: Final = "x402.payment.payload"
@@ -153,7 +154,14 @@ async def answered(
 
 def _activation(case: Case) -> dict[str, str]:
     uri = case.profile.rail_bindings.a2a_uri
-    return {} if uri is None else {"X-A2A-Extensions": uri}
+    return {} if uri is None else {EXTENSIONS: uri}
+
+
+async def activates(case: Case, uri: str) -> bool:
+    """Return whether an answer says that an extension, which its call named, was activated (A2A 0.3, Extensions)."""
+    address, headers = case.session.rail + A2A, {EXTENSIONS: uri}
+    answer = await json_rpc.call(case, address, "tasks/get", {"id": "no-such-task"}, headers=headers)
+    return uri in (one.strip() for value in answer.headers.getall(EXTENSIONS, []) for one in value.split(","))
 
 
 async def get(case: Case, task_id: str, *, call_id: object = 1) -> Answer:

@@ -63,6 +63,11 @@ def _no_extensions(card: Members) -> Members:
     return {**card, "capabilities": {**card["capabilities"], "extensions": None}}
 
 
+def _extension_in_words(card: Members) -> Members:
+    extensions = [{**one, "uri": one["description"]} for one in card["capabilities"]["extensions"]]
+    return {**card, "capabilities": {**card["capabilities"], "extensions": extensions}}
+
+
 def _untagged(card: Members) -> Members:
     skills = [{name: value for name, value in skill.items() if name != "tags"} for skill in card["skills"]]
     return {**card, "skills": skills}
@@ -348,6 +353,9 @@ MUTANTS = (
     Mutant("a2a-card-also-elsewhere", "every JSONRPC interface of the card is /a2a (P-RA-01)", _card(_also_elsewhere)),
     Mutant("a2a-card-extensions-null", "the card is one of A2A 0.3 (P-RA-01)", _card(_no_extensions)),
     Mutant("a2a-card-skills-untagged", "each skill of the card has its tags (P-RA-01)", _card(_untagged)),
+    Mutant(
+        "a2a-card-extension-in-words", "the card names the extension by its URI (P-RA-02)", _card(_extension_in_words)
+    ),
     Mutant("a2a-no-send", "message/send is a method (P-RA-03)", _unknown("_send")),
     Mutant("a2a-no-get", "tasks/get is a method (P-RA-03)", _unknown("_get")),
     Mutant("a2a-id-as-text", "the id is echoed with its type (P-RA-04)", _answer(_text_id)),

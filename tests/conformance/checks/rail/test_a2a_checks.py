@@ -299,6 +299,46 @@ async def test_a_wrong_card_breaks_the_row(row: str, change: Callable[[Any], Any
     assert row in breached(await judged(POINTS, rail, CLAIMED))
 
 
+URI = "https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2"
+DECLARED = {"capabilities": {"extensions": [{"uri": URI}, {"uri": "https://example.com/another"}]}}
+IN_WORDS = {"capabilities": {"extensions": [{"uri": "Payment by x402"}]}}
+SKILL = {"id": "s", "name": "n", "description": "d", "tags": []}
+WITHOUT_DOOR = CLAIMED.replace('"rail.a2a", ', "")
+
+
+@pytest.mark.parametrize(
+    ("members", "activated", "profile", "verdict"),
+    [
+        (DECLARED, f"https://example.com/another, {URI}", CLAIMED, Verdict.PASS),
+        (IN_WORDS, URI, CLAIMED, Verdict.FAIL),
+        ({}, URI, CLAIMED, Verdict.FAIL),
+        (IN_WORDS, None, CLAIMED, Verdict.PASS),
+        (IN_WORDS, URI + "/beta", CLAIMED, Verdict.PASS),
+        (IN_WORDS, URI, WITHOUT_DOOR, Verdict.PASS),
+        (IN_WORDS, URI, UNBOUND, Verdict.PASS),
+        ({"skills": [SKILL]}, None, CLAIMED, Verdict.PASS),
+        ({"skills": [{"id": "s", "name": "n", "description": "d"}]}, None, CLAIMED, Verdict.FAIL),
+        ({"skills": [{"id": "s", "name": "n", "description": "d"}]}, None, UNBOUND, Verdict.PASS),
+    ],
+)
+async def test_a_card_declares_what_is_activated(
+    members: dict[str, Any], activated: str | None, profile: str, verdict: Verdict
+) -> None:
+    """Our own card names the extension that our door activates; a door without one is not asked for it."""
+    door = Door()
+
+    def changed(call: Call, usual: Reply) -> Reply:
+        reply = door(call, usual)
+        if call.path == CARD:
+            return Reply(200, {**card(), **members}, JSON)
+        further = {} if activated is None else {"X-A2A-Extensions": activated}
+        return Reply(reply.status, reply.document, {**reply.headers, **further})
+
+    rail = Rail(changed)
+    door.rail = rail
+    assert (await judged(POINTS, rail, profile))["RAIL-DISC-01"] is verdict
+
+
 async def test_a_door_that_takes_no_known_order_decides_nothing() -> None:
     """Invalid parameters for every form of order are no breach on a target whose form nobody bound."""
     refusing = of_method("message/send", lambda one: {**_head(one), "error": {"code": -32602, "message": "no"}})
