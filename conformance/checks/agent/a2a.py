@@ -12,7 +12,7 @@ from conformance.surfaces.agent import A2A, agent_of, answers
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent_cards import describe
 
-_IDS: tuple[object, ...] = (1, 0, -7, 2**40, "one", "", 'äöü " \\ /', "1")
+_IDS: tuple[object, ...] = (1, 0, -7, 2**40, 2**53 - 1, "one", "", 'äöü " \\ /', "1")
 
 
 @check(
@@ -61,8 +61,8 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
         fault, where = json_rpc.unreadable_fault(answer), {"body": what}
         expected = "error -32700, or an HTTP refusal"
         case.expect("AGENT-A2A-03", fault is None, expected, fault, exchange=answer, where=where)
-    for method, answer in (await json_rpc.optional(case, base + A2A, "one")).items():
-        _judge(case, method, "one", answer)
+    for what, answer in (await json_rpc.optional(case, base + A2A, "one")).items():
+        _judge(case, what, "one", answer)
     if case.profile.target.defaults == "reference":
         await _skills(case, base)
 

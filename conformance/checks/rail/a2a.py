@@ -15,7 +15,7 @@ from conformance.surfaces.rail.a2a import Task
 from conformance.surfaces.rail.purchase import lane_of
 
 _UNKNOWN_TASK = "00000000-0000-4000-8000-000000000000"
-_IDS: tuple[object, ...] = (1, 0, -7, 2**40, "one", "", 'äöü " \\ /', "1")
+_IDS: tuple[object, ...] = (1, 0, -7, 2**40, 2**53 - 1, "one", "", 'äöü " \\ /', "1")
 _NOT_FOUND = json_rpc.METHOD_NOT_FOUND
 _FIX = (
     "Answer an order by message/send with a task in the state input-required whose status message has the metadata "
@@ -151,7 +151,7 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
     Sends message/send, tasks/get of a known and an unknown task, and unknown methods, under ids of both types. Expects
     200 with an envelope each time; tasks/get is accepted, and the unknown is an error, no crash. Then sends what is no
     JSON, to which an envelope holds JSON-RPC's own code for that, and asks for methods that A2A knows and that nobody
-    must serve: JSON that comes with 200 is an envelope there as well.
+    must serve, and with parameters that fit no method: JSON that comes with 200 is an envelope there as well.
     """
     operation = case.session.operations[0]
     task = await a2a.ordered(case, operation)
@@ -166,8 +166,8 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
         fault, where = json_rpc.unreadable_fault(answer), {"body": what}
         expected = "error -32700, or an HTTP refusal"
         case.expect("RAIL-A2A-07", fault is None, expected, fault, exchange=answer, where=where)
-    for method, answer in (await json_rpc.optional(case, case.session.rail + a2a.A2A, "one")).items():
-        _judge_envelope(case, method, "one", answer)
+    for what, answer in (await json_rpc.optional(case, case.session.rail + a2a.A2A, "one")).items():
+        _judge_envelope(case, what, "one", answer)
     for task_id in (_UNKNOWN_TASK, "no-such-task", "../../etc/passwd", "a" * 300):
         answer = await a2a.get(case, task_id)
         code = json_rpc.error_code(answer)

@@ -127,6 +127,15 @@ def _wordless_refusal(body: Members, reply: Reply) -> Reply:
     return _with(reply, {**body, "error": {**body["error"], "message": None}})
 
 
+def _codeless_detail(body: Members, reply: Reply) -> Reply:
+    data = body.get("error", {}).get("data")
+    return reply if data is None else _with(reply, {**body, "error": {"data": data}})
+
+
+def _large_id_lost(body: Members, reply: Reply) -> Reply:
+    return _with(reply, {**body, "id": None}) if body["id"] == 2**53 - 1 else reply
+
+
 def _as_text(_: Members, reply: Reply) -> Reply:
     return dataclasses.replace(reply, headers={**reply.headers, "Content-Type": "text/plain; charset=utf-8"})
 
@@ -363,6 +372,8 @@ MUTANTS = (
     Mutant("a2a-no-version", "every answer says jsonrpc 2.0 (P-RA-04)", _answer(_no_version)),
     Mutant("a2a-null-beside", "an answer has a result or an error (P-RA-04)", _answer(_null_beside)),
     Mutant("a2a-error-wordless", "every error has a message (P-RA-03, P-RA-04)", _answer(_wordless_refusal)),
+    Mutant("a2a-detail-codeless", "an error with data has a code, too (JSON-RPC 2.0, 5.1)", _answer(_codeless_detail)),
+    Mutant("a2a-large-id-lost", "an id that every JSON library holds is echoed (P-RA-04)", _answer(_large_id_lost)),
     Mutant("a2a-as-text", "answers are application/json (P-RA-04)", _answer(_as_text)),
     Mutant("a2a-method-404", "an unknown method is an error with HTTP 200 (P-RA-04)", _answer(_method_404)),
     Mutant("a2a-parse-as-method", "no JSON is -32700 (P-CV-13)", _answer(_parse_as_method)),
