@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.oracles.strict_json import is_json_type
@@ -65,7 +66,7 @@ async def orders_ask_for_payment(case: Case) -> None:
         found = expected if fresh else "the id of another task"
         case.expect("RAIL-A2A-03", fresh, expected, found, exchange=task.answer, where=where)
         await _judge_kept(case, task, where)
-        _judge_terms(case, task, where)
+        _judge_terms(case, task, operation, where)
     if len(kept) > 1:
         await _judge_apart(case, *kept.values())
 
@@ -116,8 +117,17 @@ def _beyond(case: Case) -> str | None:
     return None if ours else "the interface leaves open what follows the payment-required state"
 
 
-def _judge_terms(case: Case, task: Task, where: Mapping[str, str]) -> None:
-    """Judge that a task carries one accepts entry for each lane, with what is needed to pay on it."""
+def _judge_terms(case: Case, task: Task, operation: Operation, where: Mapping[str, str]) -> None:
+    """Judge that a task carries one accepts entry for each lane, with what is needed to pay on it.
+
+    Where it is bound how a service is ordered, and the target is ours, the payment is asked for that very operation.
+    """
+    bound = case.profile.rail_bindings.a2a_request is not None
+    if bound and _beyond(case) is None and task.required is not None:
+        resource = task.required.get("resource")
+        url = resource.get("url") if isinstance(resource, Mapping) else None
+        holds, told = str(url).endswith(operation.path), f"payment asked for {operation.path}"
+        case.expect("RAIL-A2A-03", holds, told, url, exchange=task.answer, where=where)
     entries = task.entries
     lanes = Counter(lane_of(entry) for entry in entries)
     missing = [lane for lane in case.profile.claims.lanes if lanes[lane] != 1]

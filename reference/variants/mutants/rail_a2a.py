@@ -18,7 +18,7 @@ from reference.rail.conversation import Conversation
 from reference.rail.documents import Document, Documents
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
-from reference.web.a2a import A2aServer
+from reference.web.a2a import A2aServer, Message
 from reference.web.exchange import JSON, Reply, Request
 from reference.web.json_rpc import JsonRpcServer, RpcError
 
@@ -134,6 +134,10 @@ def _codeless_detail(body: Members, reply: Reply) -> Reply:
 
 def _large_id_lost(body: Members, reply: Reply) -> Reply:
     return _with(reply, {**body, "id": None}) if body["id"] == 2**53 - 1 else reply
+
+
+def _orders_unread() -> None:
+    replace(Message, "data_with", lambda _: lambda *_: None)
 
 
 def _as_text(_: Members, reply: Reply) -> Reply:
@@ -374,6 +378,7 @@ MUTANTS = (
     Mutant("a2a-error-wordless", "every error has a message (P-RA-03, P-RA-04)", _answer(_wordless_refusal)),
     Mutant("a2a-detail-codeless", "an error with data has a code, too (JSON-RPC 2.0, 5.1)", _answer(_codeless_detail)),
     Mutant("a2a-large-id-lost", "an id that every JSON library holds is echoed (P-RA-04)", _answer(_large_id_lost)),
+    Mutant("a2a-default-service", "payment is asked for what was ordered (5.11)", _orders_unread),
     Mutant("a2a-as-text", "answers are application/json (P-RA-04)", _answer(_as_text)),
     Mutant("a2a-method-404", "an unknown method is an error with HTTP 200 (P-RA-04)", _answer(_method_404)),
     Mutant("a2a-parse-as-method", "no JSON is -32700 (P-CV-13)", _answer(_parse_as_method)),
