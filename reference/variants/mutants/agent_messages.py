@@ -11,6 +11,7 @@ from reference.protocol.message_signatures import (
     base,
     content_digest,
     signature_input,
+    structured,
     verdict,
 )
 from reference.protocol.message_signatures.faults import Fault
@@ -244,6 +245,18 @@ def _values_of_rfc_9651() -> None:
     setattr(signature_input, "_NOT_IN_RFC_8941", frozenset())  # noqa: B010 - a rule that is dropped
 
 
+def _not_closed() -> None:
+    """Take a signature for over one letter before its end, whatever that letter is."""
+
+    def lenient(read_octets: Callable[..., bytes | None]) -> Callable[..., bytes | None]:
+        def found(text: str, label: str) -> bytes | None:
+            return read_octets(f"{text[:-1]}:", label)
+
+        return found
+
+    replace(structured, "read_octets", lenient)
+
+
 def _first_of_many() -> None:
     def lenient(read: Callable[..., SignatureInput]) -> Callable[..., SignatureInput]:
         def found(fields: Fields, label: str | None) -> SignatureInput:
@@ -386,6 +399,7 @@ MUTANTS = (
     agent_mutant("labels-apart", "both headers have one label (RFC 9421 3.2)", _labels_apart),
     agent_mutant("spare-label", "both headers have one label (RFC 9421 3.2)", _spare_label),
     agent_mutant("values-of-rfc-9651", "RFC 8941 has no Dates (P-AG-09)", _values_of_rfc_9651),
+    agent_mutant("signature-not-closed", "a byte sequence ends in a colon (RFC 8941 4.2.7)", _not_closed),
     agent_mutant("first-of-many", "of several one is named by label (6.2)", _first_of_many),
     agent_mutant("required-ignored", "required_components must be covered (6.2)", _required_ignored),
     agent_mutant("digest-ignored", "the body is compared (P-AG-06)", _digest(_not_compared)),

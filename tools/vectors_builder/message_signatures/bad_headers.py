@@ -238,6 +238,7 @@ def _signature_syntax() -> Iterator[Draft]:
         ("signature-base64-broken", "one-letter-less", f"sig1=:{inner[:-3]}==:", "base64 of an impossible length"),
         ("signature-colons", "none", f"sig1={inner}", "no colons around the base64"),
         ("signature-colons", "only-one", f"sig1=:{inner}", "the second colon is missing"),
+        ("signature-colons", "semicolon", f"sig1=:{inner};", "a semicolon stands in place of the second colon"),
     ):
         yield _signature(kind, variant, new, fault, why)
     for variant, new, fault in (
