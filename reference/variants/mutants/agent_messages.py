@@ -345,6 +345,11 @@ def _by_parameter_not_compared(parameter: str) -> Callable[[], None]:
     return apply
 
 
+def _cut_off_will_do(report: Any, _: bytes, fields: Fields) -> Any:
+    text = fields.combined("content-digest") or ""
+    return _without(report, "content_digest_malformed") if f"sha-256=:{report.computed}:".startswith(text) else report
+
+
 def _uncovered_will_do(report: Any, _: bytes, __: Fields) -> Any:
     return _without(report, "content_digest_not_covered")
 
@@ -411,6 +416,7 @@ MUTANTS = (
     agent_mutant("digest-by-key-ignored", "a digest is covered by key (P-AG-06)", _by_parameter_not_compared("key")),
     agent_mutant("digest-in-bytes-ignored", "a digest is covered as bytes (P-AG-06)", _by_parameter_not_compared("bs")),
     agent_mutant("digest-uncovered", "a body has a covered digest (6.2)", _digest(_uncovered_will_do)),
+    agent_mutant("digest-cut-off", "a digest that is cut off is none (P-AG-06)", _digest(_cut_off_will_do)),
     agent_mutant("digest-unknown", "at least one digest is known (P-AG-06)", _digest(_unknown_will_do)),
     agent_mutant("parameters-dropped", "bs, sf and key are applied (P-AG-02)", _parameters_dropped),
     agent_mutant("query-param-decoded", "a parameter's value is encoded (RFC 9421 2.2.8)", _query_param_decoded),

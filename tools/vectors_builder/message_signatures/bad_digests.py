@@ -68,6 +68,8 @@ def _malformed() -> Iterator[Draft]:
         ("no-dictionary", "old-form", text.replace(":", ""), "base64 without colons"),
         ("no-dictionary", "no-algorithm", inner, "a byte sequence without an algorithm"),
         ("no-dictionary", "upper-case", text.replace("sha", "SHA"), "the algorithm is in upper case"),
+        ("cut-off", "behind-first-colon", "sha-256=:", "the field ends behind its first colon"),
+        ("cut-off", "before-second-colon", text[:-1], "the second colon is missing"),
         ("value-not-bytes", "string", f'sha-256="{inner.strip(":")}"', "the digest is a String"),
         ("value-not-bytes", "hex", f"sha-256=a{hashlib.sha256(BODY).hexdigest()}", "the digest is a Token"),
         ("value-not-bytes", "list", f"sha-256=({inner})", "the digest is a list"),
