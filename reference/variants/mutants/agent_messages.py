@@ -350,6 +350,19 @@ def _cut_off_will_do(report: Any, _: bytes, fields: Fields) -> Any:
     return _without(report, "content_digest_malformed") if f"sha-256=:{report.computed}:".startswith(text) else report
 
 
+def _another_covered(is_another: Callable[[str], bool]) -> Callable[[], None]:
+    """Return what takes a field of another name for Content-Digest where a signature covers it."""
+
+    def covering(is_covered: Callable[..., bool]) -> Callable[..., bool]:
+        def asked(components: Iterable[Component]) -> bool:
+            covered = list(components)
+            return is_covered(covered) or any(is_another(one.name) for one in covered)
+
+        return asked
+
+    return lambda: replace(content_digest, "is_covered", covering)
+
+
 def _uncovered_will_do(report: Any, _: bytes, __: Fields) -> Any:
     return _without(report, "content_digest_not_covered")
 
@@ -417,6 +430,16 @@ MUTANTS = (
     agent_mutant("digest-in-bytes-ignored", "a digest is covered as bytes (P-AG-06)", _by_parameter_not_compared("bs")),
     agent_mutant("digest-uncovered", "a body has a covered digest (6.2)", _digest(_uncovered_will_do)),
     agent_mutant("digest-cut-off", "a digest that is cut off is none (P-AG-06)", _digest(_cut_off_will_do)),
+    agent_mutant(
+        "covered-begins-alike",
+        "only Content-Digest covers a body (P-AG-06)",
+        _another_covered(lambda name: name == "content"),
+    ),
+    agent_mutant(
+        "covered-ends-alike",
+        "only Content-Digest covers a body (P-AG-06)",
+        _another_covered(lambda name: name.endswith("-content-digest")),
+    ),
     agent_mutant("digest-unknown", "at least one digest is known (P-AG-06)", _digest(_unknown_will_do)),
     agent_mutant("parameters-dropped", "bs, sf and key are applied (P-AG-02)", _parameters_dropped),
     agent_mutant("query-param-decoded", "a parameter's value is encoded (RFC 9421 2.2.8)", _query_param_decoded),

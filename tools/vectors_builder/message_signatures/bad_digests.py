@@ -57,6 +57,12 @@ def _absent() -> Iterator[Draft]:
     fault = "Content-Digest is there and not covered"
     for variant, cover in (("one-left-out", '"@method" "@path"'), ("all-but-it", '"date" "content-type" "@method"')):
         yield refused("digest/not-covered", variant, signed(post(), cover), code, fault, why, pins=pins)
+    for variant, name, value, fault in (
+        ("begins-alike", "content", "x", "the covered field Content stands in for Content-Digest"),
+        ("ends-alike", "x-content-digest", digest_value(BODY), "a covered X-Content-Digest stands in for it"),
+    ):
+        message = signed(with_headers(post(), **{name: value}), f'"@method" "@path" "{name}"')
+        yield refused("digest/another-covered", variant, message, code, fault, why, pins=pins)
 
 
 def _malformed() -> Iterator[Draft]:
