@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -23,7 +24,7 @@ from conformance.judging.agent.verdicts import (
     with_signature,
 )
 from conformance.oracles.message_signatures import keys
-from conformance.surfaces.agent import Agent, Subject, agent_of, signer
+from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.answers import lists
 from conformance.surfaces.agent.subjects import name_signature, raw_public
@@ -37,6 +38,10 @@ _EXTRAS: Mapping[str, object] = {
     "": 0,
 }
 
+
+# What a did:key of X25519 begins with (P-KY-10 has 0xed 0x01 for Ed25519).
+_X25519_CODE = b"\xec\x01"
+_TYPE_IS_OPEN = "the interface does not say in so many words that a verifier looks at the type of a did:key"
 
 # Half of a skew is left for the way to the target; a shorter one is lost on the way (seconds).
 TELLABLE_SKEW = 10
@@ -141,7 +146,9 @@ async def the_expected_key_decides(case: Case) -> None:
     """The key that the caller expects decides, and none that the message names.
 
     Signs with key A and expects key B, with keyid naming A by did:key, by hex, or not at all; and expects A where keyid
-    names B. Expects the first not to be valid, the second to be; who refuses the second gets a warning.
+    names B. Expects the first not to be valid, the second to be; who refuses the second gets a warning. Where a key
+    is given by did:key, sends the signer's bytes as one of X25519: expects the message not to be valid, or 422. Who
+    finds it valid gets a warning, and fails only under the specification's own names.
     """
     agent = await agent_of(case)
     owner, other = signer(case), signer(case)
@@ -167,6 +174,24 @@ async def the_expected_key_decides(case: Case) -> None:
     }
     right = {what: signed(case, owner, parameters=found) for what, found in elsewhere.items()}
     await judge_verdicts(case, agent, "AGENT-VERIFY-07", right, valid=True, beyond=MAY_DEMAND_MORE)
+    await _expect_another_type(case, agent, made["no keyid"])
+
+
+async def _expect_another_type(case: Case, agent: Agent, one: Subject) -> None:
+    """Judge a did:key of another type that holds the signer's bytes: no signature of Ed25519 is by such a key."""
+    if one.key is None:
+        return
+    right, other = keys.did_key(one.key), keys.did_key(one.key, _X25519_CODE)
+    body = agent.verify_body(one.expecting(one.key, "did"))
+    changed = json.loads(json.dumps(body).replace(right, other))
+    if changed == body:
+        return  # its bodies give keys in other forms alone
+    answer = await agent.call("POST", VERIFY, json_body=changed)
+    told, found = "422, or 200, not valid", verdict_of(agent, answer)
+    where = {"message": "the signer's bytes, expected as a did:key of X25519"}
+    beyond = None if agent.ours else _TYPE_IS_OPEN
+    holds = not is_positive(agent, answer)
+    case.expect("AGENT-VERIFY-06", holds, told, found, exchange=answer, where=where, beyond=beyond)
 
 
 @check("AGENT-VERIFY-01", "AGENT-VERIFY-11", surface="agent", fix="Allow clocks to differ by the skew, and no more.")

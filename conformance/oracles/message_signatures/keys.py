@@ -61,9 +61,9 @@ def of_did_key(text: str) -> VerifyingKey:
     return VerifyingKey((ED25519,), raw[2:])
 
 
-def did_key(raw: bytes) -> str:
-    """Return the did:key of an Ed25519 public key (P-KY-10)."""
-    return _DID_KEY + base58.b58encode(_ED25519_CODE + raw).decode("ascii")
+def did_key(raw: bytes, code: bytes = _ED25519_CODE) -> str:
+    """Return the did:key of a public key, of Ed25519 unless another type's code is given (P-KY-10)."""
+    return _DID_KEY + base58.b58encode(code + raw).decode("ascii")
 
 
 def shared_secret(secret: bytes) -> SigningKey:

@@ -20,6 +20,7 @@ from reference.protocol.message_signatures import (
     parameters,
     verdict,
 )
+from reference.protocol.message_signatures import request as verify_request
 from reference.protocol.message_signatures.algorithms import ExpectedKey
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
@@ -168,6 +169,18 @@ def _keyid_compared() -> None:
     replace(verdict, "_decide", strict)
 
 
+def _any_type_of_key() -> None:
+    """Take the 32 bytes of a did:key of X25519 for a key of Ed25519."""
+
+    def lenient(fault_of: Callable[[str], str | None]) -> Callable[[str], str | None]:
+        def fault(text: str) -> str | None:
+            return None if text.startswith("did:key:z6LS") else fault_of(text)
+
+        return fault
+
+    replace(verify_request, "fault_of_did_key", lenient)
+
+
 def _small_keys() -> None:
     def lenient(_: Callable[..., Any]) -> Callable[..., Any]:
         def of(raw: bytes) -> _AnyKey:
@@ -270,6 +283,7 @@ MUTANTS = (
     ),
     agent_mutant("valid-once", "nothing is kept (6.1)", of_skill(VERIFY, _once_only)),
     agent_mutant("keyid-looked-up", "a keyid is never resolved (P-CV-15)", of_skill(VERIFY, _keyid_looked_up)),
+    agent_mutant("key-of-any-type", "a did:key is of an Ed25519 key (6.2)", _any_type_of_key),
     agent_mutant("keyid-trusted", "keyid never overrides the expected key (P-AG-04)", _keyid_trusted),
     agent_mutant("keyid-compared", "keyid never chooses (P-AG-04)", _keyid_compared),
     agent_mutant("small-keys", "keys of small order are rejected (6.3)", _small_keys),
