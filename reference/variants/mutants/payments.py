@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from reference.lanes.algorand import lane as algorand_lane
 from reference.lanes.algorand.lane import AlgorandLane
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol import weld
@@ -113,6 +114,18 @@ def _outage_serves() -> None:
         replace(kind, "collect", open_handed)
 
 
+def _noteless_is_an_outage() -> None:
+    def strict(read: Callable[..., bytes]) -> Callable[..., bytes]:
+        def note(value: object) -> bytes:
+            if value is None:
+                raise ChainUnavailable("the transaction has no note")
+            return read(value)
+
+        return note
+
+    replace(algorand_lane, "_bytes", strict)
+
+
 MUTANTS = (
     Mutant("note-ignored", "the note is the token (5.5, Algorand)", _rule(weld.note_is_token, _always)),
     Mutant(
@@ -146,5 +159,6 @@ MUTANTS = (
     ),
     Mutant("failed-counts", "the transaction did not fail", _failed_counts),
     Mutant("unknown-counts", "the chain knows the transaction", _absent_counts),
+    Mutant("noteless-is-an-outage", "a refused payment answers 402 (5.7)", _noteless_is_an_outage),
     Mutant("outage-serves", "a chain that cannot be asked serves nobody (P-ER-03)", _outage_serves),
 )

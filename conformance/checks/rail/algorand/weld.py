@@ -240,13 +240,17 @@ async def ordinary_x402_client(case: Case) -> None:
 async def refusal_lets_the_client_recover(case: Case) -> None:
     """A refused payment answers 402 with a fresh accepts array, so that the client can recover.
 
-    Provokes one refusal of each kind that needs no clock: unknown transaction, wrong note, wrong amount, another
-    operation, an unreadable proof, a token that was never issued, a payment that already bought something; and pays
-    what a refusal asks for. Expects 402 with accepts whose tokens are new, and to be served for those; 409 also passes
-    for what already bought something.
+    Provokes one refusal of each kind that needs no clock: unknown transaction, wrong note, no note, wrong amount,
+    another operation, an unreadable proof, a token that was never issued, a payment that already bought something; and
+    pays what a refusal asks for. Expects 402 with accepts whose tokens are new, and to be served for those; 409 also
+    passes for what already bought something.
     """
     await refusals_let_the_client_recover(case, AlgorandQuote, _worthless)
 
 
 async def _worthless(quoted: AlgorandQuote) -> Mapping[str, str]:
-    return {"a wrong note": await quoted.send(note=b"x"), "too little": await quoted.send(amount=1)}
+    return {
+        "a wrong note": await quoted.send(note=b"x"),
+        "no note": await quoted.send_unwelded(),
+        "too little": await quoted.send(amount=1),
+    }
