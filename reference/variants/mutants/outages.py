@@ -24,4 +24,26 @@ def _claims_lapse() -> None:
     replace(Eligibility, "_may_come_late", lambda _: never)
 
 
-MUTANTS = (Mutant("claims-lapse-in-outages", "a claim whose last look met no node never lapses (5.8)", _claims_lapse),)
+def _never_taken_over() -> None:
+    """A claim belongs to whoever made it first, even when the lease was given back."""
+
+    async def refused(*_: object, **__: object) -> bool:
+        return False
+
+    replace(Redemptions, "take_lease", lambda _: refused)
+
+
+def _marked_and_left() -> None:
+    """A claim that was marked as paid gets no answer any more: only one that is marked with its answer is served."""
+
+    async def unstored(*_: object, **__: object) -> bool:
+        return False
+
+    replace(Redemptions, "spend", lambda _: unstored)
+
+
+MUTANTS = (
+    Mutant("claims-lapse-in-outages", "a claim whose last look met no node never lapses (5.8)", _claims_lapse),
+    Mutant("claims-never-taken-over", "who was told to come again is served (5.5, 5.8)", _never_taken_over),
+    Mutant("marked-and-never-served", "what was found paid is served when its proof comes (5.8)", _marked_and_left),
+)
