@@ -18,6 +18,8 @@ from conformance.receipts.material import PROFILE_PAYLOAD, Material, Vector, key
 
 __all__ = ("PROFILE_PAYLOAD", "Material", "Vector", "cross_validation", "keys", "vectors")
 
+# In 2 kB, more than a reader bears that goes down by a call for each level.
+_LEVELS = 1020
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
@@ -182,6 +184,7 @@ def _structures(material: Material) -> Iterator[Vector]:
         "no JSON": b"not JSON",
         "no UTF-8": b'{"canon_version":"\xff"}',
         "half of a JSON text": material.payload[: len(material.payload) // 2],
+        "arrays in each other": b"[" * _LEVELS + b"]" * _LEVELS,
     }
     for what, payload in bytes_.items():
         yield Vector(f"truly signed: {what}", "GW-RCPT-19", material.by(one, payload=payload), mine)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reference.protocol import jws, receipt_kinds
+from reference.protocol import canonical_json, jws, receipt_kinds
 from reference.protocol import receipt_verification as verification
 from reference.protocol.receipt_kinds import HASH_MEMBERS, SCREEN_RESULTS, SETTLEMENT_RESULTS, ReceiptKind
 from reference.protocol.receipts import CANON_VERSION
@@ -154,6 +154,16 @@ def _in_order_of_bytes(case: verification.Case) -> bool:
     return not case.has_duplicates and names == sorted(names, key=str.encode)
 
 
+def _without_floor(_: Callable[..., bool]) -> Callable[..., bool]:
+    """Values are followed down to their last level, by a call for each."""
+
+    def holds(value: Any, depth: int) -> bool:
+        children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        return type(value) is not float and all(holds(child, depth) for child in children)
+
+    return holds
+
+
 MUTANTS: tuple[Mutant, ...] = tuple(
     Mutant(f"receipts-{id_}", rule, apply, "gateway")
     for id_, rule, apply in (
@@ -232,6 +242,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             _passes(
                 "NON_CANONICAL_PAYLOAD", lambda case: not case.payload_bytes.isascii() and _in_order_of_bytes(case)
             ),
+        ),
+        (
+            "depth-unbounded",
+            "a payload that nests too deep is refused (P-CV-02, 2.4 step 5)",
+            lambda: replace(canonical_json, "_holds_no_float", _without_floor),
         ),
     )
 )
