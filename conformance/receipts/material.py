@@ -29,6 +29,7 @@ class Vector:
         jwks: The key set sent with it; None when none is sent.
         valid: Whether it must pass.
         pinned: Whether only the profile's reading of structure decides that.
+        deployed: Whether only the reading of deployed services does: it judges nobody whose nine codes are others.
         expected_payment_hash: What it must be bound to, where that is asked.
         beyond: What the interface leaves open of it, where it goes beyond its row: whoever passes it gets a warning.
     """
@@ -39,6 +40,7 @@ class Vector:
     jwks: Any = None
     valid: bool = False
     pinned: bool = False
+    deployed: bool = False
     expected_payment_hash: str | None = None
     beyond: str | None = None
 

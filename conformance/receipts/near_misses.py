@@ -45,7 +45,7 @@ _NOT_ASKED: Final = frozenset({"kind", "canon_version", "service_id"})
 
 def vectors(material: Material) -> Iterator[Vector]:
     """Yield them, in a fixed order."""
-    for part in (_algorithms, _kids, _key_sets, _alphabets, _members, _values, _payments, _orders):
+    for part in (_algorithms, _kids, _key_sets, _alphabets, _members, _values, _payments, _orders, _numbers):
         yield from part(material)
 
 
@@ -166,3 +166,15 @@ def _orders(material: Material) -> Iterator[Vector]:
     payload = material.payload[:-1] + ',"\ufb33":1,"\U0001f600":2}'.encode()
     token = material.by(one, payload=payload)
     yield Vector("truly signed: members in the order of their UTF-8 bytes", _ROW, token, keys(one), pinned=True)
+
+
+def _numbers(material: Material) -> Iterator[Vector]:
+    """Numbers are written as ECMAScript writes those of binary64 (RFC 8785 section 3.2.2.3, P-CV-20)."""
+    one, member = material.third[0], b'"urn:example:count":'
+    plain = jcs_bytes({**material.claims, "urn:example:count": 1})
+    true = material.by(one, payload=plain)
+    yield Vector("truly signed: a further member that is 1", _ROW, true, keys(one), valid=True, deployed=True)
+    for what, digits, readers_differ in (("1.0", b"1.0", False), ("an integer beyond 2^53", b"9007199254740993", True)):
+        token = material.by(one, payload=plain.replace(member + b"1", member + digits))
+        name = f"truly signed: a further member that is {what}"
+        yield Vector(name, _ROW, token, keys(one), pinned=True, deployed=readers_differ)

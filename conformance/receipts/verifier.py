@@ -14,6 +14,7 @@ from conformance.http.client import Answer, Unreachable
 from conformance.http.redaction import words_of
 from conformance.oracles import jose
 from conformance.oracles.keys import keys_of_jwks
+from conformance.oracles.receipts import STEPS
 from conformance.outcome import Inconclusive
 from conformance.receipts.live_mutations import Material, Vector, keys
 from conformance.surfaces.gateway.calls import RECEIPT_VERIFY, SCREEN, short, target_of
@@ -48,6 +49,7 @@ class Verifier:
         material: What vectors are made of.
         judges_structure: Whether the profile binds the nine codes, so that its reading of structure is judged.
         hash_member: Name of the member that tells the payment hash that the caller expects; None where it is open.
+        names_deployed: Whether the nine codes are those of deployed services, so that their reading of kinds is judged.
         spaced: Whether calls are spaced out, since the target keeps its stated limit.
     """
 
@@ -56,6 +58,7 @@ class Verifier:
     judges_structure: bool
     spaced: bool
     hash_member: str | None = None
+    names_deployed: bool = False
     _next: float = field(default=0.0)
 
     async def present(self, case: Case, vector: Vector, *, headers: Mapping[str, str] | None = None) -> Answer:
@@ -70,7 +73,10 @@ class Verifier:
 
     def wanted(self, vectors: list[Vector]) -> list[Vector]:
         """Return the vectors that judge this target."""
-        return [one for one in vectors if self.can_ask(one) and (self.judges_structure or not one.pinned)]
+        return [one for one in vectors if self.can_ask(one) and self._judged_by(one)]
+
+    def _judged_by(self, vector: Vector) -> bool:
+        return self.names_deployed if vector.deployed else self.judges_structure or not vector.pinned
 
     async def _turn(self) -> None:
         if self.spaced:
@@ -128,7 +134,9 @@ async def _find(case: Case) -> Verifier:
     bindings, spaced = case.profile.gateway_bindings, case.profile.pace.requests_per_second > 0
     name_texts(case, [platform, *(one.jwk for one in material.third)], "RECEIPT")
     member = bindings.receipt_member or await _member(case, material)
-    return Verifier(member, material, bindings.receipt_codes is not None, spaced, bindings.receipt_hash_member)
+    codes = bindings.receipt_codes
+    deployed = codes is not None and {*codes} == {*STEPS}
+    return Verifier(member, material, codes is not None, spaced, bindings.receipt_hash_member, deployed)
 
 
 async def _member(case: Case, material: Material) -> str:

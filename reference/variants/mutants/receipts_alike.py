@@ -6,6 +6,7 @@ around it; or leaves out the last of what is asked for.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -164,6 +165,12 @@ def _without_floor(_: Callable[..., bool]) -> Callable[..., bool]:
     return holds
 
 
+def _as_python_writes(case: verification.Case) -> bool:
+    """The text is sorted and compact as Python writes it: with fractions of nought, and integers of any length."""
+    text = json.dumps(case.payload, sort_keys=True, separators=(",", ":"))
+    return not case.has_duplicates and text.encode() == case.payload_bytes
+
+
 MUTANTS: tuple[Mutant, ...] = tuple(
     Mutant(f"receipts-{id_}", rule, apply, "gateway")
     for id_, rule, apply in (
@@ -242,6 +249,16 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             _passes(
                 "NON_CANONICAL_PAYLOAD", lambda case: not case.payload_bytes.isascii() and _in_order_of_bytes(case)
             ),
+        ),
+        (
+            "number-fraction",
+            "a number has one spelling (RFC 8785 3.2.2.3, 2.4 step 7)",
+            _passes("NON_CANONICAL_PAYLOAD", lambda case: case.canonical is not None and _as_python_writes(case)),
+        ),
+        (
+            "number-large",
+            "an integer beyond 2^53 - 1 has no canonical form (P-CV-20, 2.4 step 7)",
+            _passes("NON_CANONICAL_PAYLOAD", lambda case: case.canonical is None and _as_python_writes(case)),
         ),
         (
             "depth-unbounded",
