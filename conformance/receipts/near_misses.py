@@ -65,6 +65,8 @@ def _kids(material: Material) -> Iterator[Vector]:
         ("and more behind it", "key-1", "key-10"),
         ("as a DID URL's fragment", "key-1", "did:web:issuer.example#key-1"),
         ("after a space", "key-1", " key-1"),
+        ("but for its end", "did:web:issuer.example#key-1", "did:web:issuer.example#key-2"),
+        ("but for its beginning", "2024-signing-key", "2025-signing-key"),
     ):
         document = {"keys": [{**two.jwk, "kid": alike}, {**one.jwk, "kid": kid}]}
         name = f"the kid names key 2, which signed; key 1 has it {what}"

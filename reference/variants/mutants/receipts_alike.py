@@ -22,6 +22,7 @@ from reference.variants.seams import replace
 Alike = Callable[[str, str], bool]
 Judge = Callable[[verification.Case], None]
 _TRUE_NAMES = verification.ALGORITHMS
+_LETTERS = 8
 
 
 def _folded(sent: str, wanted: str) -> bool:
@@ -181,6 +182,16 @@ MUTANTS: tuple[Mutant, ...] = tuple(
         ("kid-begun", "a kid is equal, not longer (P-RV-01)", _kids(_begun)),
         ("kid-cut", "a kid is equal, not shorter (P-RV-01)", _kids(lambda held, kid: kid.startswith(held))),
         ("kid-fragment", "a kid is equal, not the fragment of a URL (P-RV-01)", _kids(_fragment)),
+        (
+            "kid-first-letters",
+            "a kid is equal to its last letter (P-RV-01)",
+            _kids(lambda held, kid: held[:_LETTERS] == kid[:_LETTERS]),
+        ),
+        (
+            "kid-last-letters",
+            "a kid is equal from its first letter (P-RV-01)",
+            _kids(lambda held, kid: held[-_LETTERS:] == kid[-_LETTERS:]),
+        ),
         ("kid-trimmed", "a kid is equal with its spaces (P-RV-01)", _kids(_trimmed)),
         (
             "bare-key",
