@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from conformance.oracles.hashing import jcs_bytes
-from conformance.oracles.receipt_kinds import MEMBERS, Kind
+from conformance.oracles.receipt_kinds import MEMBERS, VALUES, Kind
 from conformance.receipts.material import Material, Vector, keys
 from conformance.vocabulary.lanes.registry import FACTS
 
@@ -45,7 +45,18 @@ _NOT_ASKED: Final = frozenset({"kind", "canon_version", "service_id"})
 
 def vectors(material: Material) -> Iterator[Vector]:
     """Yield them, in a fixed order."""
-    for part in (_algorithms, _kids, _key_sets, _alphabets, _members, _values, _payments, _orders, _numbers):
+    for part in (
+        _algorithms,
+        _kids,
+        _key_sets,
+        _alphabets,
+        _members,
+        _true_kinds,
+        _values,
+        _payments,
+        _orders,
+        _numbers,
+    ):
         yield from part(material)
 
 
@@ -119,6 +130,23 @@ def _members(material: Material) -> Iterator[Vector]:
         for name in (one for one in MEMBERS[kind] if one not in _NOT_ASKED):
             less = {one: value for one, value in claims.items() if one != name}
             yield _signed(material, f"{what} without {name}", less)
+
+
+def _true_kinds(material: Material) -> Iterator[Vector]:
+    """Third parties' receipts of each kind pass with each word of their sets (2.3, step 8b).
+
+    The names of two kinds are those of deployed services; whoever has other codes need not know them.
+    """
+    one = material.third[0]
+    receipts = {"a payable receipt": _PAYABLE}
+    for word in VALUES["settlement_result"]:
+        receipts[f"a settlement attestation of {word}"] = {**_ATTESTATION, "settlement_result": word}
+    for word in VALUES["screen_result"]:
+        receipts[f"a compliance receipt of {word}"] = {**material.claims, "screen_result": word}
+    for what, claims in receipts.items():
+        token = material.by(one, payload=jcs_bytes(claims))
+        name = f"a third party's, its key set supplied: {what}"
+        yield Vector(name, "GW-RCPT-06", token, keys(one), valid=True, deployed=True)
 
 
 def _values(material: Material) -> Iterator[Vector]:

@@ -73,14 +73,14 @@ _HINTS: Mapping[str, str] = {
 async def receipt_vectors(case: Case) -> None:
     """True receipts pass, forged ones fail, each with one typed code, and as a standalone verifier says.
 
-    Presents the platform's own receipt and third parties' with their key sets, and some 185 receipts that are wrong in
-    one thing: signature, payload, header, key, algorithm, structure, form, encoding, critical parameters, key set; some
-    miss by a letter's case, a space, an end that is cut or one letter of a kid. The payload of one is a thousand arrays
-    in each other, others hold a number that is not written as RFC 8785 writes it. The third parties' bear the very
-    payload of the platform's, but for payable receipts and settlement attestations. Expects 200 with a report for the
-    true ones, 422 with a report for the others; a member that tells the two apart; one typed code in each fail report
-    and nine at most in all; and the verdict of the suite's own verifier for every one. Where no true receipt passes,
-    nothing is decided.
+    Presents the platform's own receipt and third parties' of each kind with their key sets, and some 185 receipts that
+    are wrong in one thing: signature, payload, header, key, algorithm, structure, form, encoding, critical parameters,
+    key set; some miss by a letter's case, a space, an end that is cut or one letter of a kid. The payload of one is a
+    thousand arrays in each other, others hold a number that is not written as RFC 8785 writes it. The third parties'
+    bear the very payload of the platform's, but for payable receipts and settlement attestations. Expects 200 with a
+    report for the true ones, 422 with a report for the others; a member that tells the two apart; one typed code in
+    each fail report and nine at most in all; and the verdict of the suite's own verifier for every one. Where no true
+    receipt passes, nothing is decided.
     """
     hosted = await verifier(case)
     chosen = hosted.wanted(vectors(hosted.material))

@@ -209,6 +209,16 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             _passes("UNSUPPORTED_CANON_VERSION", _version_folded),
         ),
         ("last-member", "every required member is there (2.4 step 8)", _last_member_free),
+        (
+            "result-first",
+            "each result of the set is one (2.3, 2.4 step 8b)",
+            _sets({"compliance": lambda _, value: value == SCREEN_RESULTS[0]}),
+        ),
+        (
+            "settlement-last",
+            "a settlement that is final is one (2.3, 2.4 step 8b)",
+            _sets({"settlement_attestation": lambda _, value: value in SETTLEMENT_RESULTS[1:]}),
+        ),
         ("result-folded", "results have one spelling (2.4 step 8b)", _results(_folded)),
         ("result-begun", "a result is the whole word (2.4 step 8b)", _results(_begun)),
         (
