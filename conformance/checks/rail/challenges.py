@@ -40,6 +40,7 @@ _NO_ORDERS: Mapping[str, bytes] = {
     "no body": b"",
     "an object without its end": b'{"a":',
     "an integer that RFC 8785 has no form for": b'{"a":9007199254740993}',
+    "a did:key of 31 bytes": b'{"did_key":"did:key:z2DQUz8yxybcgY49o2TDENNPqPQBbVynuU6CcNCWtSMrwMx"}',
 }
 
 

@@ -99,6 +99,18 @@ def _body_judged_first() -> None:
     replace(PaidEndpoint, "call", calling)
 
 
+def _short_keys_unplanned() -> None:
+    def unplanned(check: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        def checked(raw: bytes) -> None:
+            if len(raw) != keys.KEY_BYTES:
+                raise TypeError("a point has 32 bytes")
+            check(raw)
+
+        return checked
+
+    replace(keys, "_checked", unplanned)
+
+
 def _unwritable_unplanned() -> None:
     """Say of a body that RFC 8785 has no form for where its fault is, which nobody knows."""
 
@@ -362,6 +374,7 @@ MUTANTS = (
     Mutant(
         "unpaid-body-judged-first", "an unpaid call is answered 402, whatever its body (P-CH-11)", _body_judged_first
     ),
+    Mutant("unpaid-short-key-crashes", "an unpaid body with a key of no key's length gets 402", _short_keys_unplanned),
     Mutant("unpaid-unwritable-crashes", "an unpaid body that JCS refuses gets 402 (P-CV-20)", _unwritable_unplanned),
     Mutant(
         "challenge-in-a-text", "the 402 is a JSON object (P-CH-01)", _issued(lambda body: orjson.dumps(body.decode()))
