@@ -100,11 +100,12 @@ def test_the_chain_goes_on_after_any_cheats(steps: list[tuple[str, list[Any]]]) 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(body=st.binary(max_size=60) | st.recursive(SCALARS, st.lists, max_leaves=6).map(orjson.dumps))
 def test_a_body_that_is_no_call_has_the_standards_codes(shared: Any, body: bytes) -> None:
-    """-32700 for what is no JSON, -32600 for what is no call, also within a batch."""
+    """-32700 for what is no JSON, -32600 for what is no call, also within a batch; an id that is there is echoed."""
     answer = shared.body(body)
     for one in answer if isinstance(answer, list) else [answer]:
         check_answer(one)
-        assert (one["id"], one["error"]["code"] in (-32700, -32600)) == (None, True)
+        assert one["error"]["code"] in (-32700, -32600)
+        assert one["id"] is None or orjson.loads(body)["id"] == one["id"]
 
 
 ENVELOPES = st.fixed_dictionaries(

@@ -97,6 +97,8 @@ class Gateway:
             own |= refusal.headers
             if f"no request id on {status}" in self.flaws:
                 del own["X-Request-Id"]
+        if not isinstance(document, bytes) and not (status >= 400 and "refusals without a type" in self.flaws):
+            own.setdefault("Content-Type", "application/json")
         content = document if isinstance(document, bytes) else json.dumps(document).encode()
         return status, CIMultiDictProxy(CIMultiDict(own)), content
 

@@ -47,6 +47,7 @@ FLAWS = [
         for status in (400, 401, 403, 404, 405, 413, 415, 422, 431)
     ),
     *((f"no message on {status}", "errors_use_the_envelope", {"GW-ERR-02"}) for status in (401, 403, 404, 405, 422)),
+    ("refusals without a type", "errors_use_the_envelope", {"X-JSON-01"}),
     ("codes are sentences", "errors_use_the_envelope", {"GW-ERR-05"}),
     ("codes are numbered", "a_fault_keeps_its_code", {"GW-ERR-04"}),
     ("no credential", "a_call_without_authorization_is_rejected", {"GW-AUTH-01"}),

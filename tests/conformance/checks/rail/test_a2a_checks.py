@@ -64,6 +64,8 @@ class Door:
             return {"error": {"code": -32001, "message": "unknown"}} if task is None else {"result": task}
         if method != "message/send":
             return {"error": {"code": -32601, "message": "no such method"}}
+        if "message" not in params:
+            return {"error": {"code": -32602, "message": "no message"}}
         return {"result": self.told(params["message"])}
 
     def told(self, message: dict[str, Any]) -> dict[str, Any]:
