@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from reference.protocol.a2a import ErrorCode
 from reference.protocol.a2a_card import CARD, LEGACY_CARD
 from reference.variants.mutants.agent_verdicts import SIGN, agent_mutant
 from reference.variants.seams import replace
-from reference.web import http1
+from reference.web import framing, http1
 from reference.web.document import Document
 from reference.web.envelope import Envelope, Receive, Scope, Send
 from reference.web.errors import Refused
@@ -156,6 +157,10 @@ def _websocket_unhandled() -> None:
     replace(Envelope, "__call__", unhandled)
 
 
+def _hosts_unread() -> None:
+    setattr(framing, "_HOST", re.compile(rb".*"))  # noqa: B010 - a rule that is dropped
+
+
 MUTANTS = (
     agent_mutant("health-array", "health is an object (6.1)", _document("/health", lambda one: [one])),
     agent_mutant("landing-page", "the landing document is JSON (6.1)", _document("/", lambda _: b"<html>hello</html>")),
@@ -186,5 +191,6 @@ MUTANTS = (
     agent_mutant(
         "websocket-unhandled", "no handshake of a WebSocket is a fault of ours (RFC 9110, 7.8)", _websocket_unhandled
     ),
+    agent_mutant("host-unread", "a Host is a host, before anything is routed by it (RFC 9112, 3.2)", _hosts_unread),
     agent_mutant("openapi-short", "OpenAPI has all nine (6.1)", _document("/openapi.json", _without_hint_operation)),
 )
