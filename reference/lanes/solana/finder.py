@@ -8,6 +8,7 @@ from typing import Any
 from reference.lanes.finding import BLOCK_SKEW_SECONDS, LEAST_LOOK_BACK, Candidate, Found, Head, last_before
 from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
 from reference.lanes.lane import ChainUnavailable
+from reference.lanes.solana.block_times import block_time
 from reference.protocol.networks import Network
 from reference.protocol.solana_transfers import associated_account
 
@@ -29,7 +30,7 @@ class SolanaFinder:
     async def head(self) -> Head:
         """Return the newest confirmed slot; final is what the setting says."""
         newest = await self._slot("confirmed")
-        return Head(newest, min(newest, await self._slot(self._commitment)), await self._block_time(newest))
+        return Head(newest, min(newest, await self._slot(self._commitment)), await block_time(self._rpc, newest))
 
     async def start(self, since: int, head: Head) -> int:
         """Search backwards by the times of slots, as far as the node remembers them."""
@@ -40,7 +41,7 @@ class SolanaFinder:
             if slot < first:
                 return None
             for near in range(slot, max(first, slot - _NEIGHBOURS) - 1, -1):
-                time = await self._block_time(near)
+                time = await block_time(self._rpc, near)
                 if time is not None:
                     return time
             return since
@@ -78,13 +79,6 @@ class SolanaFinder:
             return _number(await self._rpc.call("getFirstAvailableBlock"))
         except NodeRefused:
             return 0
-
-    async def _block_time(self, slot: int) -> int | None:
-        try:
-            time = await self._rpc.call("getBlockTime", slot)
-        except NodeRefused:
-            return None
-        return time if isinstance(time, int) and not isinstance(time, bool) else None
 
 
 def _slot_of(listed: Mapping[str, Any]) -> int:

@@ -6,11 +6,12 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 from reference.lanes.finding import Finder
-from reference.lanes.json_rpc import JsonRpc, NodeRefused, granted, member
+from reference.lanes.json_rpc import JsonRpc, granted, member
 from reference.lanes.lane import ChainUnavailable, LaneFacts
+from reference.lanes.solana.block_times import block_time, listed_time
 from reference.lanes.solana.finder import SolanaFinder
 from reference.protocol import solana_transfers, weld
 from reference.protocol.challenge import Terms, Token
@@ -20,7 +21,6 @@ from reference.protocol.service_word import ServiceWord
 
 COMMITMENTS = ("confirmed", "finalized")
 _AS_BYTES = {"encoding": "base64", "commitment": "confirmed", "maxSupportedTransactionVersion": 0}
-_MOST_LISTED = 1000
 _RANK = {"processed": 0, "confirmed": 1, "finalized": 2}
 
 
@@ -103,28 +103,12 @@ class SolanaLane:
         return ObservedTransaction(TxStatus.CONFIRMED, final, time, sender, transfers=owned, memos=memos)
 
     async def _time_of(self, slot: int, tx_id: str, addresses: Iterable[str]) -> int:
-        """Return the time of a transaction's block; a node that forgot the block lists it with its transactions."""
-        time = await self._asked("getBlockTime", slot)
-        for address in addresses:
-            if _is_time(time):
-                break
-            listed = await self._asked("getSignaturesForAddress", address, {"limit": _MOST_LISTED})
-            known = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-            time = next((one.get("blockTime") for one in known if one.get("signature") == tx_id), None)
-        if not _is_time(time):
+        time = await block_time(self._rpc, slot)
+        if time is None:  # the node may have forgotten the block, and lists what was in it
+            time = await listed_time(self._rpc, tx_id, addresses)
+        if time is None:
             raise ChainUnavailable(f"the node knows no time of slot {slot}")
         return time
-
-    async def _asked(self, method: str, *params: Any) -> Any:
-        """Return what a node tells, None where it refuses."""
-        try:
-            return await self._rpc.call(method, *params)
-        except NodeRefused:
-            return None
-
-
-def _is_time(told: Any) -> TypeGuard[int]:
-    return isinstance(told, int) and not isinstance(told, bool)
 
 
 def _status(told: Any) -> Mapping[str, Any] | None:
