@@ -44,7 +44,7 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
     Sends message/send with text and with data, tasks/get, and an unknown method, under ids of both types. Expects 200
     and JSON each time, and an envelope with the id and exactly one of result and error. Then sends what is no JSON, to
     which an envelope holds JSON-RPC's own code for that, and asks for methods that A2A knows and that nobody must
-    serve: JSON that comes with 200 is an envelope there as well.
+    serve, and with parameters that fit no method: JSON that comes with 200 is an envelope there as well.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     text = [{"kind": "text", "text": "What can you verify?"}]
@@ -61,8 +61,8 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
         fault, where = json_rpc.unreadable_fault(answer), {"body": what}
         expected = "error -32700, or an HTTP refusal"
         case.expect("AGENT-A2A-03", fault is None, expected, fault, exchange=answer, where=where)
-    for what, answer in (await json_rpc.optional(case, base + A2A, "one")).items():
-        _judge(case, what, "one", answer)
+    for method, answer in (await json_rpc.optional(case, base + A2A, "one")).items():
+        _judge(case, method, "one", answer)
     if case.profile.target.defaults == "reference":
         await _skills(case, base)
 

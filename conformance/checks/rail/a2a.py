@@ -94,15 +94,23 @@ async def _judge_apart(case: Case, first: Task, *others: Task) -> None:
     last = others[-1]
     apart = first.members.get("contextId") != last.members.get("contextId")
     said = ("an order", "a rejection") if apart else ("an order",)
-    further = _further(a2a.orders(case, case.session.operations[0])[0])
+    order = a2a.orders(case, case.session.operations[0])[0]
     for one in said:
-        parts, members = further[one]
-        answer, found = await a2a.answered(case, parts, taskId=first.id, **members)
-        if answer is None:
-            where, beyond = {"message": one}, _beyond(case)
-            case.expect("RAIL-A2A-01", False, "an answer to a message for a task", found, where=where, beyond=beyond)
+        if await _further_answer(case, "RAIL-A2A-01", first, order, one) is None:
             return
     await _judge_kept(case, last, {"after": f"{' and '.join(said)} for another task"})
+
+
+async def _further_answer(
+    case: Case, row: str, task: Task, order: list[dict[str, Any]], said: str, call_id: object = 1
+) -> Answer | None:
+    """Send a message for a task that waits for its payment, and judge by a row that it is answered."""
+    parts, members = _further(order)[said]
+    answer, found = await a2a.answered(case, parts, call_id=call_id, taskId=task.id, **members)
+    if answer is None:
+        where, beyond = {"message": said}, _beyond(case)
+        case.expect(row, False, "an answer to a message for a task", found, where=where, beyond=beyond)
+    return answer
 
 
 def _further(order: list[dict[str, Any]]) -> Mapping[str, tuple[list[dict[str, Any]], Mapping[str, Any]]]:
@@ -176,8 +184,8 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
         fault, where = json_rpc.unreadable_fault(answer), {"body": what}
         expected = "error -32700, or an HTTP refusal"
         case.expect("RAIL-A2A-07", fault is None, expected, fault, exchange=answer, where=where)
-    for what, answer in (await json_rpc.optional(case, case.session.rail + a2a.A2A, "one")).items():
-        _judge_envelope(case, what, "one", answer)
+    for method, answer in (await json_rpc.optional(case, case.session.rail + a2a.A2A, "one")).items():
+        _judge_envelope(case, method, "one", answer)
     for task_id in (_UNKNOWN_TASK, "no-such-task", "../../etc/passwd", "a" * 300):
         answer = await a2a.get(case, task_id)
         code = json_rpc.error_code(answer)
@@ -189,13 +197,11 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
 
 async def _messages_for_a_task(case: Case, task: Task, order: list[dict[str, Any]]) -> None:
     """Judge that messages for a task which waits for its payment are answered, by JSON-RPC where by JSON with 200."""
-    for said, (parts, members) in _further(order).items() if task.id is not None else ():
-        answer, found = await a2a.answered(case, parts, call_id="one", taskId=task.id, **members)
+    for said in _further(order) if task.id is not None else ():
+        answer = await _further_answer(case, "RAIL-A2A-06", task, order, said, "one")
         if answer is None:
-            where, beyond = {"message": said}, _beyond(case)
-            case.expect("RAIL-A2A-06", False, "an answer to a message for a task", found, where=where, beyond=beyond)
             return
-        if answer.status == 200 and is_json_type(answer.headers.get("Content-Type")):
+        if json_rpc.is_envelope_due(answer):
             _judge_envelope(case, f"message/send with {said} for a task", "one", answer)
 
 

@@ -180,10 +180,10 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
     """An unpaid call is answered 402 with a challenge, whoever calls and whatever he orders.
 
     Calls each paid operation without payment: as a browser that would rather have a page, as one who says to come from
-    the machine itself, without a body, with half a one, and with one that RFC 8785 has no form for; and by other
-    spellings of its path. Expects 402 with accepts in a JSON object each time, and of another path anything that hands
-    nothing over. The interface says it of a paid call in general and nothing of such a call: whoever hands over what is
-    sold fails, any other answer warns.
+    the machine itself, without a body, with half a one, with one that RFC 8785 has no form for, and with a key of no
+    key's length; and by other spellings of its path. Expects 402 with accepts in a JSON object each time, and of
+    another path anything that hands nothing over. The interface says it of a paid call in general and nothing of such a
+    call: whoever hands over what is sold fails, any other answer warns.
     """
     ours = case.profile.target.defaults == "reference"
     for operation in case.session.operations:
