@@ -271,3 +271,11 @@ def at(path: str, change: Callable[[Any], Any]) -> Change:
         return replace(reply, document=change(reply.document)) if call.path == path and reply.status == 200 else reply
 
     return changed
+
+
+ADDED = ("Signature-Input", "Signature", "Content-Digest")
+
+
+def only_added(document: Any) -> Any:
+    """Leave of a signed request's fields those that signing adds."""
+    return {**document, "headers": {name: document["headers"][name] for name in ADDED if name in document["headers"]}}
