@@ -99,21 +99,30 @@ def _offered_seed_used() -> None:
     _of_seed(lambda: offered[0] if offered else secrets.token_bytes(32))()
 
 
-def _offered_echoed() -> None:
-    """A refused private key stands in the refusal."""
+def _refusing(told: Callable[[Any, Unprocessable], Exception]) -> None:
+    """Have refusals of the skills be what is told of a body and its refusal."""
 
-    def telling(call: Callable[..., Any]) -> Callable[..., Any]:
+    def other(call: Callable[..., Any]) -> Callable[..., Any]:
         def called(self: skills.Skill, body: Any, moment: Moment) -> dict[str, Any]:
             try:
                 result: dict[str, Any] = call(self, body, moment)
             except Unprocessable as fault:
-                given = [body[name] for name in PRIVATE_KEY_MEMBERS if isinstance(body, dict) and name in body]
-                raise Unprocessable([{**one, "msg": f"{one['msg']} {given}"} for one in fault.detail]) from fault
+                raise told(body, fault) from None
             return result
 
         return called
 
-    replace(skills.Skill, "call", telling)
+    replace(skills.Skill, "call", other)
+
+
+def _offered_echoed() -> None:
+    """A refused private key stands in the refusal."""
+
+    def told(body: Any, fault: Unprocessable) -> Exception:
+        given = [body[name] for name in PRIVATE_KEY_MEMBERS if isinstance(body, dict) and name in body]
+        return Unprocessable([{**one, "msg": f"{one['msg']} {given}"} for one in fault.detail])
+
+    _refusing(told)
 
 
 def _extras_returned() -> None:
@@ -182,19 +191,11 @@ def _only_what_signing_adds(result: dict[str, Any]) -> None:
 def _odd_component_crashes() -> None:
     """A covered component that is no name is met only when the base is built."""
 
-    def crashing(call: Callable[..., Any]) -> Callable[..., Any]:
-        def called(self: skills.Skill, body: Any, moment: Moment) -> dict[str, Any]:
-            try:
-                result: dict[str, Any] = call(self, body, moment)
-            except Unprocessable as fault:
-                if any(one["type"] == "component" for one in fault.detail):
-                    raise RuntimeError("a component that is none") from fault
-                raise
-            return result
+    def told(_: Any, fault: Unprocessable) -> Exception:
+        is_odd = any(one["type"] == "component" for one in fault.detail)
+        return RuntimeError("a component that is none") if is_odd else fault
 
-        return called
-
-    replace(skills.Skill, "call", crashing)
+    _refusing(told)
 
 
 def _born_expired() -> None:
