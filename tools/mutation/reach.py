@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tools.mutation.places import MODULE, ROOT, Function, Mutant, functions
@@ -88,6 +89,7 @@ class Reach:
         return frozenset(check for one in reached for check in one.whole)
 
 
+@cache
 def load(name: str, folder: Path = FOLDER) -> Reach:
     """Return what was recorded under a name.
 

@@ -152,9 +152,7 @@ def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check], typical: M
     found = [check for name, check in known.items() if name in wanted]
     if STARTING not in wanted:
         return found
-    return [*found, *(one for one in known.values() if one not in found and _is_quick(one, typical))] or [
-        *known.values()
-    ]
+    return [*found, *(one for one in known.values() if one not in found and _is_quick(one, typical))]
 
 
 def _is_quick(check: Check, typical: Mapping[str, float]) -> bool:
