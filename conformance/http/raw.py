@@ -16,6 +16,7 @@ from conformance.http.client import LONGEST_BODY, PATIENCE, Unreachable, given_u
 from conformance.http.unanswered import because, cannot_connect, closed, no_http
 
 _PORTS = {"http": 80, "https": 443}
+_FRAMING = frozenset({"content-length", "transfer-encoding"})
 # What is odd in these leaves no doubt where the request ends. A client that ended its side would hide the answer of a
 # server that breaks down: it drops what it has for somebody who has left.
 _WHOLE = frozenset({"upgrade", "host"})
@@ -28,7 +29,8 @@ class RawTransport:
     Method, target and header fields are written as they stand (Latin-1, surrogates as the bytes they escape). Host,
     `Connection: close` and, with a body, Content-Length are added where no field of that name is given; a given
     Transfer-Encoding keeps Content-Length away. The writing side is closed after the request, so that nobody waits for
-    a body that was promised and not sent; after one that asks for another protocol it stays open, to speak that.
+    a body that was promised and not sent. It stays open after one that asks for another protocol, to speak that, and
+    after one with a Host of its own whose framing is ours.
     """
 
     def __init__(
@@ -58,7 +60,8 @@ class RawTransport:
         await self._turn()
         data = b"".join(self._lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
         try:
-            whole = any(name.lower() in _WHOLE for name, _ in headers)
+            given = {name.strip().lower() for name, _ in headers}
+            whole = bool(given & _WHOLE) and not given & _FRAMING
             async with asyncio.timeout(self._seconds):
                 answer = await self._exchange(method, data, ends=not whole)
         except TimeoutError as fault:
@@ -93,7 +96,7 @@ class RawTransport:
             yield f"Host: {self._host}:{self._port}\r\n".encode()
         if "connection" not in given:
             yield b"Connection: close\r\n"
-        if body is not None and not given & {"content-length", "transfer-encoding"}:
+        if body is not None and not given & _FRAMING:
             yield f"Content-Length: {len(body)}\r\n".encode()
         for name, value in headers:
             yield _bytes(f"{name}: {value}\r\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -316,6 +317,30 @@ async def test_raw_requests_go_out_as_they_are_written() -> None:
         b"POST / HTTP/9.9\r\nContent-Length: x\r\nHost: h\r\nConnection: c\r\n\r\n{}",
         b"POST / HTTP/1.1\r\nHost: " + host + b"\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     ]
+
+
+@pytest.mark.parametrize(
+    ("headers", "stays"),
+    [([("Host", "a..b")], True), ([("Host", "a..b"), ("content-length", "9")], False), ([("X-Host", "a")], False)],
+)
+async def test_a_host_of_ones_own_leaves_the_connection_open(headers: list[tuple[str, str]], stays: bool) -> None:
+    """A server that broke down would not answer somebody who has left; one that waits for a body has to see an end."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        status = b"204 Ended"
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await reader.read()
+        if not reader.at_eof():
+            status = b"200 Open"
+        writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        status, *_ = await RawTransport(address, seconds=30).send("GET", address + "/", headers, None)
+    assert status == (200 if stays else 204)
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nno"])
