@@ -112,7 +112,7 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
     for path in sorted(path for path in paths if path.startswith(PAID_PREFIX) and path != INDEX):
         role = roles.get(path) or (None if roles else told.get(path) or guess_role(path))
         bodies, sure = _bodies(profile, role, described.get(path, (None, False)))
-        bound = profile.target.defaults == "reference" or role in (bindings.other_bodies or {})
+        bound = profile.is_reference or role in (bindings.other_bodies or {})
         more = drawn(openapi, path, methods.get(path, "post"), bodies[0])
         found.append(Operation(role, base + path, path, bodies[0], bodies[1:], not bound, sure, more))
     return tuple(found)
@@ -122,7 +122,7 @@ def _bodies(profile: Profile, role: str | None, described: tuple[Any, bool]) -> 
     bindings = profile.rail_bindings
     bound = (bindings.bodies or {}).get(role or "")
     others = (bindings.other_bodies or {}).get(role or "")
-    reference = profile.target.defaults == "reference"
+    reference = profile.is_reference
     if bound is None and reference and role is not None and role in _REFERENCE_BODIES:
         return _REFERENCE_BODIES[role], True
     suggested, sure = described

@@ -114,7 +114,7 @@ class Session:
         self.apart = 0
         self.nonce = secrets.token_hex(6)
         self._count = Counter()
-        whole = profile.target.defaults == "reference"
+        whole = profile.is_reference
         self._inbox: Inbox | None = None
         selectors, insecure = profile.gateway_bindings.checkout_selectors, profile.tls.insecure
         self.pages = PageReader(selectors, profile.budgets.request, whole=whole, insecure=insecure)

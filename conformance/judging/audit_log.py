@@ -96,7 +96,7 @@ def form_of(case: Case, log: Entries, key: str) -> audit_chain.Form:
     Raises:
         Inconclusive: Nobody knows; or what is bound is no recipe, or the key is malformed.
     """
-    bound, ours = case.profile.hub_bindings.audit_chain, case.profile.target.defaults == "reference"
+    bound, ours = case.profile.hub_bindings.audit_chain, case.profile.is_reference
     if bound is None:
         found = audit_chain.found_form(log, key)
         if found is None:

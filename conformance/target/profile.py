@@ -280,9 +280,14 @@ class Profile(Table):
         return self
 
     @property
+    def is_reference(self) -> bool:
+        """Whether the reference's own choices bind the target where the interface leaves a point open."""
+        return self.target.defaults == "reference"
+
+    @property
     def service_word(self) -> str | None:
         """The word that stands for `<Service>`, or None when the operator did not bind it."""
-        return self.target.service_word or ("Weldproof" if self.target.defaults == "reference" else None)
+        return self.target.service_word or ("Weldproof" if self.is_reference else None)
 
     @property
     def rail_bindings(self) -> RailBindings:
@@ -315,7 +320,7 @@ class Profile(Table):
         return self._over(REFERENCE_WEBHOOK, self.webhook)
 
     def _over(self, ours: Bindings, given: Bindings) -> Bindings:
-        if self.target.defaults != "reference":
+        if not self.is_reference:
             return given
         known = given.model_fields_set & type(ours).model_fields.keys()
         return ours.model_copy(update={name: getattr(given, name) for name in known})
@@ -351,12 +356,12 @@ class Profile(Table):
     def network_label(self, network: str) -> str | None:
         """Return the spelling of a network (its key, with underscores) in a link's `chain`, None where it is open."""
         bound = self.networks.get(network, NetworkNames()).label
-        return bound or (network.replace("_", "-") if self.target.defaults == "reference" else None)
+        return bound or (network.replace("_", "-") if self.is_reference else None)
 
     def network_event(self, network: str) -> str | None:
         """Return the spelling of a network (its key, with underscores) in an event, None where it is open."""
         bound = self.networks.get(network, NetworkNames()).event
-        return bound or (REFERENCE_EVENTS.get(network) if self.target.defaults == "reference" else None)
+        return bound or (REFERENCE_EVENTS.get(network) if self.is_reference else None)
 
     @property
     def addresses(self) -> tuple[str, ...]:

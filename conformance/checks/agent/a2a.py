@@ -63,7 +63,7 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
         case.expect("AGENT-A2A-03", fault is None, expected, fault, exchange=answer, where=where)
     for method, answer in (await json_rpc.optional(case, base + A2A, "one")).items():
         _judge(case, method, "one", answer)
-    if case.profile.target.defaults == "reference":
+    if case.profile.is_reference:
         await _skills(case, base)
 
 

@@ -224,7 +224,7 @@ async def the_token_opens_the_admin_operations(case: Case) -> None:
 
 async def _other_issuers(case: Case, hub: Hub) -> None:
     """Register issuers by DIDs of other forms."""
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     left_open = None if ours else "which methods of DIDs a hub takes is left open"
     for form, beyond in _OTHER_DIDS.items():
         issuer = hub.new_issuer("formed", form)

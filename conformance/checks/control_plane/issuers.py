@@ -69,7 +69,7 @@ async def a_did_web_is_deleted_by_its_name(case: Case) -> None:
     stands. Expects it there by its very name, then gone by one of the two; of the reference by either.
     """
     hub = await hub_of(case)
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     for form in ("did:web:{host}%3A8443", "did:web:{host}:tenants:first", "did:web:{host}%3A8443:tenants:first"):
         ways = (True, False) if ours else (True,)
         for encoded in ways:

@@ -121,7 +121,7 @@ def _further(order: list[dict[str, Any]]) -> Mapping[str, tuple[list[dict[str, A
 
 def _beyond(case: Case) -> str | None:
     """Return why a message for a task that is never answered breaks nothing; None for our own target."""
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     return None if ours else "the interface leaves open what follows the payment-required state"
 
 

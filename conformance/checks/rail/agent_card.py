@@ -28,7 +28,7 @@ async def the_card_points_to_a2a(case: Case) -> None:
     and declares the bound payment extension where an answer over A2A says that it is activated.
     """
     answer = await case.client.call("GET", case.session.rail + CARD)
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     fault = card_fault(answer, whole=ours)
     case.expect("RAIL-DISC-01", fault is None, "200 with a JSON agent card", fault, exchange=answer)
     card = answer.object()

@@ -185,7 +185,7 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
     another path anything that hands nothing over. The interface says it of a paid call in general and nothing of such a
     call: whoever hands over what is sold fails, any other answer warns.
     """
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     for operation in case.session.operations:
         calls: dict[str, dict[str, Any]] = {
             what: {"body": body, "headers": {"Content-Type": "application/json"}} for what, body in _NO_ORDERS.items()

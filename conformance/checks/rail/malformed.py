@@ -262,7 +262,7 @@ def _judge_form(case: Case, answer: Answer, beside: Sequence[Answer], where: Map
     case.expect("RAIL-402-18", kept, told, cache(answer), exchange=answer, where=where)
     told, found = "a body that keeps the schema", "; ".join(faults)
     case.expect("RAIL-402-21", not faults, told, found, exchange=answer, where=where)
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     beyond = None if ours else "the interface says it of the 402 that asks for a payment"
     lanes, told = _lanes(answer), "an entry for each lane of the other 402s"
     whole = lanes in [_lanes(one) for one in beside]

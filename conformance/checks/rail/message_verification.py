@@ -98,14 +98,14 @@ def forged(case: Case, owner: Any, sound: Subject) -> Iterator[tuple[str, Subjec
 
 async def _takes_content(case: Case, operation: Operation) -> bool:
     """Return whether the service is known to be given a message's content by the family's name."""
-    if case.profile.target.defaults == "reference" or _CONTENT in dict(_members(operation)):
+    if case.profile.is_reference or _CONTENT in dict(_members(operation)):
         return True
     return _CONTENT in await described_members(case, operation)
 
 
 async def _sound(case: Case, operation: Operation, what: str, subject: Subject) -> bool | None:
     """Judge that a sound message is valid; return what is said of it, None where nothing is."""
-    beyond = None if case.profile.target.defaults == "reference" else "the interface leaves open how it is asked"
+    beyond = None if case.profile.is_reference else "the interface leaves open how it is asked"
     try:
         answer, said = await _verified(case, operation, subject)
     except Inconclusive as refusal:
@@ -126,7 +126,7 @@ async def _refused(case: Case, operation: Operation, what: str, subject: Subject
         case.note(f"{operation.path}, {what}: {reason}")
         return
     where = {"operation": operation.path, "message": what}
-    beyond = None if case.profile.target.defaults == "reference" else _LEFT_OPEN.get(what)
+    beyond = None if case.profile.is_reference else _LEFT_OPEN.get(what)
     case.expect(_ROW, said is not True, "not valid", f"valid: {said}", exchange=answer, where=where, beyond=beyond)
 
 

@@ -121,7 +121,7 @@ async def receipts_are_verified(case: Case) -> None:
     if sound is None:
         _leave_open(case, f"what the paid verification says of a receipt is not known: {brief(answer)}")
         return
-    if not sound and case.profile.target.defaults != "reference":
+    if not sound and not case.profile.is_reference:
         _leave_open(case, "which receipts a rail's verification takes is left open, and this one's takes not its own")
         return
     told = "the rail's own receipt verified"
@@ -137,7 +137,7 @@ async def _try_others(case: Case, operation: Operation, member: str, token: str)
     trials = [Trial("RAIL-SVC-01", what, {member: one}) for what, one in forged(token, keys, stranger)]
     trials += [Trial("RAIL-RCPT-09", what, {member: one}) for what, one in changed(token)]
     named = await _members(case, operation)
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     if KEY_SET in named:
         first = parse(token)
         theirs = stranger.sign({**first.header, "kid": stranger.kid}, first.payload)
@@ -160,7 +160,7 @@ async def _try_others(case: Case, operation: Operation, member: str, token: str)
 
 async def _members(case: Case, operation: Operation) -> frozenset[str]:
     """Return the members that the request is known to have: by the profile, by the target's document, or as ours."""
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     return frozenset({*operation.body, *((KEY_SET, PAYMENT) if ours else await described_members(case, operation))})
 
 

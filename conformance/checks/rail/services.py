@@ -100,7 +100,7 @@ async def screening_is_sold(case: Case) -> None:
     if not await _is_there(case, "RAIL-SVC-03", operation):
         return
     await run_concurrently(_screened(case, operation, body) for body in screening_bodies(case, operation))
-    if case.profile.target.defaults != "reference":
+    if not case.profile.is_reference:
         tried = await run_concurrently(_screened_too(case, operation, body) for body in screened_otherwise(operation))
         if operation.guessed and not any(tried):
             told = f"nobody named an address that {operation.path} flags or blocks, so its other verdicts were not seen"
@@ -120,7 +120,7 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
     Bodies without such an address judge nothing, and another target than the reference is only warned.
     """
     operation, lanes = case.session.service("compliance-receipt"), case.profile.claims.lanes
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     known = [operation.body, *(() if operation.guessed else operation.other_bodies), *((_BY_BYTES,) if ours else ())]
     body = next((one for one in known if respelled(one, str.lower) != respelled(one, str.upper)), None)
     if body is None or not operation.sure or not lanes:
@@ -161,7 +161,7 @@ async def _is_there(case: Case, row: str, operation: Operation) -> bool:
 def screening_bodies(case: Case, operation: Operation) -> list[Any]:
     """Return the bodies to screen: those that are known to be accepted, and on the reference one a verdict."""
     bodies = [operation.body, *(() if operation.guessed else operation.other_bodies)]
-    if case.profile.target.defaults == "reference" and not case.profile.rail_bindings.bodies:
+    if case.profile.is_reference and not case.profile.rail_bindings.bodies:
         bodies.append(_FLAGGED)
     return bodies
 

@@ -67,7 +67,7 @@ async def agent_and_rail_judge_alike(case: Case) -> None:
         "another body": one.changed(body=b"{}"),
         "another key": one.expecting(bytes(reversed(one.key or b""))),
     }
-    if case.profile.target.defaults == "reference":  # elsewhere nobody says that a paid call takes it so
+    if case.profile.is_reference:  # elsewhere nobody says that a paid call takes it so
         subjects["a key as did:key"] = one.expecting(one.key, "did")
 
     async def compared(what: str) -> None:

@@ -159,7 +159,7 @@ class _Calls:
         """Return what opens a secured operation."""
         if self.surface == "gateway":
             return dict(self.case.session.tenant_headers())
-        if self.surface == "control_plane" and self.case.profile.target.defaults == "reference":
+        if self.surface == "control_plane" and self.case.profile.is_reference:
             token = token_of(self.case)
             return {} if token is None else {"Authorization": f"Bearer {token}"}
         return {}

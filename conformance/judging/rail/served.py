@@ -46,7 +46,7 @@ async def _served_with_query(case: Case, operation: Operation, rows: tuple[str, 
     except Inconclusive:  # who quotes no price for it sells it not so
         return
     answer = await redeem(case, operation, await pay(case, quote, case.lane))
-    beyond = None if case.profile.target.defaults == "reference" else "whether a call may have a query is left open"
+    beyond = None if case.profile.is_reference else "whether a call may have a query is left open"
     told, where = "200 for a payment of the very call that was quoted", {"operation": operation.path, "query": QUERY}
     for row in rows:
         case.expect(row, answer.status == 200, told, brief(answer), exchange=answer, where=where, beyond=beyond)

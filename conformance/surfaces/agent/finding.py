@@ -217,9 +217,7 @@ async def agent_of(case: Case) -> Agent:
         Unreachable: It gave no answer.
     """
     profile = case.profile
-    agent = Agent(
-        case, profile.surfaces["agent"].url.rstrip("/"), profile.agent_bindings, profile.target.defaults == "reference"
-    )
+    agent = Agent(case, profile.surfaces["agent"].url.rstrip("/"), profile.agent_bindings, profile.is_reference)
     if agent.ours:
         return agent
     found: Agent = await case.session.once("the agent's names", lambda: _found(agent))

@@ -30,7 +30,7 @@ def asked_for(profile: Profile, path: str, answer: Answer) -> str | None:
         path: Where the creation was posted.
         answer: What it was answered.
     """
-    if profile.target.defaults == "reference":
+    if profile.is_reference:
         return None
     for pointer in pointers(answer):
         member = pointer.replace("/", ".").rstrip(".").rpartition(".")[2].lstrip("#$")

@@ -261,7 +261,7 @@ async def _opened(case: Case) -> UnderTest:
         )
     named, signer = bindings.receiver, _signer(case)
     header = _header(profile)
-    said = profile.target.defaults == "reference" or "tolerance" in profile.webhook.model_fields_set
+    said = profile.is_reference or "tolerance" in profile.webhook.model_fields_set
     tolerance = bindings.tolerance if said else None
     return UnderTest(named.url, named.effects, header, signer, chain, agent, tolerance, ours=False, at_once=at_once)
 

@@ -44,7 +44,7 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
     first = await redeem(case, operation, await welded(payer, await challenge(case, operation)))
     case.expect("RAIL-PAY-02", first.status == 200, "200", brief(first), exchange=first)
     offset_file = case.profile.clock.offset_file
-    ours = case.profile.target.defaults == "reference"
+    ours = case.profile.is_reference
     if not ours or offset_file is None or _FAULT not in await payer.fault_names():
         return
     proof, other = [await welded(payer, await challenge(case, operation)) for _ in range(2)]
