@@ -150,7 +150,10 @@ class Session:
         await self._inbox.open()
 
     async def close(self) -> None:
-        """End what was kept, close the payers' connections, and the browser where pages needed one."""
+        """End questions nobody waits for and what was kept; close the payers' connections and the pages' browser."""
+        for asked in self._found.values():
+            asked.cancel()
+        await asyncio.gather(*self._found.values(), return_exceptions=True)
         await self.kept.aclose()
         await self.pages.close()
         for payer in self._payers.values():

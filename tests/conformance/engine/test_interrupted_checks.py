@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 
 from conformance.engine.check import Case, Check
 from conformance.engine.runner import Plan, Run
@@ -71,3 +72,32 @@ async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
         await run
         await ended.wait()
     assert [event["event"] for event in log.events][-2:] == ["row", "run.finished"]
+
+
+async def test_a_shared_question_ends_with_the_run() -> None:
+    """What several checks asked together is cancelled with them; what it raises then is nobody's traceback."""
+    began, ended, unheard = asyncio.Event(), asyncio.Event(), list[dict[str, object]]()
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+
+    async def question() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+            raise EOFError("the connection is closed")
+
+    async def asks(case: Case) -> None:
+        await case.session.once("question", question)
+
+    profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
+    check = Check("asks", (ROW,), "gateway", None, exclusive=False, fix="", run=asks)
+    run = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, EventLog()).execute())
+    async with asyncio.timeout(600):
+        await began.wait()
+        run.cancel()
+        await run
+    assert ended.is_set()
+    del check, run
+    gc.collect()
+    assert unheard == []
