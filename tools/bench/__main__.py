@@ -11,7 +11,7 @@ import click
 from conformance.outcome import Exit
 from tools.bench import goals
 from tools.bench.measuring import bench
-from tools.bench.record import RECORD
+from tools.bench.record import QUICK_RECORDS, RECORD
 
 
 @click.command("bench")
@@ -21,8 +21,16 @@ from tools.bench.record import RECORD
     "--seconds", type=click.FloatRange(0.01), default=0.7, show_default=True, help="Work of a server a round."
 )
 @click.option("--quick", is_flag=True, help="Plain calls only, compared with the figures recorded last.")
-@click.option("--record", is_flag=True, help="Write docs/performance.md and docs/performance.json.")
-@click.option("--against", type=click.Path(path_type=Path, dir_okay=False), default=RECORD, show_default=True)
+@click.option(
+    "--record",
+    is_flag=True,
+    help=f"Write docs/performance.md and {RECORD}; with --quick, this processor's part of {QUICK_RECORDS}.",
+)
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="With --quick: the figures to compare with, in place of those recorded on the same kind of processor.",
+)
 @click.option(
     "--suite", "log", type=click.Path(path_type=Path, exists=True), help="Where a run's seconds went, by check."
 )
@@ -35,7 +43,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     With --suite REPORT alone: where the seconds of that run of the suite went, by check.
 
     With --quick a job is slower that lost more than 15 % of its ratio to a floor of the same run, each at its best
-    round, and still did when it was measured again.
+    round, and still did when it was measured again. It is compared with what the same kind of processor showed, since
+    the ratios of others differ by more than that; where none is recorded, it is measured only.
 
     Exit codes: 0 measured, with --quick also nothing became slower; 1 something did; 2 usage; 4 the bench failed.
     """

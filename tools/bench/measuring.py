@@ -21,7 +21,17 @@ from tools.bench import document, goals, http_contest, in_process, peer_home, su
 from tools.bench.in_process import BenchFault
 from tools.bench.load import LoadFault
 from tools.bench.ratios import MARGIN, Job, joined, slowdowns
-from tools.bench.record import RECORD, Figures, Machine, standing_as_json, today
+from tools.bench.record import (
+    QUICK_RECORDS,
+    RECORD,
+    Figures,
+    Machine,
+    QuickRecord,
+    keep_quick,
+    quick_records,
+    standing_as_json,
+    today,
+)
 from tools.bench.turns import TurnFault
 
 _DOCUMENT = Path("docs/performance.md")
@@ -46,7 +56,7 @@ def bench(
     seconds: float,
     quick: bool,
     record: bool,
-    against: Path,
+    against: Path | None,
     log: Path | None,
     as_json: bool,
 ) -> None:
@@ -58,13 +68,13 @@ def bench(
         else:
             table.show_suite(spent)
         return
-    if record and (quick or only):
-        raise UsageFault("a record needs the whole run: leave --quick and --only out")
+    if record and only:
+        raise UsageFault("a record needs every job: leave --only out")
     if record and not _DOCUMENT.parent.is_dir():
         raise UsageFault("--record writes docs/performance.md: run it in the source tree")
     try:
         if quick:
-            ctx.exit(_quick(tuple(only), rounds, against, as_json=as_json))
+            ctx.exit(_recorded(rounds) if record else _quick(tuple(only), rounds, against, as_json=as_json))
         figures = _measured(_Asked(tuple(only) or (*goals.JOBS, "lanes"), rounds, seconds, not only or "lanes" in only))
     except (BenchFault, LoadFault, TurnFault, StackFault, Inconclusive) as fault:
         click.echo(f"weldproof bench: {fault}", err=True)
@@ -114,39 +124,61 @@ def _measured(asked: _Asked) -> Figures:
     return Figures(today(), Machine.here(), versions | peer_home.versions(), tuple(jobs), lanes)
 
 
-def _quick(only: tuple[str, ...], rounds: int, against: Path, *, as_json: bool) -> Exit:
+def _quick(only: tuple[str, ...], rounds: int, against: Path | None, *, as_json: bool) -> Exit:
     names = [name for name in goals.QUICK if not only or name in only]
     if not names:
         raise UsageFault(f"--quick measures {', '.join(goals.QUICK)} only")
+    here = Machine.here()
     try:
-        before = Figures.read(against)
+        before = quick_records().get(here.processor) if against is None else Figures.read(against).quick
     except ValueError as fault:
         raise UsageFault(f"{fault}; `weldproof bench --record` writes them") from fault
     jobs, _ = in_process.measure(names, rounds=rounds, seconds=_QUICK_SECONDS)
-    slower = slowdowns(before.jobs, jobs)
+    recorded = () if before is None else before.jobs
+    slower = slowdowns(recorded, jobs)
     for _ in range(_AGAIN):
         if not slower:
             break
         # Further rounds, in processes of their own: what is slower stays slower, what was hindered does not.
         again = {one.job for one in slower}
         _say(f"once more: {', '.join(sorted(again))}")
-        more, _ = in_process.measure([name for name in names if name in again], rounds=rounds, seconds=_QUICK_SECONDS)
-        further = {job.name: job for job in more}
-        jobs = tuple(joined([job, further[job.name]]) if job.name in further else job for job in jobs)
-        slower = slowdowns(before.jobs, jobs)
-    here = Machine.here()
+        jobs = _with_more(jobs, [name for name in names if name in again], rounds)
+        slower = slowdowns(recorded, jobs)
     if as_json:
         found = [{"job": one.job, "beside": one.beside, "sentence": one.sentence} for one in slower]
         standings = [standing_as_json(one) for one in goals.standings(jobs)]
-        click.echo(orjson.dumps({"recorded": before.taken, "slower": found, "goals": standings}))
-    else:
-        for one in slower:
-            click.echo(f"{click.style('slower', fg='red')}  {one.sentence}")
-        if not slower:
-            click.echo(f"nothing is more than {MARGIN:.0%} slower than recorded on {before.taken}: {', '.join(names)}")
-        if here.processor != before.machine.processor:
-            click.echo(f"the record is of another machine ({before.machine.processor}); its ratios may differ here")
+        taken = None if before is None else before.taken
+        click.echo(orjson.dumps({"recorded": taken, "slower": found, "goals": standings}))
+        return Exit.FAILED if slower else Exit.PASSED
+    for one in slower:
+        click.echo(f"{click.style('slower', fg='red')}  {one.sentence}")
+    if before is None:
+        click.echo(
+            f"measured, and compared with nothing: no record is of this processor ({here.processor}). "
+            "Add one by `weldproof bench --quick --record`."
+        )
+    elif not slower:
+        click.echo(f"nothing is more than {MARGIN:.0%} slower than recorded on {before.taken}: {', '.join(names)}")
+    if before is not None and here.processor != before.machine.processor:
+        click.echo(f"the record is of another machine ({before.machine.processor}); its ratios may differ here")
     return Exit.FAILED if slower else Exit.PASSED
+
+
+def _recorded(rounds: int) -> Exit:
+    """Keep what `--quick` measures on this kind of processor, as often as it would measure what seems slower."""
+    jobs, _ = in_process.measure(goals.QUICK, rounds=rounds, seconds=_QUICK_SECONDS)
+    for _ in range(_AGAIN):
+        jobs = _with_more(jobs, goals.QUICK, rounds)
+    keep_quick(QuickRecord(today(), Machine.here(), tuple(jobs)))
+    _say(f"written: {QUICK_RECORDS}")
+    return Exit.PASSED
+
+
+def _with_more(jobs: Sequence[Job], names: Sequence[str], rounds: int) -> tuple[Job, ...]:
+    """Return jobs with the further rounds of those that are named."""
+    more, _ = in_process.measure(names, rounds=rounds, seconds=_QUICK_SECONDS)
+    further = {job.name: job for job in more}
+    return tuple(joined([job, further[job.name]]) if job.name in further else job for job in jobs)
 
 
 def _spent(log: Path) -> suite.Spent:

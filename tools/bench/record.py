@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,8 @@ from tools.bench import goals, processor
 from tools.bench.ratios import Job
 
 SCHEMA = "weldproof-bench/1"
+RECORD: Final = Path("docs/performance.json")
+QUICK_RECORDS: Final = Path("docs/performance-quick.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,10 @@ class Figures:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a JSON object, goals included."""
-        machine = self.machine
         return {
             "schema": SCHEMA,
             "taken": self.taken,
-            "machine": {"processor": machine.processor, "processors": machine.processors, "system": machine.system},
+            "machine": asdict(self.machine),
             "versions": dict(self.versions),
             "jobs": [job.as_json() for job in self.jobs],
             "goals": [standing_as_json(one) for one in goals.standings(self.jobs)],
@@ -68,6 +69,11 @@ class Figures:
             "profiles": dict(self.profiles),
             "suite": self.suite,
         }
+
+    @property
+    def quick(self) -> QuickRecord:
+        """What `--quick` compares with on the same kind of processor."""
+        return QuickRecord(self.taken, self.machine, self.jobs)
 
     @classmethod
     def read(cls, path: Path) -> Figures:
@@ -85,6 +91,58 @@ class Figures:
             return cls(data["taken"], machine, data["versions"], jobs, data["lanes"], data["suite"], data["profiles"])
         except (OSError, KeyError, TypeError, ValueError) as fault:
             raise ValueError(f"{path} holds no figures of the bench: {fault}") from fault
+
+
+@dataclass(frozen=True, slots=True)
+class QuickRecord:
+    """What `--quick` compares with: jobs that compute only, on one kind of processor.
+
+    What our side costs beside a floor is another on another processor, since most floors are compiled and we are not.
+    """
+
+    taken: str
+    machine: Machine
+    jobs: tuple[Job, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a JSON object."""
+        return {"taken": self.taken, "machine": asdict(self.machine), "jobs": [job.as_json() for job in self.jobs]}
+
+
+def quick_records(figures: Path = RECORD, further: Path = QUICK_RECORDS) -> dict[str, QuickRecord]:
+    """Return what is recorded, by processor: the whole figures, and quick ones of further processors.
+
+    Raises:
+        ValueError: A file holds something else.
+    """
+    whole = Figures.read(figures)
+    return {one.machine.processor: one for one in (*_read_quick(further), whole.quick)}
+
+
+def keep_quick(record: QuickRecord, further: Path = QUICK_RECORDS) -> None:
+    """Write a quick record in the place of that of the same processor.
+
+    Raises:
+        ValueError: The file holds something else.
+    """
+    kept = {one.machine.processor: one for one in _read_quick(further)} | {record.machine.processor: record}
+    told = [kept[name].as_json() for name in sorted(kept)]
+    further.write_bytes(orjson.dumps(told, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _read_quick(path: Path) -> list[QuickRecord]:
+    if not path.exists():
+        return []
+    try:
+        records = orjson.loads(path.read_bytes())
+        if not isinstance(records, list):
+            raise ValueError("it is no array")
+        return [
+            QuickRecord(one["taken"], Machine(**one["machine"]), tuple(Job.read(job) for job in one["jobs"]))
+            for one in records
+        ]
+    except (OSError, KeyError, TypeError, ValueError) as fault:
+        raise ValueError(f"{path} holds no quick records of the bench: {fault}") from fault
 
 
 def today() -> str:
@@ -107,6 +165,3 @@ def standing_as_json(one: goals.Standing) -> dict[str, Any]:
         "at_least": round(one.goal.at_least, 4),
         "reached": one.reached,
     }
-
-
-RECORD: Final = Path("docs/performance.json")

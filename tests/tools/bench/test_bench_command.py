@@ -53,7 +53,6 @@ def test_nothing_slower_is_exit_zero(tmp_path: Path) -> None:
     "words",
     [
         ("--quick", "--against", "nowhere.json"),
-        ("--quick", "--record"),
         ("--record", "--only", "receipt"),
         ("--quick", "--only", "paid-http"),
         ("--quick", "--only", "delivery"),
