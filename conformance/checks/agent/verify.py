@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+from cryptography.hazmat.primitives.asymmetric import ed25519
+
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
@@ -24,6 +26,7 @@ from conformance.judging.agent.verdicts import (
     with_signature,
 )
 from conformance.oracles.message_signatures import keys
+from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey
 from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, signer
 from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.answers import lists
@@ -41,6 +44,8 @@ _EXTRAS: Mapping[str, object] = {
 
 # What a did:key of X25519 begins with (P-KY-10 has 0xed 0x01 for Ed25519).
 _X25519_CODE = b"\xec\x01"
+# A private key whose public half holds 0xed 0x01, so that who looks for them anywhere takes any type for Ed25519.
+_HOLDS_THE_CODE = (213).to_bytes(32, "big")
 _TYPE_IS_OPEN = "the interface does not say in so many words that a verifier looks at the type of a did:key"
 
 # Half of a skew is left for the way to the target; a shorter one is lost on the way (seconds).
@@ -173,8 +178,11 @@ async def the_expected_key_decides(case: Case) -> None:
         "keyid is an address": {"keyid": "http://127.0.0.1:1/key"},
     }
     right = {what: signed(case, owner, parameters=found) for what, found in elsewhere.items()}
+    odd = SigningKey((ED25519,), ed25519.Ed25519PrivateKey.from_private_bytes(_HOLDS_THE_CODE))
+    right["a key that holds the code of its type"] = signed(case, odd)
     await judge_verdicts(case, agent, "AGENT-VERIFY-07", right, valid=True, beyond=MAY_DEMAND_MORE)
-    await _expect_another_type(case, agent, made["no keyid"])
+    for one in (made["no keyid"], right["a key that holds the code of its type"]):
+        await _expect_another_type(case, agent, one)
 
 
 async def _expect_another_type(case: Case, agent: Agent, one: Subject) -> None:

@@ -29,14 +29,16 @@ async def keys_are_published(case: Case) -> None:
     """DID document and key set are there, name the host, hold the same public key and nothing private.
 
     Fetches both documents. Expects 200, the did:web of the rail's own address as id, an OKP Ed25519 key in the key
-    set that the DID document lists too, and no private member anywhere. A method that lacks what DID Core demands
-    of it warns.
+    set that the DID document lists too, and no private member anywhere. A method or a service that lacks what DID Core
+    demands of it warns, and fails the reference.
     """
     first, did = await document(case, DID)
     formed = first.status == 200 and isinstance(did, dict) and isinstance(did.get("id"), str) and holds_methods(did)
     case.expect("RAIL-KEY-01", formed, "200 with a DID document", first.status, exchange=first)
-    lacking = faults_of_methods(did) if formed else []
-    case.expect("RAIL-KEY-01", not lacking, "methods by DID Core", lacking, exchange=first, beyond=_BY_DID_CORE)
+    lacking = [*faults_of_methods(did), *faults_of_services(did)] if formed else []
+    beyond = None if case.profile.is_reference else _BY_DID_CORE
+    told = "methods and services by DID Core"
+    case.expect("RAIL-KEY-01", not lacking, told, lacking, exchange=first, beyond=beyond)
     identifier = did.get("id") if isinstance(did, dict) else None
     expected = did_web_of(case.session.rail)
     case.expect("RAIL-KEY-02", names_host(identifier, expected), expected, identifier, exchange=first)
@@ -68,6 +70,32 @@ def faults_of_methods(did: Mapping[str, Any]) -> list[str]:
     ]
     ids = [one["id"] for one in methods if isinstance(one.get("id"), str)]
     return lacking + sorted(f"{one}: twice" for one in set(ids) if ids.count(one) > 1)
+
+
+def faults_of_services(did: Mapping[str, Any]) -> list[str]:
+    """Return what a DID document's services lack of what DID Core demands of each (5.4), and ids that are not unique.
+
+    A document needs no services; an id may be relative.
+    """
+    services = did.get("service", [])
+    if not isinstance(services, list):
+        return ["service: no list"]
+    texts = [one for one in services if isinstance(one, dict)]
+    lacking = ["service: no object"] * (len(services) - len(texts))
+    for one in texts:
+        name = one.get("id")
+        lacking += [] if isinstance(name, str) and name else ["service: no id"]
+        lacking += [] if _is_type(one.get("type")) else [f"service {name}: type"]
+        endpoint = one.get("serviceEndpoint")
+        lacking += [] if isinstance(endpoint, str | dict | list) and endpoint else [f"service {name}: serviceEndpoint"]
+    ids = [one["id"] for one in texts if isinstance(one.get("id"), str)]
+    return lacking + sorted(f"service {one}: twice" for one in set(ids) if ids.count(one) > 1)
+
+
+def _is_type(value: Any) -> bool:
+    """Return whether a value is the type of a service: a text, or some."""
+    listed = value if isinstance(value, list) else [value]
+    return bool(listed) and all(isinstance(one, str) and one for one in listed)
 
 
 def names_host(identifier: Any, expected: str) -> bool:

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import base58
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -181,6 +182,19 @@ def _any_type_of_key() -> None:
     replace(verify_request, "fault_of_did_key", lenient)
 
 
+def _code_anywhere() -> None:
+    """Take a did:key of another type for one of Ed25519 where its bytes hold that type's code anywhere."""
+
+    def lenient(fault_of: Callable[[str], str | None]) -> Callable[[str], str | None]:
+        def fault(text: str) -> str | None:
+            holds = text.startswith("did:key:z6LS") and b"\xed\x01" in base58.b58decode(text.removeprefix("did:key:z"))
+            return None if holds else fault_of(text)
+
+        return fault
+
+    replace(verify_request, "fault_of_did_key", lenient)
+
+
 def _small_keys() -> None:
     def lenient(_: Callable[..., Any]) -> Callable[..., Any]:
         def of(raw: bytes) -> _AnyKey:
@@ -284,6 +298,7 @@ MUTANTS = (
     agent_mutant("valid-once", "nothing is kept (6.1)", of_skill(VERIFY, _once_only)),
     agent_mutant("keyid-looked-up", "a keyid is never resolved (P-CV-15)", of_skill(VERIFY, _keyid_looked_up)),
     agent_mutant("key-of-any-type", "a did:key is of an Ed25519 key (6.2)", _any_type_of_key),
+    agent_mutant("key-code-anywhere", "a did:key begins with the code of Ed25519 (P-KY-10)", _code_anywhere),
     agent_mutant("keyid-trusted", "keyid never overrides the expected key (P-AG-04)", _keyid_trusted),
     agent_mutant("keyid-compared", "keyid never chooses (P-AG-04)", _keyid_compared),
     agent_mutant("small-keys", "keys of small order are rejected (6.3)", _small_keys),

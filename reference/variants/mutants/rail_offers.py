@@ -331,6 +331,11 @@ def _nobody_in_control(document: dict[str, Any]) -> dict[str, Any]:
     return {**document, "verificationMethod": methods}
 
 
+def _nameless_services(document: dict[str, Any]) -> dict[str, Any]:
+    services = [{name: one[name] for name in one if name != "id"} for one in document["service"]]
+    return {**document, "service": services}
+
+
 def _x_in_base64() -> None:
     def making(_: Callable[..., Any]) -> Callable[..., Any]:
         return lambda published: {"keys": [{**key.jwk(), "x": base64.b64encode(key.raw).decode()} for key in published]}
@@ -405,6 +410,7 @@ MUTANTS = (
     Mutant("service-beside-the-prefix", "what costs something is below /pay/v1/ (5.1)", _sold_beside_the_prefix),
     Mutant("did-one-method", "methods are a list (P-KY-07)", _did(_one_method)),
     Mutant("did-method-without-controller", "a method has its controller (P-KY-07)", _did(_nobody_in_control)),
+    Mutant("did-service-without-id", "a service has its id (P-KY-07)", _did(_nameless_services)),
     Mutant("jwks-in-base64", "a key's x is base64url (P-KY-03)", _x_in_base64),
     Mutant("receipts-not-sold", "the verification of receipts is sold (5.2)", _not_sold),
     Mutant("pages-for-accounts", "no page of a document wants an account (5.1)", _account_for_more),

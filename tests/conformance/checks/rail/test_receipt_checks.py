@@ -234,7 +234,7 @@ async def test_a_fault_in_the_did_document_breaks_its_row(rows: set[str], change
 
 @pytest.mark.parametrize("member", ["id", "type", "controller"])
 async def test_a_method_without_what_did_core_demands_warns(member: str) -> None:
-    """The interface leaves it to DID Core what a method is, so that a lack of it is told and decides nothing."""
+    """The interface leaves it to DID Core what a method is, so that a lack of it fails our own target alone."""
 
     def lacking(call: Call, reply: Reply) -> Reply:
         if call.path.endswith("did.json"):
@@ -242,9 +242,39 @@ async def test_a_method_without_what_did_core_demands_warns(member: str) -> None
             del reply.document["verificationMethod"][1][member]
         return reply
 
-    verdicts = await judged("keys_are_published", Rail(lacking))
-    assert verdicts["RAIL-KEY-01"] is Verdict.WARN
-    assert breached(verdicts) == {"RAIL-KEY-01"}
+    assert (await judged("keys_are_published", Rail(lacking), UNBOUND))["RAIL-KEY-01"] is Verdict.WARN
+    assert (await judged("keys_are_published", Rail(lacking)))["RAIL-KEY-01"] is Verdict.FAIL
+
+
+SERVICE = {"id": "#x402", "type": "Paid", "serviceEndpoint": "https://rail.test/pay/v1"}
+
+
+@pytest.mark.parametrize(
+    ("services", "sound"),
+    [
+        ([], True),
+        ([SERVICE], True),
+        (
+            [SERVICE, {**SERVICE, "id": "did:web:rail.test#a2a", "type": ["A", "B"], "serviceEndpoint": {"a": "b"}}],
+            True,
+        ),
+        (SERVICE, False),
+        (["#x402"], False),
+        ([SERVICE, SERVICE], False),
+        *(([{name: value for name, value in SERVICE.items() if name != left}], False) for left in SERVICE),
+        ([{**SERVICE, "type": []}], False),
+        ([{**SERVICE, "serviceEndpoint": None}], False),
+    ],
+)
+async def test_services_are_those_of_did_core(services: Any, sound: bool) -> None:
+    """None are needed; each has an id of its own, a type and an endpoint, and who leaves one out is warned."""
+
+    def serving(call: Call, reply: Reply) -> Reply:
+        return Reply(200, {**reply.document, "service": services}) if call.path.endswith("did.json") else reply
+
+    ours = (await judged("keys_are_published", Rail(serving)))["RAIL-KEY-01"]
+    other = (await judged("keys_are_published", Rail(serving), UNBOUND))["RAIL-KEY-01"]
+    assert (ours, other) == ((Verdict.PASS, Verdict.PASS) if sound else (Verdict.FAIL, Verdict.WARN))
 
 
 async def test_a_key_may_stand_inside_the_relationship_that_uses_it() -> None:
