@@ -114,7 +114,7 @@ _UNLIST = delete(payments).where(
     _ROW.tx_id == bindparam("in_transaction"),
     _ROW.ordinal == bindparam("at_ordinal"),
     _ROW.link_id == bindparam("of_link"),
-    _ROW.state == PaymentState.LATE.value,
+    ~_IS_PAID,
 )
 _SHOW = insert(shown).values(link_id=bindparam("link_id"), tx_id=bindparam("tx_id"))
 _SHOWN = select(shown.c.tx_id).where(shown.c.link_id == bindparam("link_id"))
@@ -207,7 +207,7 @@ class Payments:
         return Change(_INSERT, {**members, **told})
 
     def unlisting(self, payment: Payment) -> Change:
-        """Return the change that takes a payment off the list of late ones, where it may be."""
+        """Return the change that takes a payment off the lists of those that count for nothing, where it may be."""
         place = {"on_network": payment.network, "in_transaction": payment.tx_id, "at_ordinal": payment.ordinal}
         return Change(_UNLIST, {**place, "of_link": payment.link_id})
 

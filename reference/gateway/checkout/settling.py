@@ -137,7 +137,7 @@ class Settling:
         now = self._clock.now()
         told = self._outbox.confirmed(link, payment, now=now)
         try:
-            # A reorganisation may have moved what was late into time.
+            # A reorganisation may have moved what was late into time, and made enough of what was short.
             unlisted = self.payments.unlisting(payment)
             ending = self.links.ending(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
             await self._database.change_all(unlisted, noted, self.payments.use(payment), *ending, *told)

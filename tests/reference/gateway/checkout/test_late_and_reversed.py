@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from reference.protocol.checkout import LINK, LinkEnding
@@ -98,6 +100,21 @@ async def test_a_reorganisation_after_paid_is_noted(bench: Bench, network: str) 
     bench.advance(20)
     await bench.rounds()
     assert (await bench.payments())[0].reversed_at == noted_at, "the first time that it was seen"
+
+
+@both_databases
+async def test_a_payment_that_comes_back_with_enough_pays(bench: Bench) -> None:
+    """A reorganisation may change what a transaction moves: what was noted as short does not stand in its way."""
+    link, chain = await bench.link(BASE), bench.chains[BASE]
+    tx_id = chain.pay(1, bench.memo(link), values=(7,))
+    await bench.rounds()
+    assert [one.tx_id for one in await bench.payments("short")] == [tx_id]
+    chain.undo(tx_id)
+    assert chain.pay(1, bench.memo(link)) == tx_id
+    async with asyncio.timeout(60):
+        await bench.settling.pay(link, tx_id, chain.placed[tx_id].seen)
+    assert await bench.state(link) == "paid"
+    assert await bench.payments("short") == []
 
 
 @both_databases
