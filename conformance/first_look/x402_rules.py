@@ -18,6 +18,7 @@ from conformance.oracles.x402 import atomic_amount
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.purchase import lane_of
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import NETWORKS, network_named
 
 SPEC: Final = "x402 version 2, section 5.1"
@@ -26,11 +27,11 @@ EXACT: Final = "x402 version 2, scheme exact"
 # What the token contract itself has as its EIP-712 domain; a signature for another domain settles nothing.
 _DOMAINS: Final[Mapping[str, tuple[str, str]]] = {"eip155:8453": ("USD Coin", "2"), "eip155:84532": ("USDC", "2")}
 _LONGEST_HEADER: Final = 8000
-_EVM: Final = "eip155:"
+_EVM: Final = "eip155"
 _USDC_NAMES: Final = frozenset({"USDC", "USD Coin"})
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
-_SOLANA: Final = "solana:"
+_SOLANA: Final = "solana"
 _NO_KEEPING: Final = frozenset({"no-store", "private", "no-cache"})
 
 # Faults found, in words, none where the rule is kept; None where it does not apply.
@@ -271,7 +272,7 @@ def _fee_payer(answer: Challenged) -> Faults:
     if not offers:
         return None
     payers = [(place, _extras(one).get("feePayer")) for place, one in offers]
-    wrong = [(place, one) for place, one in payers if not (isinstance(one, str) and is_address("solana", one))]
+    wrong = [(place, one) for place, one in payers if not (isinstance(one, str) and is_address(_SOLANA, one))]
     return [f"accepts[{place}].extra.feePayer is {_describe(one)}" for place, one in wrong]
 
 
@@ -449,7 +450,13 @@ def _numbered(answer: Challenged) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _exact(answer: Challenged, namespace: str) -> Sequence[tuple[int, Mapping[str, Any]]]:
     offers = ((place, one) for place, one in _numbered(answer) if one.get("scheme") == "exact")
-    return [(place, one) for place, one in offers if str(one.get("network")).startswith(namespace)]
+    return [(place, one) for place, one in offers if _namespace(one) == namespace]
+
+
+def _namespace(offer: Mapping[str, Any]) -> str:
+    """Return the namespace of the chain that an offer names, the empty text where it names none by CAIP-2."""
+    namespace, colon, _ = str(offer.get("network")).partition(":")
+    return namespace if colon else ""
 
 
 def _extras(offer: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -461,14 +468,16 @@ def _is_asset(value: Any, offer: Mapping[str, Any]) -> bool:
     if not isinstance(value, str) or not value:
         return False
     # A currency code is an asset, too, where money is no token.
-    return not str(offer.get("network")).startswith(_EVM) or is_address("base", value)
+    return _namespace(offer) != _EVM or is_address(_EVM, value)
 
 
 def _is_payee(value: Any, offer: Mapping[str, Any]) -> bool:
     if not isinstance(value, str) or not value:
         return False
-    lane = "base" if str(offer.get("network")).startswith(_EVM) else lane_of(offer)
-    return lane is None or is_address(lane, value)
+    if _namespace(offer) == _EVM:
+        return is_address(_EVM, value)
+    lane = lane_of(offer)
+    return lane is None or is_address(FACTS[lane].namespace, value)
 
 
 def _is_usdc(offer: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Whether a text is an address of a lane's chain, by its own checksum where it has one."""
+"""Whether a text is an address of a family of chains, by its own checksum where it has one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _algorand(text: str) -> bool:
     return bool(raw) and address_of(raw[:32]) == text
 
 
-def _base(text: str) -> bool:
+def _eip155(text: str) -> bool:
     return is_hexadecimal(text) and int(text, 16) != 0
 
 
@@ -47,13 +47,13 @@ def _solana(text: str) -> bool:
     return len(raw) == 32 and base58.b58encode(raw).decode() == text
 
 
-_LANES: Mapping[str, Callable[[str], bool]] = {"algorand": _algorand, "base": _base, "solana": _solana}
+_NAMESPACES: Mapping[str, Callable[[str], bool]] = {"algorand": _algorand, "eip155": _eip155, "solana": _solana}
 
 
-def is_address(lane: str, text: str) -> bool:
-    """Return whether `text` is a well-formed address on a lane.
+def is_address(namespace: str, text: str) -> bool:
+    """Return whether `text` is a well-formed address on the chains of a CAIP-2 namespace.
 
     Raises:
-        KeyError: The lane is unknown.
+        KeyError: The namespace is unknown.
     """
-    return _LANES[lane](text)
+    return _NAMESPACES[namespace](text)

@@ -16,6 +16,7 @@ from conformance.outcome import Inconclusive
 from conformance.pages import figures
 from conformance.pages.page import Element, Page
 from conformance.pages.qr import Payload
+from conformance.vocabulary.lanes.registry import FACTS
 
 _PAID = re.compile(r"\bpaid\b", re.IGNORECASE)
 # Before the word, these say that it is not so, or not yet; after it, these make it no state.
@@ -91,7 +92,7 @@ class View:
     def addresses(self, lane: str) -> tuple[str, ...]:
         """Return every address of a lane that the page shows, each once."""
         words = re.findall(r"[A-Za-z0-9]{26,}", self._where("address"))
-        return tuple(dict.fromkeys(word for word in words if is_address(lane, word)))
+        return tuple(dict.fromkeys(word for word in words if is_address(FACTS[lane].namespace, word)))
 
     def shown_amount(self, microunits: int) -> str | None:
         """Return how the page writes an amount, None when it does not show exactly that."""

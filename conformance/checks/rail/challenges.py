@@ -29,6 +29,7 @@ from conformance.surfaces.rail.challenges import (
 from conformance.surfaces.rail.keys import DID, document
 from conformance.surfaces.rail.paid_answers import goods
 from conformance.surfaces.rail.purchase import challenge, lane_of, pay, redeem
+from conformance.vocabulary.lanes.registry import FACTS
 
 _DOTS = 2
 _LONG_ENOUGH = 600  # of lifetimes, in seconds, for paying within the last twentieth
@@ -114,7 +115,7 @@ def _judge_entries(case: Case, answer: Answer, where: Mapping[str, str]) -> None
         case.expect("RAIL-402-06", named, "a non-empty payTo", pay_to, exchange=answer, where=here)
         lane = lane_of(entry)
         if lane is not None:
-            sound = named and is_address(lane, str(pay_to))
+            sound = named and is_address(FACTS[lane].namespace, str(pay_to))
             case.expect("RAIL-402-07", sound, f"an address on {lane}", pay_to, exchange=answer, where=here)
         digits = atomic_amount(amount)
         amounts.append(amount if digits is None else digits)

@@ -10,6 +10,7 @@ from conformance.engine.quick import WAITS
 from conformance.oracles.addresses import is_address
 from conformance.surfaces.rail.purchase import Purchase, purchase
 from conformance.surfaces.webhooks.sales import deliveries, sales
+from conformance.vocabulary.lanes.registry import FACTS
 
 # As long as an event of the gateway may take after its payment is seen, and as long again.
 _SECONDS = 2.0
@@ -43,8 +44,9 @@ async def the_rail_tells_nobody(case: Case) -> None:
 def _words(lane: str, bought: Purchase) -> Iterator[str]:
     """Yield texts that are of one purchase alone; addresses of payer and payee are not."""
     yield bought.challenge.reference(lane)
+    namespace = FACTS[lane].namespace
     for text in (*_texts(bought.proof), *_texts(bought.answer.object())):
-        if len(text) >= _SHORTEST and not is_address(lane, text):
+        if len(text) >= _SHORTEST and not is_address(namespace, text):
             yield text
 
 

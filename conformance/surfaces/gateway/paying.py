@@ -16,6 +16,7 @@ from conformance.lanes.checkout_request import USDC, Bill
 from conformance.oracles.addresses import is_address
 from conformance.pages.view import View, disagreements, is_state
 from conformance.target import LANES
+from conformance.vocabulary.lanes.registry import FACTS
 
 _PATH = re.compile(r".*/checkout/([A-Za-z0-9_%.~-]+)/?")
 _LOOK_SECONDS = 0.5
@@ -101,7 +102,8 @@ async def pay_checkout(
 def _lanes(view: View) -> tuple[str, ...]:
     """Return the lanes of which the page shows an address; those that a QR code pays to, where one says so."""
     shown = tuple(lane for lane in LANES if view.addresses(lane))
-    coded = tuple(lane for lane in shown if any(one.address and is_address(lane, one.address) for one in view.codes))
+    payees = [code.address for code in view.codes if code.address]
+    coded = tuple(lane for lane in shown if any(is_address(FACTS[lane].namespace, one) for one in payees))
     return coded or shown
 
 

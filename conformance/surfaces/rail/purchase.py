@@ -15,7 +15,7 @@ from conformance.http.client import Answer, retry_after
 from conformance.http.refusals import refused_body
 from conformance.lanes.descriptor import Payer
 from conformance.outcome import Inconclusive
-from conformance.vocabulary.lanes.registry import FACTS
+from conformance.vocabulary.lanes.registry import lane_serving
 
 # Of an authorization that the rail settles: who pays, until when, and for which challenge.
 _LIVE_TERMS = ("from", "to", "validBefore", "nonce")
@@ -100,9 +100,7 @@ class Purchase:
 def lane_of(entry: Mapping[str, Any]) -> str | None:
     """Return the lane that an `accepts` entry belongs to by its network, or None when it is another one's."""
     network = entry.get("network")
-    if not isinstance(network, str):
-        return None
-    return next((name for name, lane in FACTS.items() if lane.has(network)), None)
+    return lane_serving(network) if isinstance(network, str) else None
 
 
 def header_value(proof: object) -> str:

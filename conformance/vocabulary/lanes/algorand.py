@@ -23,7 +23,6 @@ ALGORAND: Final = LaneFacts(
     name="algorand",
     main=Network("algorand_mainnet", "Algorand", "algorand:mainnet", _MAIN, "31566704"),
     test=Network("algorand_testnet", "Algorand TestNet", "algorand:testnet", _TEST, "10458941"),
-    namespace="algorand",
     memo_ways=("note",),
     options=(
         NodeOption("--algod", "algod", "Address of the algod node the target uses."),
@@ -42,5 +41,6 @@ ALGORAND: Final = LaneFacts(
     draft=_DRAFT,
     payments=96,
     no_transaction="A" * 52,
+    takes_namespace=True,
     further_main=frozenset({"algorand:r20fSQI8gWe_kFZziNonSPCXLwcQmH_n"}),  # Voi
 )

@@ -17,12 +17,11 @@ _DRAFT = """\
 # funder = { env = "BASE_PAYER_KEY" }           # elsewhere: hex key of an account that holds ETH and USDC
 # spending_limit = "5000000"                    # with a funder
 """
-# Other EVM chains are lanes of their own, so its namespace is not its own.
+# Other EVM chains are lanes of their own, so it does not take its namespace.
 BASE: Final = LaneFacts(
     name="base",
     main=Network("base_mainnet", "Base", "eip155:8453", "eip155:8453", _MAIN_USDC),
     test=Network("base_sepolia", "Base Sepolia", "eip155:84532", "eip155:84532", _TEST_USDC),
-    namespace=None,
     memo_ways=("eip3009", "calldata"),
     options=(
         NodeOption("--base-rpc", "rpc", "Address of the Base node the target uses."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -40,7 +39,6 @@ class LaneFacts:
         name: The lane.
         main: Its main network.
         test: Its test network.
-        namespace: CAIP-2 namespace of which every network is its own; None where only its two networks are.
         memo_ways: How a checkout's memo can be bound to a payment (3.5), the usual way first.
         options: Options of `weldproof init`; the first is needed.
         payer: The options that let a payer pay, as a hint shows them.
@@ -51,13 +49,13 @@ class LaneFacts:
         no_transaction: An id of the right form that names no transaction; None where a proof names none.
         first_block: Hash of block 0 of its main network, whose id simulators bear; None where no simulator does.
         further_main: CAIP-2 names of further main networks of its kind, whose USDC the suite does not know.
+        takes_namespace: Whether networks of its CAIP-2 namespace that no lane names are its own.
         development: CAIP-2 names that development nodes bear and no public network does, where anybody may choose one.
     """
 
     name: str
     main: Network
     test: Network
-    namespace: str | None
     memo_ways: tuple[str, ...]
     options: tuple[NodeOption, ...]
     payer: str
@@ -67,10 +65,10 @@ class LaneFacts:
     no_transaction: str | None
     first_block: str | None = None
     further_main: frozenset[str] = frozenset()
+    takes_namespace: bool = False
     development: frozenset[str] = frozenset()
 
-    def has(self, network: str) -> bool:
-        """Return whether a network, as an `accepts` entry names it, is one of its two, or of its namespace."""
-        if network in {self.main.caip2, self.test.caip2}:
-            return True
-        return self.namespace is not None and re.split("[:_-]", network, maxsplit=1)[0] == self.namespace
+    @property
+    def namespace(self) -> str:
+        """CAIP-2 namespace of its networks."""
+        return self.main.caip2.partition(":")[0]

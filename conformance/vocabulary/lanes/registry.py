@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -18,3 +19,10 @@ FACTS: Final[Mapping[str, LaneFacts]] = {
         SOLANA,
     )
 }
+_BY_NETWORK: Final = {network.caip2: lane.name for lane in FACTS.values() for network in (lane.main, lane.test)}
+_BY_NAMESPACE: Final = {lane.namespace: lane.name for lane in FACTS.values() if lane.takes_namespace}
+
+
+def lane_serving(network: str) -> str | None:
+    """Return the lane of a network, as an `accepts` entry names it: it names that one, or takes its namespace."""
+    return _BY_NETWORK.get(network) or _BY_NAMESPACE.get(re.split("[:_-]", network, maxsplit=1)[0])

@@ -22,7 +22,6 @@ SOLANA: Final = LaneFacts(
     name="solana",
     main=Network("solana_mainnet", "Solana", _MAIN, _MAIN, "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"),
     test=Network("solana_devnet", "Solana Devnet", _TEST, _TEST, "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"),
-    namespace="solana",
     memo_ways=("memo",),
     options=(
         NodeOption("--solana-rpc", "rpc", "Address of the Solana node the target uses."),
@@ -40,4 +39,5 @@ SOLANA: Final = LaneFacts(
     draft=_DRAFT,
     payments=112,
     no_transaction="1" * 88,
+    takes_namespace=True,
 )

@@ -148,16 +148,16 @@ def test_an_atomic_amount_is_plain_digits(value: Any, amount: int | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("lane", "text", "expected"),
+    ("namespace", "text", "expected"),
     [
         ("algorand", "VCMJKWOY5P5P7SKMZFFOCEROPJCZOTIJMNIYNUCKH7LRO45JMJP6UYBIJA", True),
         ("algorand", "VCMJKWOY5P5P7SKMZFFOCEROPJCZOTIJMNIYNUCKH7LRO45JMJP6UYBIJB", False),
         ("algorand", "", False),
         ("algorand", "é" * 58, False),
-        ("base", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", True),
-        ("base", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA0291", False),
-        ("base", "833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", False),
-        ("base", "0x" + "0" * 40, False),
+        ("eip155", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", True),
+        ("eip155", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA0291", False),
+        ("eip155", "833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", False),
+        ("eip155", "0x" + "0" * 40, False),
         ("solana", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v", True),
         ("solana", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyT", False),
         ("solana", "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v\n", False),
@@ -165,9 +165,9 @@ def test_an_atomic_amount_is_plain_digits(value: Any, amount: int | None) -> Non
         ("solana", "é" * 40, False),
     ],
 )
-def test_an_address_belongs_to_its_chain(lane: str, text: str, expected: bool) -> None:
-    """Checksum on Algorand, twenty bytes that are not all zero on Base, thirty-two on Solana."""
-    assert is_address(lane, text) is expected
+def test_an_address_belongs_to_its_chain(namespace: str, text: str, expected: bool) -> None:
+    """Checksum on Algorand, twenty bytes that are not all zero on EVM chains, thirty-two on Solana."""
+    assert is_address(namespace, text) is expected
 
 
 def test_chain_ids_are_caip_2() -> None:
