@@ -25,8 +25,6 @@ NAMES = re.compile(
 # Files that name a lane all the same, by pattern, and why. The list may shrink, never grow.
 ALLOWED: dict[str, str] = {
     "*/lanes/registry.py": "the one line",
-    "conformance/target/chains.py": "the tables of a profile: one class and one member a lane",
-    "conformance/target/__init__.py": "gives out those classes",
     "conformance/target/*.py": "what docs/profile.md tells operators is taken from these docstrings",
     "conformance/cli/*.py": "help and faults that name a network as an example",
     "conformance/*/profile_draft.py": "a draft with a network as an example",

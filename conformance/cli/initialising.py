@@ -40,7 +40,7 @@ from conformance.target import (
     Surface,
     parse,
 )
-from conformance.target.chains import ATOMIC_UNITS
+from conformance.target.chain import ATOMIC_UNITS
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.claims import RECEIPTS_ONLY
 from conformance.vocabulary.lanes.registry import FACTS

@@ -171,7 +171,7 @@ async def _pay(
             if is_page:
                 return await interruptible(pay_checkout(session, client, address.url, lane, steps.say, agree))
             await session.open(rehearse=False)
-            chosen = lane or next((name for name in profile.claims.lanes if getattr(profile.chains, name, None)), None)
+            chosen = lane or next((name for name in profile.claims.lanes if profile.chains.of(name)), None)
             if chosen is None:
                 raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
             extras.need(chosen)
@@ -239,7 +239,7 @@ def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
     Raises:
         PaymentRefused: It asks for another asset than the USDC of the profile's node, or for no amount.
     """
-    chain = getattr(case.profile.chains, case.lane)
+    chain = case.profile.chains.of(case.lane)
     if chain is None:
         raise PaymentRefused(f"the profile has no [chains.{case.lane}], so nothing can be paid on that lane")
     network = chain.network

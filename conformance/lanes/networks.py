@@ -168,6 +168,6 @@ def tables(profile: Profile) -> Iterator[tuple[str, Chain]]:
     """Yield (name of its table, what it says) of every node."""
     for prefix, chains in (("chains", profile.chains), ("gateway.chains", profile.gateway.chains)):
         for lane in LANES:
-            chain: Chain | None = getattr(chains, lane)
+            chain = chains.of(lane)
             if chain is not None:
                 yield f"{prefix}.{lane}", chain

@@ -32,7 +32,7 @@ async def payer_for(
         Inconclusive: The profile gives no node for the lane, or no way to fund an account; or the lane's extra is not
             installed.
     """
-    chain: Chain | None = getattr(profile.chains if chains is None else chains, lane, None)
+    chain = (profile.chains if chains is None else chains).of(lane)
     if chain is None:
         raise Inconclusive(f"the profile has no [chains.{lane}] table, so nothing can be paid on that lane")
     return await _means(lane).payer(chain, profile.budgets, names, wallet)

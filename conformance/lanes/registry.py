@@ -1,20 +1,14 @@
-"""The lanes that the suite pays on: one line each."""
+"""The lanes that the suite pays on, each by the `DESCRIPTOR` of its folder."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Final
 
-from conformance.lanes.algorand.descriptor import ALGORAND
-from conformance.lanes.base.descriptor import BASE
 from conformance.lanes.descriptor import Descriptor
-from conformance.lanes.solana.descriptor import SOLANA
+from conformance.vocabulary.lanes.registry import FACTS
 
 LANES: Final[Mapping[str, Descriptor]] = {
-    one.name: one
-    for one in (
-        ALGORAND,
-        BASE,
-        SOLANA,
-    )
+    lane: import_module(f"conformance.lanes.{lane}.descriptor").DESCRIPTOR for lane in FACTS
 }

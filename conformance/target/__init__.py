@@ -7,7 +7,8 @@ discovered by probing, or the row that needs it is inconclusive (`unbound`).
 """
 
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings
-from conformance.target.chains import AlgorandChain, BaseChain, Chain, Chains, SolanaChain
+from conformance.target.chain import Chain
+from conformance.target.chains import Chains
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
 from conformance.target.profile import (
@@ -43,8 +44,6 @@ __all__ = [
     "SURFACES",
     "Addon",
     "AgentBindings",
-    "AlgorandChain",
-    "BaseChain",
     "Budgets",
     "Chain",
     "Chains",
@@ -64,7 +63,6 @@ __all__ = [
     "RailBindings",
     "Receiver",
     "Secret",
-    "SolanaChain",
     "Surface",
     "Target",
     "Tenant",

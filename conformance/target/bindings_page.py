@@ -65,11 +65,12 @@ def page() -> str:
 
 
 def meanings(table: type[Table]) -> dict[str, str]:
-    """Return what a table's docstring says of each of its keys, those of the tables that it extends among them."""
+    """Return what a table's docstring says of each of its keys, in its order, after those of tables it extends."""
     found: dict[str, str] = {}
     for kind in reversed(table.__mro__):
         listed = (inspect.getdoc(kind) or "").partition("\nAttributes:\n")[2] if issubclass(kind, Table) else ""
         for name, text in re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w+: |\Z)", listed):
+            found.pop(name, None)  # what a table says again of a key that it has from another stands where it says so
             found[name] = " ".join(text.split())
     return found
 
@@ -79,7 +80,8 @@ def _sections(path: str, table: type[Table]) -> Iterator[str]:
     module = inspect.getdoc(sys.modules[table.__module__]) if path in _REFERENCE else ""
     further = _joined((module or "").partition("\n\n")[2])
     yield "".join(f"{part}\n\n" for part in (f"\n## {_heading(path)}", _introduction(table), further) if part)
-    for name, one in table.model_fields.items():
+    places = {name: place for place, name in enumerate(told)}
+    for name, one in sorted(table.model_fields.items(), key=lambda field: places.get(field[0], len(places))):
         below = _below(path, name, one.annotation)
         if below is not None:
             inner.append(below)

@@ -3,109 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Final, TypeAlias
+from importlib import import_module
+from typing import Any, Final, TypeVar
 
-from pydantic import Field
+from pydantic import create_model
 
-from conformance.target.tables import Secret, Table
+from conformance.target.chain import Chain
+from conformance.target.tables import Table
+from conformance.vocabulary.lanes.registry import FACTS
 
-ATOMIC_UNITS = r"^(0|[1-9][0-9]{0,18})$"
-AtomicUnits = Annotated[str, Field(pattern=ATOMIC_UNITS)]
-
-
-class AlgorandChain(Table):
-    """How the suite reaches the Algorand node the target uses, who pays, and how much USDC at most in atomic units.
-
-    Attributes:
-        network: Key of the network that the node serves: `algorand_mainnet` or `algorand_testnet`.
-        algod: Address of algod.
-        indexer: Address of the indexer.
-        token: API token of both.
-        control: Address of the control verbs of a simulated chain, which fund the payers by themselves.
-        funder: 25-word mnemonic of an account that holds Algos and USDC, where there are no control verbs.
-        spending_limit: Atomic units of USDC that a whole run may take of the funder's money, on all lanes.
-    """
-
-    lane: ClassVar[str] = "algorand"
-    network: str = "algorand_mainnet"
-    algod: str
-    indexer: str | None = None
-    token: Secret | None = None
-    control: str | None = None
-    funder: Secret | None = None
-    spending_limit: AtomicUnits | None = None
-
-    @property
-    def node(self) -> str:
-        """Address of the node."""
-        return self.algod
+T = TypeVar("T", bound=Table)
+TABLES: Final[Mapping[str, type[Chain]]] = {
+    lane: import_module(f"conformance.target.lanes.{lane}").TABLE for lane in FACTS
+}
 
 
-class BaseChain(Table):
-    """How the suite reaches the EVM node the target uses, who pays, and how much USDC at most in atomic units.
-
-    Attributes:
-        network: Key of the network that the node serves: `base_mainnet` or `base_sepolia`.
-        rpc: Address of its JSON-RPC.
-        control: Address of the control verbs of a simulated chain, which fund the payers by themselves.
-        funder: Hex key of an account that holds ETH and USDC, where there are no control verbs.
-        spending_limit: Atomic units of USDC that a whole run may take of the funder's money, on all lanes.
-    """
-
-    lane: ClassVar[str] = "base"
-    network: str = "base_mainnet"
-    rpc: str
-    control: str | None = None
-    funder: Secret | None = None
-    spending_limit: AtomicUnits | None = None
-
-    @property
-    def node(self) -> str:
-        """Address of the node."""
-        return self.rpc
+def _with_a_key_a_lane(kind: type[T]) -> type[T]:
+    """Return a model with a further key for each lane: the lane's table, or None."""
+    keys: dict[str, Any] = {lane: (table | None, None) for lane, table in TABLES.items()}
+    meanings = "".join(f"    {lane}: The {FACTS[lane].main.name} node.\n" for lane in TABLES)
+    told = f"{kind.__doc__}\n\nAttributes:\n{meanings}"
+    return create_model(kind.__name__, __base__=kind, __module__=kind.__module__, __doc__=told, **keys)
 
 
-class SolanaChain(Table):
-    """How the suite reaches the Solana node the target uses, who pays, and how much USDC at most in atomic units.
-
-    Attributes:
-        network: Key of the network that the node serves: `solana_mainnet` or `solana_devnet`.
-        rpc: Address of its JSON-RPC.
-        ws: Address of its WebSocket, where it has one.
-        control: Address of the control verbs of a simulated chain, which fund the payers by themselves.
-        funder: Key pair of an account that holds SOL and USDC, as solana-keygen writes it.
-        spending_limit: Atomic units of USDC that a whole run may take of the funder's money, on all lanes.
-    """
-
-    lane: ClassVar[str] = "solana"
-    network: str = "solana_mainnet"
-    rpc: str
-    ws: str | None = None
-    control: str | None = None
-    funder: Secret | None = None
-    spending_limit: AtomicUnits | None = None
-
-    @property
-    def node(self) -> str:
-        """Address of the node."""
-        return self.rpc
-
-
-Chain: TypeAlias = AlgorandChain | BaseChain | SolanaChain
-
-
+@_with_a_key_a_lane
 class Chains(Table):
-    """The chain nodes, one table a lane.
+    """The chain nodes, one table a lane."""
 
-    Attributes:
-        algorand: The Algorand node.
-        base: The Base node.
-        solana: The Solana node.
-    """
-
-    algorand: AlgorandChain | None = None
-    base: BaseChain | None = None
-    solana: SolanaChain | None = None
-
-
-TABLES: Final[Mapping[str, type[Chain]]] = {one.lane: one for one in (AlgorandChain, BaseChain, SolanaChain)}
+    def of(self, lane: str) -> Chain | None:
+        """Return the table of a lane, None where the profile has none."""
+        table: Chain | None = getattr(self, lane, None)
+        return table

@@ -24,9 +24,9 @@ class ChainNames(Table):
     """How an audit log is made; unset, what entries show and the usual recipes are tried.
 
     Attributes:
+        mac: Member with an entry's own MAC.
         seq: Member with an entry's number, from 1; None: entries have none.
         prev: Member with the predecessor's MAC; None: entries do not name it.
-        mac: Member with an entry's own MAC.
         recipe: What the MAC covers; `weldproof audit verify --help` lists the names.
         key: Form of the key's text: `hex`, `text` or `base64`.
         genesis: What the first entry has for its predecessor's MAC; None: whatever it likes.

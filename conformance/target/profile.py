@@ -180,10 +180,10 @@ class Pace(Table):
 
     Attributes:
         requests_per_second: 0 means as fast as it can.
-        workers: Checks that run side by side.
         limits: Operations that the target limits apart: calls a minute by method and path, such as
             `"POST /v1/receipt/verify" = 120`; a number or a token in the path is written `*`. Whatever is not given
             is learnt from the target's 429.
+        workers: Checks that run side by side.
     """
 
     requests_per_second: float = 10.0
@@ -329,20 +329,20 @@ class Profile(Table):
     def gateway_chains(self) -> Chains:
         """The nodes of checkout payments: a lane that `[gateway.chains]` leaves out has the node of `[chains]`."""
         own = self.gateway.chains
-        return Chains(**{lane: getattr(own, lane) or getattr(self.chains, lane) for lane in LANES})
+        return Chains.model_validate({lane: own.of(lane) or self.chains.of(lane) for lane in LANES})
 
     def checkout_node_apart(self, lane: str) -> bool:
         """Return whether what is done to the node of a lane's checkout payments is not done to that of `[chains]`.
 
         It is so where both can be controlled, each at an address of its own.
         """
-        own, other = getattr(self.gateway.chains, lane), getattr(self.chains, lane)
+        own, other = self.gateway.chains.of(lane), self.chains.of(lane)
         controls = {None if one is None else one.control for one in (own, other)}
         return len(controls) > 1 and None not in controls
 
     def controls(self, lane: str) -> bool:
         """Return whether the node of a lane's calls can be told what to do."""
-        node = getattr(self.chains, lane, None)
+        node = self.chains.of(lane)
         return node is not None and node.control is not None
 
     def usual_network(self, key: str) -> str:
@@ -366,7 +366,7 @@ class Profile(Table):
     @property
     def addresses(self) -> tuple[str, ...]:
         """The addresses of the surfaces, and of nodes that a run disturbs."""
-        nodes = [getattr(chains, lane) for chains in (self.chains, self.gateway.chains) for lane in LANES]
+        nodes = [chains.of(lane) for chains in (self.chains, self.gateway.chains) for lane in LANES]
         controls = [one.control for one in nodes if one is not None and one.control is not None]
         return (*(one.url for one in self.surfaces.values()), *controls)
 

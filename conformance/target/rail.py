@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from conformance.target.chains import AtomicUnits
+from conformance.target.chain import AtomicUnits
 from conformance.target.grammar import PaidPath, Pattern, ReceiptPlace, RequestBodies, RequestBody, ResultPlace
 from conformance.target.tables import Table
 from conformance.target.templates import placeholders

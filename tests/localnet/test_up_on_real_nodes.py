@@ -95,10 +95,11 @@ def test_a_mixture_says_which_lanes_are_simulated(tmp_path: Path) -> None:
         assert ready["chains"] == "algorand=sim,base=localnet,solana=localnet"
         profile = target.load(Path(ready["profile"]))
         assert "SIMULATED: algorand" in profile.target.name
-        assert profile.chains.base is not None
-        assert profile.chains.solana is not None
-        assert profile.chains.base.control == ready["control_base"] != f"{ready['base']}/control"
-        assert profile.chains.solana.rpc == ready["solana"]
+        base, solana = profile.chains.of("base"), profile.chains.of("solana")
+        assert base is not None
+        assert solana is not None
+        assert base.control == ready["control_base"] != f"{ready['base']}/control"
+        assert solana.node == ready["solana"]
         told: dict[str, int] = json.loads(json.dumps(ready["pids"]))
         pids = {name: Process.of(pid) for name, pid in told.items()}
         assert set(pids) == {

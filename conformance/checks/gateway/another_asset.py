@@ -35,13 +35,16 @@ async def payment_in_another_asset(case: Case) -> None:
 
 def _on_the_other_network(case: Case) -> Sequence[Way]:
     """Return a payment of a link's own words on another chain of the lane, with no money that anybody would miss."""
-    own, other = (getattr(one, case.lane) for one in (case.profile.gateway_chains, case.profile.chains))
-    if not case.profile.checkout_node_apart(case.lane) or own.network == other.network or other.network not in USDC:
+    own, other = case.profile.gateway_chains.of(case.lane), case.profile.chains.of(case.lane)
+    if own is None or other is None or not case.profile.checkout_node_apart(case.lane):
+        return []
+    network = other.network
+    if own.network == network or network not in USDC:
         return []
 
     async def pay(bill: Bill) -> str:
         elsewhere = checkout_payer(await case.session.payer(case.lane))
-        return await elsewhere.settle(bill.changed(asset=USDC[other.network]), way(case))
+        return await elsewhere.settle(bill.changed(asset=USDC[network]), way(case))
 
     # The interface calls the network of a link preferred.
-    return [Way(f"as its page says, on another network: {other.network}", pay, claimed=True)]
+    return [Way(f"as its page says, on another network: {network}", pay, claimed=True)]

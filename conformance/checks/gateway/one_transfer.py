@@ -83,7 +83,7 @@ class _Where:
 
 async def _shared(case: Case, operation: Operation) -> _Where | None:
     """Return where a tenant is paid to the address that the rail names; None where none is."""
-    chain = getattr(case.profile.chains, case.lane)
+    chain = case.profile.chains.of(case.lane)
     entry = (await challenge(case, operation)).entry(case.lane)
     price = atomic_amount(entry.get("maxAmountRequired"))
     for tenant in case.profile.tenants:

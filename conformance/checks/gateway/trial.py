@@ -74,7 +74,7 @@ def _networks(case: Case) -> tuple[str, str]:
         Inconclusive: The profile has no node for either, or both are one network.
     """
     profile = case.profile
-    found = (getattr(profile.gateway_chains, case.lane), getattr(profile.chains, case.lane))
+    found = (profile.gateway_chains.of(case.lane), profile.chains.of(case.lane))
     names = [profile.own_network(one.network) for one in found if one is not None]
     if len(set(names)) < len(found) or not profile.usual_network(names[1]).endswith("mainnet"):
         raise Inconclusive(f"needs a node of a test network and one of mainnet: give [gateway.chains.{case.lane}], too")

@@ -15,7 +15,7 @@ async def lane_is_offered(case: Case, row: str) -> None:
     """
     main = network_named(f"{case.lane}_mainnet")
     assert main is not None  # noqa: S101 - every lane has one
-    chain = getattr(case.profile.chains, case.lane)
+    chain = case.profile.chains.of(case.lane)
     if chain is not None and chain.network != main.key:
         case.not_applicable(row, f"the profile binds {chain.network}, where that asset is none")
         return

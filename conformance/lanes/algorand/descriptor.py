@@ -14,4 +14,4 @@ def _means() -> Means:
     return Means(node.AlgorandNode, payer.AlgorandPayer.open, checkout.AlgorandCheckout)
 
 
-ALGORAND: Final = Descriptor("algorand", _means, spellings)
+DESCRIPTOR: Final = Descriptor("algorand", _means, spellings)

@@ -18,7 +18,7 @@ from conformance.lanes.networks import Served, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.spending import SpendingLimit, Wallet
 from conformance.outcome import Inconclusive
-from conformance.target import AlgorandChain
+from conformance.target.lanes.algorand import AlgorandChain
 
 
 class ControlFunds:

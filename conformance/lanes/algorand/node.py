@@ -20,7 +20,8 @@ from conformance.http.client import Names
 from conformance.lanes.networks import Served
 from conformance.lanes.node_control import NodeControl, read_secret
 from conformance.outcome import Inconclusive
-from conformance.target import AlgorandChain, Budgets
+from conformance.target import Budgets
+from conformance.target.lanes.algorand import AlgorandChain
 
 T = TypeVar("T")
 _THREADS = 16

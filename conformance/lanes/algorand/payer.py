@@ -14,7 +14,8 @@ from conformance.lanes.algorand.transaction_ids import spellings
 from conformance.lanes.funded_payer import FundedPayer, admitted
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
-from conformance.target import AlgorandChain, Budgets
+from conformance.target import Budgets
+from conformance.target.lanes.algorand import AlgorandChain
 
 __all__ = ["Account", "AlgorandPayer", "Refused"]
 

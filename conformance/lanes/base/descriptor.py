@@ -13,4 +13,4 @@ def _means() -> Means:
     return Means(node.BaseNode, payer.BasePayer.open, checkout.BaseCheckout)
 
 
-BASE: Final = Descriptor("base", _means)
+DESCRIPTOR: Final = Descriptor("base", _means)

@@ -18,7 +18,7 @@ from conformance.lanes.networks import Served, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.spending import SpendingLimit, Wallet
 from conformance.outcome import Inconclusive
-from conformance.target import BaseChain
+from conformance.target.lanes.base import BaseChain
 
 _TRANSFER_GAS = 21_000
 

@@ -19,7 +19,8 @@ from conformance.lanes.base.provider import NodeProvider
 from conformance.lanes.networks import Served
 from conformance.lanes.node_control import NodeControl
 from conformance.outcome import Inconclusive
-from conformance.target import BaseChain, Budgets
+from conformance.target import Budgets
+from conformance.target.lanes.base import BaseChain
 
 T = TypeVar("T")
 _FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 1.0, 1.5

@@ -18,7 +18,8 @@ from conformance.lanes.base.token import SPLIT, Token, creation, own_call
 from conformance.lanes.funded_payer import FundedPayer, admitted
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
-from conformance.target import BaseChain, Budgets
+from conformance.target import Budgets
+from conformance.target.lanes.base import BaseChain
 
 __all__ = ["Account", "BasePayer", "Refused"]
 

@@ -14,4 +14,4 @@ def _means() -> Means:
     return Means(node.SolanaNode, payer.SolanaPayer.open, checkout.SolanaCheckout)
 
 
-SOLANA: Final = Descriptor("solana", _means, spellings)
+DESCRIPTOR: Final = Descriptor("solana", _means, spellings)

@@ -24,7 +24,7 @@ from conformance.lanes.solana.instructions import TokenTransfer, amount_in, asso
 from conformance.lanes.solana.node import CONFIRMED, Account, Refused, SolanaNode
 from conformance.lanes.spending import SpendingLimit, Wallet
 from conformance.outcome import Inconclusive
-from conformance.target import SolanaChain
+from conformance.target.lanes.solana import SolanaChain
 
 _FEE = 5000
 

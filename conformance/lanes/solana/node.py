@@ -33,7 +33,8 @@ from conformance.http.client import Names
 from conformance.lanes.networks import Served
 from conformance.lanes.node_control import NodeControl
 from conformance.outcome import Inconclusive
-from conformance.target import Budgets, SolanaChain
+from conformance.target import Budgets
+from conformance.target.lanes.solana import SolanaChain
 
 T = TypeVar("T")
 _SHORT = 300

@@ -34,7 +34,8 @@ from conformance.lanes.solana.instructions import (
 from conformance.lanes.solana.node import CONFIRMED, FINALIZED, Account, Refused, SolanaNode
 from conformance.lanes.solana.table import address_table
 from conformance.lanes.spending import Wallet
-from conformance.target import Budgets, SolanaChain
+from conformance.target import Budgets
+from conformance.target.lanes.solana import SolanaChain
 
 __all__ = ["Account", "Order", "Refused", "SolanaPayer"]
 

@@ -188,7 +188,7 @@ def network_of(case: Case) -> str:
     Raises:
         Inconclusive: The profile gives no node for them.
     """
-    chain = getattr(case.profile.gateway_chains, case.lane)
+    chain = case.profile.gateway_chains.of(case.lane)
     if chain is None:
         raise Inconclusive(f"needs a node to pay on: give [gateway.chains.{case.lane}] or [chains.{case.lane}]")
     return str(case.profile.own_network(chain.network))

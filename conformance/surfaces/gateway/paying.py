@@ -163,7 +163,7 @@ def _microunits(view: View) -> int:
 
 def _asset(session: Session, view: View, lane: str) -> tuple[str, str]:
     """Return network key and USDC of the profile's node, which must be what the QR code asks for."""
-    chain = getattr(session.profile.gateway_chains, lane)
+    chain = session.profile.gateway_chains.of(lane)
     if chain is None:
         raise PaymentRefused(
             f"the page is paid on {lane}, and the profile has neither [gateway.chains.{lane}] nor [chains.{lane}]. "

@@ -18,8 +18,9 @@ from conformance.ledger import load
 from conformance.ledger.typical import typical_seconds
 from conformance.log.events import EventLog
 from conformance.target import Claims, Profile, Surface, clock_file
-from conformance.target.chains import BaseChain, Chains
+from conformance.target.chains import Chains
 from conformance.target.gateway import Gateway
+from conformance.target.lanes.base import BaseChain
 from conformance.target.profile import Clock, LimitedService
 
 NOBODY = "http://127.0.0.1:9"
@@ -244,7 +245,7 @@ async def test_the_longest_wait_where_more_can_only_run_in_turn() -> None:
     ordinary = [check(f"ordinary{n}", _turns, "rail") for n in range(6)]
     began = {}
     for control in (f"{NOBODY}/1", None):
-        node: dict[str, Any] = {"chains": Chains(base=BaseChain(rpc=NOBODY, control=control))}
+        node: dict[str, Any] = {"chains": Chains.model_validate({"base": BaseChain(rpc=NOBODY, control=control)})}
         log = await run(*ordinary, *chain, check(longest, _turns, "control_plane"), workers=3, lanes=("base",), **node)
         began[control] = [event["check"] for event in log.of("check.started")].index(longest)
     assert began[f"{NOBODY}/1"] >= len(ordinary)
@@ -268,8 +269,8 @@ async def _turns(_: Case) -> None:
 
 def _nodes(rail: str, checkouts: str) -> dict[str, Any]:
     return {
-        "chains": Chains(base=BaseChain(rpc=NOBODY, control=rail)),
-        "gateway": Gateway(chains=Chains(base=BaseChain(rpc=NOBODY, control=checkouts))),
+        "chains": Chains.model_validate({"base": BaseChain(rpc=NOBODY, control=rail)}),
+        "gateway": Gateway(chains=Chains.model_validate({"base": BaseChain(rpc=NOBODY, control=checkouts)})),
     }
 
 

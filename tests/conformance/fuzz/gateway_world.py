@@ -23,6 +23,8 @@ from conformance.lanes.checkout_request import USDC, Bill
 from conformance.lanes.descriptor import Payer
 from conformance.lanes.payers import checkout_payer, payer_for
 from conformance.outcome import Inconclusive
+from conformance.target.lanes.algorand import AlgorandChain
+from conformance.target.lanes.solana import SolanaChain
 from tests import prepared
 from tests.conformance.fuzz.gateway_machine import Reply
 from tests.stack import running_stack
@@ -150,11 +152,12 @@ class GatewayWorld:
         raise AssertionError(f"the gateway did not become ready: {self.log()}")
 
     def _settings(self) -> dict[str, str]:
-        chains = self._profile.gateway_chains
-        assert chains.algorand is not None
-        assert chains.base is not None
-        assert chains.solana is not None
-        assert self._profile.chains.base is not None
+        chains, live_base = self._profile.gateway_chains, self._profile.chains.of("base")
+        algorand, base, solana = (chains.of(lane) for lane in ("algorand", "base", "solana"))
+        assert isinstance(algorand, AlgorandChain)
+        assert isinstance(solana, SolanaChain)
+        assert base is not None
+        assert live_base is not None
         settings = {
             "WP_MODE": "test",
             "WP_GATEWAY_FD": str(self._socket.fileno()),
@@ -162,15 +165,15 @@ class GatewayWorld:
             "WP_GATEWAY_DATA_DIR": str(self._folder / "gateway"),
             "WP_CLOCK_OFFSET_FILE": str(self._clock),
             "WP_CHAIN_POLL_SECONDS": "0.2",
-            "WP_NODE_BASE_SEPOLIA": chains.base.rpc,
-            "WP_NODE_BASE_MAINNET": self._profile.chains.base.rpc,
+            "WP_NODE_BASE_SEPOLIA": base.node,
+            "WP_NODE_BASE_MAINNET": live_base.node,
         }
         for key in ("ALGORAND_TESTNET", "ALGORAND_MAINNET"):
-            settings |= {f"WP_NODE_{key}": chains.algorand.algod, f"WP_INDEXER_{key}": str(chains.algorand.indexer)}
-            token = chains.algorand.token
+            settings |= {f"WP_NODE_{key}": algorand.algod, f"WP_INDEXER_{key}": str(algorand.indexer)}
+            token = algorand.token
             settings |= {} if token is None else {f"WP_NODE_TOKEN_{key}_FILE": str(token.file)}
         for key in ("SOLANA_DEVNET", "SOLANA_MAINNET"):
-            settings |= {f"WP_NODE_{key}": chains.solana.rpc, f"WP_NODE_WS_{key}": str(chains.solana.ws)}
+            settings |= {f"WP_NODE_{key}": solana.rpc, f"WP_NODE_WS_{key}": str(solana.ws)}
         return settings | {f"WP_{name}": "1000000" for name in _RATES}
 
 

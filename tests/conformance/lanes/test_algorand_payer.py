@@ -19,7 +19,8 @@ from conformance.lanes.algorand.node import AlgorandNode
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id, spellings
 from conformance.outcome import Inconclusive
-from conformance.target import AlgorandChain, Budgets, Secret
+from conformance.target import Budgets, Secret
+from conformance.target.lanes.algorand import AlgorandChain
 from tests import prepared
 from tests.reserved_port import reserved_port
 

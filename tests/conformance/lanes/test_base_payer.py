@@ -22,7 +22,8 @@ from conformance.lanes.checkout_request import Bill
 from conformance.lanes.payers import payer_for
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
-from conformance.target import BaseChain, Budgets, Chains, Profile, Secret
+from conformance.target import Budgets, Chains, Profile, Secret
+from conformance.target.lanes.base import BaseChain
 from tests import prepared
 from tests.reserved_port import reserved_port
 
@@ -251,9 +252,10 @@ async def test_a_profile_without_money_or_node_is_inconclusive() -> None:
     with reserved_port() as port:
         url = f"http://127.0.0.1:{port}"
         with pytest.raises(Inconclusive, match="neither control nor funder"):
-            await payer_for("base", Profile(chains=Chains(base=BaseChain(rpc=url))), Names())
+            await payer_for("base", Profile(chains=Chains.model_validate({"base": BaseChain(rpc=url)})), Names())
+        controlled = Profile(chains=Chains.model_validate({"base": BaseChain(rpc=url, control=url)}))
         with pytest.raises(Inconclusive, match="could not be asked"):
-            await payer_for("base", Profile(chains=Chains(base=BaseChain(rpc=url, control=url))), Names())
+            await payer_for("base", controlled, Names())
 
 
 @pytest.mark.parametrize(

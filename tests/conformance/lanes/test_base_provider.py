@@ -13,7 +13,8 @@ import pytest
 from conformance.http.client import Names
 from conformance.lanes.base.node import BaseNode
 from conformance.outcome import Inconclusive
-from conformance.target import BaseChain, Budgets
+from conformance.target import Budgets
+from conformance.target.lanes.base import BaseChain
 from tests.conformance.served import served
 
 _LONG = 300.0
@@ -21,7 +22,8 @@ _GIVEN_UP = """
 import asyncio, sys
 from conformance.http.client import Names
 from conformance.lanes.base.node import BaseNode
-from conformance.target import BaseChain, Budgets
+from conformance.target import Budgets
+from conformance.target.lanes.base import BaseChain
 
 async def main() -> None:
     node = BaseNode(BaseChain(network="base_mainnet", rpc=sys.argv[1]), Budgets(request=250), Names())

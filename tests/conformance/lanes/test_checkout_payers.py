@@ -21,7 +21,10 @@ from conformance.lanes.base.checkout import BaseCheckout
 from conformance.lanes.checkout_request import MEMO_WAYS, USDC, Bill, CheckoutPayer, Way
 from conformance.lanes.payers import checkout_payer, payer_for
 from conformance.outcome import Inconclusive
-from conformance.target import LANES, AlgorandChain, BaseChain, Budgets, Chains, Profile, Secret, SolanaChain
+from conformance.target import LANES, Budgets, Chains, Profile, Secret
+from conformance.target.lanes.algorand import AlgorandChain
+from conformance.target.lanes.base import BaseChain
+from conformance.target.lanes.solana import SolanaChain
 from tests import prepared
 
 MEMO = "weldproof:AAECAwQFBgcICQoLDA0ODw"
@@ -41,15 +44,17 @@ def chains(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             url = str(ready["algod"])
             secret = Secret(file=Path(token))
             chain = AlgorandChain(network=NETWORKS[lane], algod=url, token=secret, control=f"{url}/control")
-            yield lane, Chains(algorand=chain)
+            yield lane, Chains.model_validate({"algorand": chain})
     elif lane == "base":
         with prepared.serving("sim.base", "--port", "0", "--block-seconds", "0.02", "--chain-id", "84532") as ready:
             url = str(ready["rpc"])
-            yield lane, Chains(base=BaseChain(network=NETWORKS[lane], rpc=url, control=f"{url}/control"))
+            table = BaseChain(network=NETWORKS[lane], rpc=url, control=f"{url}/control")
+            yield lane, Chains.model_validate({lane: table})
     else:
         with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
             url = str(ready["rpc"])
-            yield lane, Chains(solana=SolanaChain(network=NETWORKS[lane], rpc=url, control=f"{url}/control"))
+            chain_of_solana = SolanaChain(network=NETWORKS[lane], rpc=url, control=f"{url}/control")
+            yield lane, Chains.model_validate({lane: chain_of_solana})
 
 
 @asynccontextmanager

@@ -6,17 +6,10 @@ import pytest
 
 from conformance.lanes.networks import Served, admit, guard, is_here, usdc_of
 from conformance.outcome import Inconclusive
-from conformance.target import (
-    AlgorandChain,
-    BaseChain,
-    Chain,
-    Chains,
-    Profile,
-    ProfileError,
-    Secret,
-    SolanaChain,
-    parse,
-)
+from conformance.target import Chain, Chains, Profile, ProfileError, Secret, parse
+from conformance.target.lanes.algorand import AlgorandChain
+from conformance.target.lanes.base import BaseChain
+from conformance.target.lanes.solana import SolanaChain
 from conformance.vocabulary.networks import is_main
 
 ELSEWHERE = "https://node.example/rpc"
@@ -25,7 +18,7 @@ MAIN_BASE = "eip155:8453"
 
 
 def with_base(**members: object) -> Profile:
-    return Profile(chains=Chains(base=BaseChain.model_validate({"rpc": ELSEWHERE, **members})))
+    return Profile(chains=Chains.model_validate({"base": BaseChain.model_validate({"rpc": ELSEWHERE, **members})}))
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://[::1]:1/", "http://localhost:8545", "ws://a.localhost"])
@@ -56,9 +49,9 @@ def test_networks_by_their_keys() -> None:
 @pytest.mark.parametrize(
     "chains",
     [
-        Chains(algorand=AlgorandChain(algod=ELSEWHERE)),
-        Chains(base=BaseChain(rpc=ELSEWHERE)),
-        Chains(solana=SolanaChain(rpc=ELSEWHERE)),
+        Chains.model_validate({"algorand": AlgorandChain(algod=ELSEWHERE)}),
+        Chains.model_validate({"base": BaseChain(rpc=ELSEWHERE)}),
+        Chains.model_validate({"solana": SolanaChain(rpc=ELSEWHERE)}),
     ],
 )
 def test_a_main_network_elsewhere_needs_its_own_word(chains: Chains) -> None:
@@ -71,7 +64,11 @@ def test_a_main_network_elsewhere_needs_its_own_word(chains: Chains) -> None:
 
 def test_local_nodes_and_test_networks_need_no_word() -> None:
     """Local nodes bear main networks' ids, and test networks cost nothing."""
-    local = Profile(chains=Chains(base=BaseChain(rpc="http://127.0.0.1:8545", control="http://127.0.0.1:8545/c")))
+    local = Profile(
+        chains=Chains.model_validate(
+            {"base": BaseChain(rpc="http://127.0.0.1:8545", control="http://127.0.0.1:8545/c")}
+        )
+    )
     test = with_base(network="base_sepolia")
     assert guard(local, main_network=False) is local
     assert guard(test, main_network=False) is test

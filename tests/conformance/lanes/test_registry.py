@@ -1,4 +1,4 @@
-"""The lines of a lane agree: its facts, its descriptor, and its table in a profile."""
+"""What is found of a lane by its line: its facts, its descriptor, and its table in a profile."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from conformance.target.chains import TABLES
 from conformance.vocabulary.lanes.registry import FACTS
 
 
-def test_every_lane_has_its_lines() -> None:
-    """Whatever is known of a lane is known by its name, in one order."""
+def test_every_lane_has_its_modules() -> None:
+    """Whatever is known of a lane is known by its name, in one order, and is that lane's own."""
     names = list(FACTS)
     assert [list(LANES), list(TABLES), list(Chains.model_fields)] == [names] * 3
+    assert [one.name for one in LANES.values()] == [one.lane for one in TABLES.values()] == names
 
 
 def test_a_lane_is_known_without_the_libraries_of_its_chain() -> None:

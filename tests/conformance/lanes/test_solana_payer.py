@@ -27,7 +27,8 @@ from conformance.lanes.solana.relay import through
 from conformance.lanes.solana.transaction_ids import invented_id, spellings
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
-from conformance.target import Budgets, Chains, Profile, Secret, SolanaChain
+from conformance.target import Budgets, Chains, Profile, Secret
+from conformance.target.lanes.solana import SolanaChain
 from tests import prepared
 from tests.reserved_port import reserved_port
 
@@ -245,7 +246,7 @@ async def test_without_funds_nothing_can_be_paid(node: str) -> None:
 async def test_a_payer_is_opened_by_its_lane(node: str) -> None:
     """`payer_for` gives the lane's payer; its keys and transaction ids show in no log."""
     names = Names()
-    chains = Chains(solana=SolanaChain(rpc=node, control=f"{node}/control"))
+    chains = Chains.model_validate({"solana": SolanaChain(rpc=node, control=f"{node}/control")})
     payer = await payer_for("solana", Profile(chains=chains, budgets=BUDGETS), names)
     try:
         assert isinstance(payer, SolanaPayer)
