@@ -56,8 +56,11 @@ class Network:
         return self.key.endswith(("_testnet", "_devnet", "_sepolia"))
 
 
+_FILES = (file for file in files(f"{__package__}.network_rows").iterdir() if file.name.endswith(".json"))
 NETWORKS: Mapping[str, Network] = {
-    row["key"]: Network(**row) for row in json.loads(files(__package__).joinpath("networks.json").read_text("utf-8"))
+    row["key"]: Network(**row)
+    for file in sorted(_FILES, key=lambda file: file.name)
+    for row in json.loads(file.read_text("utf-8"))
 }
 # What documents show as an example, and what a resource asks for where nothing is said.
 EXAMPLE = next(iter(NETWORKS))

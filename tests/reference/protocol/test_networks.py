@@ -13,11 +13,22 @@ SOLANA = NETWORKS["solana_mainnet"]
 STELLAR = NETWORKS["stellar_mainnet"]
 
 
+# The networks of specification 1.2; a further lane brings its own.
+MAIN = {f"{chain}_mainnet" for chain in ("algorand", "voi", "hedera", "stellar", "base", "solana", "tempo")}
+TEST = {
+    "algorand_testnet",
+    "base_sepolia",
+    "solana_devnet",
+    "hedera_testnet",
+    "stellar_testnet",
+    "tempo_testnet",
+}
+
+
 def test_the_table_has_thirteen_networks_of_seven_chains() -> None:
-    """Every network of specification 1.2 is there once, seven chains in all (P-NW-02)."""
-    assert len(NETWORKS) == 13
-    chains = {"algorand", "voi", "hedera", "stellar", "base", "solana", "tempo"}
-    assert chains == {key.split("_")[0] for key in NETWORKS}
+    """Every network of specification 1.2 is there, seven chains in all (P-NW-02)."""
+    assert len(MAIN | TEST) == 13
+    assert set(NETWORKS) >= MAIN | TEST
 
 
 @pytest.mark.parametrize("network", NETWORKS.values(), ids=list(NETWORKS))
@@ -51,15 +62,7 @@ def test_the_lanes_have_the_assets_of_the_interface() -> None:
 
 def test_test_networks_are_told_by_their_key() -> None:
     """_testnet, _devnet and _sepolia are test networks, all others main (P-NW-02)."""
-    expected = {
-        "algorand_testnet",
-        "base_sepolia",
-        "solana_devnet",
-        "hedera_testnet",
-        "stellar_testnet",
-        "tempo_testnet",
-    }
-    assert expected == {network.key for network in NETWORKS.values() if network.is_test}
+    assert {key for key in MAIN | TEST if NETWORKS[key].is_test} == TEST
 
 
 def test_an_evm_transaction_id_is_lower_case() -> None:
