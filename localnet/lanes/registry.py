@@ -1,23 +1,19 @@
-"""The lanes of a stack: one line each."""
+"""The lanes of a stack: one line each, by which the `LANE` of its folder is found."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Final
 
-from localnet.lanes.algorand.lane import Algorand
-from localnet.lanes.base.lane import Base
 from localnet.lanes.lane import Lane
-from localnet.lanes.solana.lane import Solana
 
-LANES: Final[Mapping[str, Lane]] = {
-    one.name: one
-    for one in (
-        Algorand(),
-        Base(),
-        Solana(),
-    )
-}
+_NAMES = (
+    "algorand",
+    "base",
+    "solana",
+)
+LANES: Final[Mapping[str, Lane]] = {name: import_module(f"localnet.lanes.{name}.lane").LANE for name in _NAMES}
 
 
 def lane_of(network: str) -> Lane:

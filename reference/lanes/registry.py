@@ -1,23 +1,24 @@
-"""The lanes of the reference: one line each."""
+"""The lanes of the reference: one line each, by which the `DESCRIPTOR` of its folder is found."""
 
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Final
 
 import aiohttp
 
-from reference.lanes.algorand.descriptor import Algorand
-from reference.lanes.base.descriptor import Base
 from reference.lanes.descriptor import Descriptor, LaneRules, NodeSettings
 from reference.lanes.lane import Lane
-from reference.lanes.solana.descriptor import Solana
 from reference.protocol.networks import Network
 
-LANES: Final[tuple[Descriptor, ...]] = (
-    Algorand(),
-    Base(),
-    Solana(),
+_NAMES = (
+    "algorand",
+    "base",
+    "solana",
+)
+LANES: Final[tuple[Descriptor, ...]] = tuple(
+    import_module(f"reference.lanes.{name}.descriptor").DESCRIPTOR for name in _NAMES
 )
 
 

@@ -19,7 +19,7 @@ _DRAFT = """\
 # funder = { env = "PAYER_MNEMONIC" }           # elsewhere: an account that holds Algos and USDC
 # spending_limit = "5000000"                    # with a funder: atomic units of USDC a whole run may take, on all lanes
 """
-ALGORAND: Final = LaneFacts(
+FACTS: Final = LaneFacts(
     name="algorand",
     main=Network("algorand_mainnet", "Algorand", "algorand:mainnet", _MAIN, "31566704"),
     test=Network("algorand_testnet", "Algorand TestNet", "algorand:testnet", _TEST, "10458941"),

@@ -18,7 +18,7 @@ _DRAFT = """\
 # spending_limit = "5000000"                    # with a funder
 """
 # Other EVM chains are lanes of their own, so it does not take its namespace.
-BASE: Final = LaneFacts(
+FACTS: Final = LaneFacts(
     name="base",
     main=Network("base_mainnet", "Base", "eip155:8453", "eip155:8453", _MAIN_USDC),
     test=Network("base_sepolia", "Base Sepolia", "eip155:84532", "eip155:84532", _TEST_USDC),

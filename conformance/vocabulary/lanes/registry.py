@@ -1,23 +1,21 @@
-"""The lanes of the suite: one line each."""
+"""The lanes of the suite: one line each, by which all that is a lane's own is found."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Final
 
-from conformance.vocabulary.lanes.algorand import ALGORAND
-from conformance.vocabulary.lanes.base import BASE
 from conformance.vocabulary.lanes.facts import LaneFacts
-from conformance.vocabulary.lanes.solana import SOLANA
 
+_NAMES = (
+    "algorand",
+    "base",
+    "solana",
+)
 FACTS: Final[Mapping[str, LaneFacts]] = {
-    one.name: one
-    for one in (
-        ALGORAND,
-        BASE,
-        SOLANA,
-    )
+    name: import_module(f"conformance.vocabulary.lanes.{name}").FACTS for name in _NAMES
 }
 _BY_NETWORK: Final = {network.caip2: lane.name for lane in FACTS.values() for network in (lane.main, lane.test)}
 _BY_NAMESPACE: Final = {lane.namespace: lane.name for lane in FACTS.values() if lane.takes_namespace}

@@ -18,7 +18,7 @@ _DRAFT = """\
 # funder = { file = "payer.json" }              # elsewhere: key pair of an account that holds SOL and USDC
 # spending_limit = "5000000"                    # with a funder
 """
-SOLANA: Final = LaneFacts(
+FACTS: Final = LaneFacts(
     name="solana",
     main=Network("solana_mainnet", "Solana", _MAIN, _MAIN, "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"),
     test=Network("solana_devnet", "Solana Devnet", _TEST, _TEST, "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"),

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from localnet.accounts import write_secret
 from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
@@ -130,3 +130,6 @@ class Algorand(Lane):
         """Return 0 where it answers: its newest block is for those with a token only."""
         async with session.get(url + "/versions") as response:
             return 0 if response.status == 200 else None
+
+
+LANE: Final = Algorand()

@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from localnet.accounts import write_secret
 from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
@@ -141,3 +141,6 @@ class Base(Lane):
         from localnet.rpc import Rpc  # noqa: PLC0415 - as above
 
         return int(await Rpc(session, url).ask("eth_blockNumber"), 16)
+
+
+LANE: Final = Base()

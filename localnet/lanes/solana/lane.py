@@ -6,7 +6,7 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from localnet import npm
 from localnet.accounts import write_secret
@@ -150,3 +150,6 @@ class Solana(Lane):
         from localnet.rpc import Rpc  # noqa: PLC0415 - as above
 
         return int(await Rpc(session, url).ask("getSlot"))
+
+
+LANE: Final = Solana()

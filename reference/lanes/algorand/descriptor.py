@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import aiohttp
 
 from reference.lanes.algorand.lane import AlgorandLane
@@ -26,3 +28,6 @@ class Algorand(Descriptor):
         algod = Node(session, nodes.node, {"X-Algo-API-Token": nodes.token} if nodes.token else {})
         indexer = Node(session, nodes.indexer, {"X-Indexer-API-Token": nodes.token} if nodes.token else {})
         return AlgorandLane(network, algod, indexer if nodes.indexer else None)
+
+
+DESCRIPTOR: Final = Algorand()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 from urllib.parse import quote
 
 import aiohttp
@@ -44,3 +45,6 @@ class Base(Descriptor):
             WalletLink("Open in MetaMask", "metamask://dapp/" + payload.partition("://")[2]),
             WalletLink("Open in Coinbase Wallet", "cbwallet://dapp?url=" + quote(payload, safe="")),
         )
+
+
+DESCRIPTOR: Final = Base()

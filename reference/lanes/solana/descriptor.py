@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import aiohttp
 
 from reference.lanes.descriptor import Descriptor, LaneRules, NodeSettings
@@ -22,3 +24,6 @@ class Solana(Descriptor):
     def open(self, session: aiohttp.ClientSession, network: Network, nodes: NodeSettings, rules: LaneRules) -> Lane:
         """Return the lane over an RPC node."""
         return SolanaLane(network, rpc(session, nodes.node, nodes.token), rules.word, rules.commitment)
+
+
+DESCRIPTOR: Final = Solana()
