@@ -1,7 +1,7 @@
 """What of the suite comes with an extra of the distribution, and what is said where it is not installed.
 
 Whatever wants a library of an extra imports it when it is used: `import_module` and friends then raise
-`ModuleNotFoundError`, which `reason` turns into a line to type. A lane's extra pays on that lane, and has its name.
+`ModuleNotFoundError`, which `reason` turns into a line to type. The facts of a lane name the extra that pays on it.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from conformance.surfaces.gateway.paying import Agree, PaymentRefused, pay_check
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values, redeem
 from conformance.target import Profile, ProfileError
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
 
 _MINIMUM_SECONDS_LEFT = 120
@@ -66,7 +67,7 @@ def pay(
     address = PaidAddress.of(url)
     sent = _body(body)
     if lane is not None:
-        extras.need(lane)
+        extras.need(FACTS[lane].extra)
     kept = _places(url, receipt_file, folder)
     steps = _Steps(quiet=as_json)
     try:
@@ -174,7 +175,7 @@ async def _pay(
             chosen = lane or next((name for name in profile.claims.lanes if profile.chains.of(name)), None)
             if chosen is None:
                 raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
-            extras.need(chosen)
+            extras.need(FACTS[chosen].extra)
             one = Check("pay", ("RAIL-PAY-05",), "rail", chosen, exclusive=False, fix="", run=_no_check)
             case = Case(one, asked, client, log, random.SystemRandom(), session)
             return await interruptible(_buy(case, address, body, steps, kept, agree))

@@ -17,6 +17,7 @@ from conformance import extras
 from conformance.engine.catalogue import Described, catalogue
 from conformance.engine.check import REGISTRY, Case, Check
 from conformance.outcome import Inconclusive
+from conformance.vocabulary.lanes.registry import FACTS
 
 CHECK_PACKAGES = (
     "conformance.checks.rail",
@@ -87,5 +88,6 @@ def _standing_in(described: Described, module: str, reason: str) -> Check:
 
 def without_extra(checks: Iterable[Check]) -> dict[Check, str]:
     """Return those of the checks whose lane, or whose own extra, is not installed, each with what to install for it."""
-    wanted = ((one, extra) for one in checks for extra in (one.lane, one.extra) if extra is not None)
+    lanes = {name: lane.extra for name, lane in FACTS.items()}
+    wanted = ((one, extra) for one in checks for extra in (lanes.get(one.lane or ""), one.extra) if extra is not None)
     return {one: extras.sentence(extra) for one, extra in wanted if not extras.installed(extra)}

@@ -14,6 +14,7 @@ from conformance.lanes.registry import LANES
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets, Chain, Chains, Profile
+from conformance.vocabulary.lanes.registry import FACTS
 
 
 async def payer_for(
@@ -63,6 +64,7 @@ def checkout_payer(payer: Payer) -> CheckoutPayer:
 
 
 def _means(lane: str) -> Means:
-    if not extras.installed(lane):
-        raise Inconclusive(extras.sentence(lane))
+    extra = FACTS[lane].extra
+    if not extras.installed(extra):
+        raise Inconclusive(extras.sentence(extra))
     return LANES[lane].means()

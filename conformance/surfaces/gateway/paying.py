@@ -72,7 +72,7 @@ async def pay_checkout(
     if answer.status != 200:
         raise PaymentRefused(f"{url} answered {answer.status}: there is no page to pay. Nothing was paid")
     demand = _demand(session, url, before, lane)
-    extras.need(demand.lane)
+    extras.need(FACTS[demand.lane].extra)
     bill = demand.bill
     say("amount", f"{demand.microunits} micro-units of {bill.asset} on {demand.network}")
     say("address", bill.address)

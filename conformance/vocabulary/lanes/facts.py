@@ -37,6 +37,7 @@ class LaneFacts:
 
     Attributes:
         name: The lane.
+        extra: The extra of the distribution whose libraries pay on it.
         main: Its main network.
         test: Its test network.
         memo_ways: How a checkout's memo can be bound to a payment (3.5), the usual way first.
@@ -54,6 +55,7 @@ class LaneFacts:
     """
 
     name: str
+    extra: str
     main: Network
     test: Network
     memo_ways: tuple[str, ...]
