@@ -20,6 +20,7 @@ from sim.faulty import Faulty
 from sim.serving import address, listening, serve_until_stopped
 
 DEFAULT_TOKEN = "a" * 64
+GENESIS_ID = Genesis().id
 
 
 @click.command()
@@ -30,6 +31,7 @@ DEFAULT_TOKEN = "a" * 64
 @click.option("--indexer-fd", type=int, help="A socket that listens already, for the indexer.")
 @click.option("--block-seconds", default=0.2, show_default=True, help="Time between blocks.")
 @click.option("--asset", "assets", type=int, multiple=True, default=(31566704, 10458941), help="Ids of USDC assets.")
+@click.option("--genesis-id", default=GENESIS_ID, show_default=True, help="Genesis id, which its genesis hash follows.")
 @click.option("--token-file", type=click.Path(path_type=Path), help="File with the API token; default: 64 times a.")
 def main(
     host: str,
@@ -39,12 +41,13 @@ def main(
     indexer_fd: int | None,
     block_seconds: float,
     assets: tuple[int, ...],
+    genesis_id: str,
     token_file: Path | None,
 ) -> None:
     """Serve a simulated Algorand until SIGTERM or Ctrl-C."""
     token = DEFAULT_TOKEN if token_file is None else token_file.read_text("ascii").strip()
     algod, indexer = listening(host, algod_port, algod_fd), listening(host, indexer_port, indexer_fd)
-    chain = Chain(Genesis(assets=assets), BlockClock())
+    chain = Chain(Genesis(genesis_id, assets), BlockClock())
     apps = [
         (Faulty(build_algod(chain, token), chain.faults), algod),
         (Faulty(build_indexer(chain, token), chain.faults), indexer),

@@ -20,8 +20,23 @@ if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
 
 
 class Algorand(Lane):
-    """Algorand: one node with an indexer holds the assets of both networks, a real one those of one."""
+    """Algorand: one node with an indexer holds the assets of both networks, a real one those of one.
 
+    A network of its protocol under another genesis names its own addresses, file and node.
+
+    Attributes:
+        title: What logs call its simulator.
+        algod: Name of the address of algod.
+        indexer: Name of the address of the indexer.
+        access_file: Name of the file with the token of both.
+        chain: Further words of its simulator: what the chain starts from.
+    """
+
+    title = "Algorand"
+    algod = "algod"
+    indexer = "indexer"
+    access_file = "algod_token_file"
+    chain: Sequence[str] = ()
     name = "algorand"
     networks = ("algorand_testnet", "algorand_mainnet")
     real_networks = ("algorand_mainnet",)
@@ -48,46 +63,47 @@ class Algorand(Lane):
 
     def simulators(self, block_seconds: float, files: Mapping[str, Path]) -> Sequence[Simulator]:
         """Return the one simulator of algod and indexer."""
-        words = ["--block-seconds", str(block_seconds), "--token-file", str(files["algod_token_file"])]
-        return [Simulator("Algorand", "sim.algorand", {"--algod-fd": "algod", "--indexer-fd": "indexer"}, words)]
+        words = ["--block-seconds", str(block_seconds), "--token-file", str(files[self.access_file]), *self.chain]
+        sockets = {"--algod-fd": self.algod, "--indexer-fd": self.indexer}
+        return [Simulator(self.title, "sim.algorand", sockets, words)]
 
     def files(self, data_dir: Path, node: object) -> Mapping[str, Path]:
         """Return the file of the node's API token."""
         from localnet.lanes.algorand.algod import Algod  # noqa: PLC0415 - as above
 
         if isinstance(node, Algod):
-            return {"algod_token_file": node.token_file}
-        path = data_dir / "algod_token"
+            return {self.access_file: node.token_file}
+        path = data_dir / self.access_file.removesuffix("_file")
         if not path.exists():
             write_secret(path, os.urandom(32).hex())
-        return {"algod_token_file": path}
+        return {self.access_file: path}
 
     async def prepare(self, ask: Ask, payee: str, data_dir: Path, node: object) -> None:
         """Give the payee Algos and a holding of USDC."""
         from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
 
-        await ask("algorand", "fund", address=payee, amount="10000000")
+        await ask(self.name, "fund", address=payee, amount="10000000")
         if isinstance(node, algod.Algod):
-            await algod.opt_in(node, data_dir / f"payto_algorand{self.key_suffix}")
-        await ask("algorand", "mint", address=payee, amount="1")
+            await algod.opt_in(node, data_dir / f"payto_{self.name}{self.key_suffix}")
+        await ask(self.name, "mint", address=payee, amount="1")
 
     def node_settings(self, network: str, reach: Reach) -> Mapping[str, str]:
         """Return algod, indexer and the token of both."""
         name = network.upper()
         return {
-            f"WP_NODE_{name}": reach.addresses["algod"],
-            f"WP_INDEXER_{name}": reach.addresses["indexer"],
-            f"WP_NODE_TOKEN_{name}_FILE": str(reach.files["algod_token_file"]),
+            f"WP_NODE_{name}": reach.addresses[self.algod],
+            f"WP_INDEXER_{name}": reach.addresses[self.indexer],
+            f"WP_NODE_TOKEN_{name}_FILE": str(reach.files[self.access_file]),
         }
 
     def table(self, network: str, reach: Reach) -> dict[str, Any]:
         """Return algod, indexer, the token of both, and the control address."""
         del network
         return {
-            "algod": reach.addresses["algod"],
-            "indexer": reach.addresses["indexer"],
-            "token": {"file": str(reach.files["algod_token_file"])},
-            "control": reach.control.get("algorand"),
+            "algod": reach.addresses[self.algod],
+            "indexer": reach.addresses[self.indexer],
+            "token": {"file": str(reach.files[self.access_file])},
+            "control": reach.control.get(self.name),
         }
 
     def examine(self) -> Found:

@@ -70,3 +70,14 @@ def test_it_serves_on_sockets_that_listen_already(tmp_path: Path) -> None:
             assert get(ready["algod"] + "/v2/assets/9")[0] == 401
             assert get(ready["indexer"] + "/health")[0] == 200
             assert get(ready["algod"] + "/genesis")[1]["network"] == ready["genesis_id"]
+
+
+def test_another_genesis_id_is_another_chain() -> None:
+    """A network of the same protocol has a genesis hash and assets of its own."""
+    with running("--algod-port", "0", "--indexer-port", "0") as (_, usual):
+        told = "--algod-port", "0", "--indexer-port", "0", "--genesis-id", "other-v1", "--asset", "7"
+        with running(*told) as (_, other):
+            assert (other["genesis_id"], other["assets"]) == ("other-v1", ["7"])
+            assert other["genesis_hash"] != usual["genesis_hash"]
+            params = get(other["algod"] + "/v2/transactions/params", other["token"])[1]
+            assert (params["genesis-id"], params["genesis-hash"]) == ("other-v1", other["genesis_hash"])
