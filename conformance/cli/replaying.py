@@ -229,7 +229,7 @@ def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
     if check_id == _BESIDE:
         raise UsageFault("that exchange compared two targets and belongs to no check: run again with --compare-with")
     for candidate in registered():
-        for one in (candidate, *(candidate.for_lane(lane) for lane in lanes if candidate.lane == "each")):
+        for one in (candidate, *candidate.on(lanes)):
             if one.id == check_id:
                 return one
     raise UsageFault(f"this version of the suite has no check {check_id}")

@@ -19,6 +19,7 @@ from conformance.ledger import Requirement, load
 from conformance.log.events import EventLog
 from conformance.outcome import NOT_TRIED, ONLY_WARNS, Inconclusive, Verdict
 from conformance.target import Profile
+from conformance.vocabulary.lanes.registry import FACTS
 
 T = TypeVar("T")
 Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "restart", "all"]
@@ -87,6 +88,16 @@ class Check:
     def for_lane(self, lane: str) -> Check:
         """Return this check bound to one lane."""
         return replace(self, id=f"{self.id}[{lane}]", lane=lane)
+
+    def on(self, lanes: Iterable[str]) -> tuple[Check, ...]:
+        """Return this check as it runs on lanes: as it is, where it needs none, else for each that it can be made on.
+
+        What is bound to one lane is made on further lanes of its family as well.
+        """
+        if self.lane is None:
+            return (self,)
+        fitting = (lane for lane in lanes if self.lane in {"each", FACTS[lane].family})
+        return tuple(self if lane == self.lane else self.for_lane(lane) for lane in fitting)
 
 
 REGISTRY: dict[str, Check] = {}

@@ -83,16 +83,16 @@ def select_checks(rows: Iterable[Requirement], profile: Profile, lanes: Sequence
         profile: The target.
         lanes: Only these lanes, when given.
     """
-    applicable = {row.id for row in rows if absent(row, profile, lanes) is None}
+    applying = [row for row in rows if absent(row, profile, lanes) is None]
+    applicable, of_any_lane = {row.id for row in applying}, {row.id for row in applying if row.lane is None}
     offered = [lane for lane in profile.claims.lanes if not lanes or lane in lanes]
     chosen: list[Check] = []
     for candidate in registered():
         if not applicable.intersection(candidate.rows) or not profile.claims_surface(candidate.surface):
             continue
-        if candidate.lane == "each":
-            chosen += [candidate.for_lane(lane) for lane in offered]
-        elif candidate.lane is None or candidate.lane in offered:
-            chosen.append(candidate)
+        # A row that names a lane is decided on that one, whatever other lanes of its family there are.
+        shared = candidate.lane == "each" or not of_any_lane.isdisjoint(candidate.rows)
+        chosen += [one for one in candidate.on(offered) if shared or one is candidate]
     return tuple(chosen)
 
 

@@ -23,6 +23,7 @@ from conformance.surfaces.gateway.orders import Opened, again, flip, opened, set
 from conformance.surfaces.rail.algorand.payments import algorand_payer
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_values, present
+from conformance.vocabulary.lanes.registry import FACTS
 
 if TYPE_CHECKING:  # imported when that lane is paid on, since its libraries come with its extra
     from conformance.judging.rail.solana.orders import Quoted
@@ -53,7 +54,7 @@ async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
     if not case.profile.claims_surface("rail"):
         case.not_applicable(_ROW, "the profile does not claim the surface rail")
         return
-    ways = _WAYS.get(case.lane)
+    ways = _WAYS.get(FACTS[case.lane].family)
     if ways is None:
         case.not_applicable(_ROW, "a transfer of an authorization has one nonce, of a challenge or of a link")
         return
@@ -180,8 +181,8 @@ def _a_unit(made: TokenTransfer) -> Any:
 
 def _noted(form: str) -> Send:
     async def send(case: Case, quote: Challenge, link: Opened) -> str:
-        payer, entry = await algorand_payer(case), quote.entry("algorand")
-        note = form.format(token=quote.reference("algorand"), memo=link.memo).encode()
+        payer, entry = await algorand_payer(case), quote.entry(case.lane)
+        note = form.format(token=quote.reference(case.lane), memo=link.memo).encode()
         asset, price = payer.asset_id(entry), atomic_amount(entry.get("maxAmountRequired")) or 0
         return await payer.transfer(asset=asset, receiver=str(entry["payTo"]), amount=price, note=note)
 

@@ -20,6 +20,7 @@ from conformance.oracles.x402 import faults_of_challenge
 from conformance.surfaces.rail.challenges import cache, entries, is_shareable, references
 from conformance.surfaces.rail.proofs import encoded, encoded_json
 from conformance.surfaces.rail.purchase import lane_of
+from conformance.vocabulary.lanes.registry import FACTS
 
 Corpus = Callable[[Answer], Mapping[str, tuple[str, ...]]]
 
@@ -171,10 +172,15 @@ def _token(unpaid: Answer, *, base: bool = False) -> str:
 
     It is one of the usual look when there is no live one, which other rows judge.
     """
-    extras = [one.get("extra") for one in entries(unpaid) if (lane_of(one) == "base") == base]
+    extras = [one.get("extra") for one in entries(unpaid) if (_family_of(one) == "base") == base]
     told = [extra.get("payment_reference") for extra in extras if isinstance(extra, dict)]
     live = references(unpaid)
     return min((token for token in live if token in told), default=min(live, default=_STALE_TOKEN))
+
+
+def _family_of(entry: Mapping[str, Any]) -> str | None:
+    lane = lane_of(entry)
+    return None if lane is None else FACTS[lane].family
 
 
 @check(

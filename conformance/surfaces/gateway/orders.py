@@ -16,6 +16,7 @@ from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
 from conformance.surfaces.gateway.calls import fresh, link
+from conformance.vocabulary.lanes.registry import FACTS
 
 _LEAST, _MOST = 10_001, 19_999
 _LOOK_SECONDS, _SPARING_SECONDS = 0.2, 1.0
@@ -213,7 +214,7 @@ async def opened(
         case, microunits=microunits, label=label, ending=ending, network=network, tenant=tenant, members=members
     )
     # On Solana the code has a reference beside the memo, with which payers who leave the memo out still find the link.
-    if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and case.lane != "solana":
+    if "memo" in (case.profile.gateway_bindings.checkout_selectors or {}) and FACTS[case.lane].family != "solana":
         view, answer = await case.session.pages.look(case.client, made.url)
         if view.unseen is not None and view.lacking:
             view, answer = await look(case, made)

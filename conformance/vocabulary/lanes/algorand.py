@@ -21,6 +21,7 @@ _DRAFT = """\
 """
 FACTS: Final = LaneFacts(
     name="algorand",
+    family="algorand",
     extra="algorand",
     main=Network("algorand_mainnet", "Algorand", "algorand:mainnet", _MAIN, "31566704"),
     test=Network("algorand_testnet", "Algorand TestNet", "algorand:testnet", _TEST, "10458941"),

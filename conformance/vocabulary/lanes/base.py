@@ -20,6 +20,7 @@ _DRAFT = """\
 # Other EVM chains are lanes of their own, so it does not take its namespace.
 FACTS: Final = LaneFacts(
     name="base",
+    family="base",
     extra="base",
     main=Network("base_mainnet", "Base", "eip155:8453", "eip155:8453", _MAIN_USDC),
     test=Network("base_sepolia", "Base Sepolia", "eip155:84532", "eip155:84532", _TEST_USDC),

@@ -37,6 +37,7 @@ class LaneFacts:
 
     Attributes:
         name: The lane.
+        family: The first lane of its family, whose own checks are its own as well.
         extra: The extra of the distribution whose libraries pay on it.
         main: Its main network.
         test: Its test network.
@@ -55,6 +56,7 @@ class LaneFacts:
     """
 
     name: str
+    family: str
     extra: str
     main: Network
     test: Network

@@ -20,6 +20,7 @@ _DRAFT = """\
 """
 FACTS: Final = LaneFacts(
     name="solana",
+    family="solana",
     extra="solana",
     main=Network("solana_mainnet", "Solana", _MAIN, _MAIN, "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"),
     test=Network("solana_devnet", "Solana Devnet", _TEST, _TEST, "4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from conformance.cli.row_selection import chosen, wanted
+from conformance.engine import check
 from conformance.engine.runner import absent, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import surface_options
 from conformance.target import Claims, Profile, Surface
 from conformance.vocabulary.claims import LANES, OPTIONS, SURFACES
+from conformance.vocabulary.lanes.registry import FACTS
 
 CLAIMS = Claims(surfaces=SURFACES, lanes=("algorand",))
 
@@ -70,3 +74,19 @@ def test_a_whole_surface_is_driven_by_its_own_document_only() -> None:
     assert driven("gw-", "cp") == {"gateway", "control_plane"}
     assert driven("RAIL", "X-OAS") == driven() == {"agent", "control_plane", "gateway", "rail"}
     assert driven("RAIL-402") == set()
+
+
+def test_what_is_bound_to_a_lane_is_made_on_others_of_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A further lane of a family has the family's checks; rows that name a lane are decided on that lane alone."""
+    further = {"further": replace(FACTS["algorand"], name="further")}
+    monkeypatch.setattr(check, "FACTS", {**FACTS, **further})
+    claims = CLAIMS.model_copy(update={"lanes": ("algorand", "further")})
+    known = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
+    profile = known.model_copy(update={"claims": claims})
+    made = {one.id: one.lane for one in select_checks(chosen(["RAIL-WELD-05", "RAIL-LANE"]), profile)}
+    assert made["stray_transfer"] == made["algorand_lane_is_offered"] == "algorand"
+    assert made["stray_transfer[further]"] == "further"
+    assert "algorand_lane_is_offered[further]" not in made
+    alone = {one.id: one.lane for one in select_checks(chosen(["RAIL-WELD-05"]), profile, ("further",))}
+    assert alone["stray_transfer[further]"] == "further"
+    assert "algorand" not in alone.values()

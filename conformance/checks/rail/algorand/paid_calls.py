@@ -53,7 +53,7 @@ async def proof_is_read_as_json(case: Case) -> None:
 
     async def attempt(what: str) -> None:
         quote = await challenge(case, operation)
-        proof: dict[str, Any] = await pay(case, quote, "algorand")
+        proof: dict[str, Any] = await pay(case, quote, case.lane)
         value = encoded(spelled(proof, what).encode())
         case.client.names.name(value, "X_PAYMENT")
         name = "x-payment" if what == "header in lower case" else "X-PAYMENT"

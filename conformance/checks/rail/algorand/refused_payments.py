@@ -34,7 +34,7 @@ async def unknown_transaction(case: Case) -> None:
     """
 
     async def unknown(quote: Challenge, tx_id: str) -> None:
-        proof = {"tx_id": tx_id, "payment_reference": quote.reference("algorand")}
+        proof = {"tx_id": tx_id, "payment_reference": quote.reference(case.lane)}
         await refused(case, "RAIL-PAY-06", quote, proof, "an id that nobody sent")
 
     async def for_operation(operation: Operation, raw: Sequence[bytes]) -> None:
@@ -66,7 +66,7 @@ async def payment_of_something_else(case: Case) -> None:
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
-    asset = payer.asset_id((await challenge(case, operation)).entry("algorand"))
+    asset = payer.asset_id((await challenge(case, operation)).entry(case.lane))
     stranger = await payer.new_account(assets=[asset])
 
     async def elsewhere(receiver: str, what: str) -> None:
@@ -75,13 +75,13 @@ async def payment_of_something_else(case: Case) -> None:
 
     async def closed_out_to_the_payee() -> None:
         quote = await challenge(case, operation)
-        payee = str(quote.entry("algorand")["payTo"])
+        payee = str(quote.entry(case.lane)["payTo"])
         proof = await welded(payer, quote, receiver=stranger.address, close_to=payee)
         await refused(case, "RAIL-PAY-08", quote, proof, "to another account, and nothing closed out to payTo")
 
     async def too_little(part: int) -> None:
         quote = await challenge(case, operation)
-        price = price_of(quote.entry("algorand"))
+        price = price_of(quote.entry(case.lane))
         amount = (0, price - 1, price // 2)[part]
         await refused(case, "RAIL-PAY-09", quote, await welded(payer, quote, amount=amount), f"{amount} of {price}")
 
@@ -98,9 +98,9 @@ async def payment_of_something_else(case: Case) -> None:
 
 async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
     quote = await challenge(case, operation)
-    entry = quote.entry("algorand")
-    native = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference("algorand").encode())
-    proof = {"tx_id": native, "payment_reference": quote.reference("algorand")}
+    entry = quote.entry(case.lane)
+    native = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference(case.lane).encode())
+    proof = {"tx_id": native, "payment_reference": quote.reference(case.lane)}
     await refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
     # A node that plays an asset's issuer is a simulated one, and opts accounts in that it has no key of.
     if await payer.lacks("clawback"):
@@ -134,7 +134,7 @@ async def unconfirmed_transaction(case: Case) -> None:
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
-    await payer.hold(payer.asset_id(quote.entry("algorand")))
+    await payer.hold(payer.asset_id(quote.entry(case.lane)))
     try:
         async with payer.fault("withhold"):
             proof = await welded(payer, quote, wait=False)
@@ -168,7 +168,7 @@ async def failed_transaction(case: Case) -> None:
     try:
         proof = await welded(payer, quote, sender=penniless)
     except Refused as refusal:
-        proof = {"tx_id": refusal.tx_id, "payment_reference": quote.reference("algorand")}
+        proof = {"tx_id": refusal.tx_id, "payment_reference": quote.reference(case.lane)}
         await refused(case, "RAIL-PAY-11", quote, proof, "refused by the node")
     else:
         raise Inconclusive("the node took a payment from an account that holds nothing")
@@ -176,7 +176,7 @@ async def failed_transaction(case: Case) -> None:
         case.note("this node cannot be made to drop a transaction from its pool (no control verb `reject_late`)")
         return
     quote = await challenge(case, operation)
-    await payer.hold(payer.asset_id(quote.entry("algorand")))
+    await payer.hold(payer.asset_id(quote.entry(case.lane)))
     async with payer.fault("reject_late"):
         proof = await welded(payer, quote, wait=False)
         await payer.left_pool(proof["tx_id"])
@@ -209,7 +209,7 @@ def foreign_shapes(
     case: Case, payer: AlgorandPayer, quote: Challenge, proof: Mapping[str, Any]
 ) -> Mapping[str, Mapping[str, Any]]:
     """Return proofs of other lanes made from an Algorand payment, by what they are."""
-    token, entry = proof["payment_reference"], quote.entry("algorand")
+    token, entry = proof["payment_reference"], quote.entry(case.lane)
     base = unsigned_proof(payer.address, entry, token, case.rng.randbytes(32))
     evm_id = "0x" + case.rng.randbytes(32).hex()
     solana_id = base58.b58encode(case.rng.randbytes(64)).decode()
@@ -219,6 +219,6 @@ def foreign_shapes(
         "a Solana transaction id with an Algorand token": {**proof, "tx_id": solana_id},
         "the Algorand payment under the Base member name": {"tx_id": proof["tx_id"], "challenge_token": token},
     }
-    for lane, reference in quote.other_references("algorand").items():
+    for lane, reference in quote.other_references(case.lane).items():
         shapes[f"the Algorand payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
     return shapes

@@ -20,11 +20,11 @@ async def close_out_whose_amount_is_too_small(case: Case) -> None:
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
-    asset = payer.asset_id((await challenge(case, operation)).entry("algorand"))
+    asset = payer.asset_id((await challenge(case, operation)).entry(case.lane))
     refuge = await payer.new_account(assets=[asset])
     for amount in (0, 1):
         quote = await challenge(case, operation)
-        price = price_of(quote.entry("algorand"))
+        price = price_of(quote.entry(case.lane))
         leaving = await payer.new_account(assets=[asset])
         await payer.transfer(asset=asset, receiver=leaving.address, amount=2 * price)
         proof = await welded(payer, quote, sender=leaving, amount=amount, close_to=refuge.address)
@@ -42,8 +42,8 @@ async def clawback_that_brings_nothing(case: Case) -> None:
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
-    payee, price = str(quote.entry("algorand")["payTo"]), str(price_of(quote.entry("algorand")))
-    token = quote.reference("algorand")
+    payee, price = str(quote.entry(case.lane)["payTo"]), str(price_of(quote.entry(case.lane)))
+    token = quote.reference(case.lane)
     done = await payer.control("clawback", address=payee, receiver=payee, amount=price, note=token)
     proof = {"tx_id": str(done["tx_id"]), "payment_reference": token}
     await refused(case, "RAIL-PAY-09", quote, proof, "a clawback from the payee to the payee")

@@ -27,6 +27,7 @@ from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of
 from conformance.surfaces.rail.challenges import let_lapse
 from conformance.surfaces.rail.forgeries import forgeries
 from conformance.surfaces.rail.purchase import Challenge, challenge, pay
+from conformance.vocabulary.lanes.registry import FACTS
 
 if TYPE_CHECKING:  # a check of every lane stands here, and the SDK comes with its extra
     from conformance.lanes.algorand.payer import AlgorandPayer
@@ -68,7 +69,7 @@ async def note_without_the_token(case: Case) -> None:
     """
     payer, operation = await algorand_payer(case), case.session.operations[0]
     await honest_payment_is_served(case, operation)
-    await payer.hold(payer.asset_id((await challenge(case, operation)).entry("algorand")))
+    await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
     misses = {f"note: {name}": partial(_send_with_note, name=name) for name in wrong_notes("x")}
     await near_misses_buy_nothing(case, AlgorandQuote, "RAIL-WELD-01", misses)
 
@@ -130,11 +131,11 @@ async def expired_challenge(case: Case) -> None:
     operation = case.session.operations[0]
     in_time, late = await challenge(case, operation), await challenge(case, operation)
     proof = await pay(case, in_time, case.lane)
-    named = await _named_in_time(case) if case.lane == "algorand" else None
+    named = await _named_in_time(case) if FACTS[case.lane].family == "algorand" else None
     await let_lapse(case)
     if named is not None:
         await (await algorand_payer(case)).submit([named[1]], (await algorand_payer(case)).main)
-        early = {"tx_id": named[1].get_txid(), "payment_reference": named[0].reference("algorand")}
+        early = {"tx_id": named[1].get_txid(), "payment_reference": named[0].reference(case.lane)}
         await refused(case, "RAIL-WELD-06", named[0], early, "named in time, sent late")
     await refused(case, "RAIL-WELD-06", in_time, proof, "paid in time, presented late")
     await refused(case, "RAIL-WELD-06", late, await pay(case, late, case.lane), "paid late")
@@ -144,7 +145,7 @@ async def expired_challenge(case: Case) -> None:
 async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
     """Present the id of a welded payment that is not sent yet, and return its challenge and the payment."""
     payer, quote = await algorand_payer(case), await challenge(case, case.session.operations[0])
-    entry, token = quote.entry("algorand"), quote.reference("algorand")
+    entry, token = quote.entry(case.lane), quote.reference(case.lane)
     draft = await payer.draft(
         asset=payer.asset_id(entry), receiver=str(entry["payTo"]), amount=price_of(entry), note=token.encode()
     )
@@ -168,7 +169,7 @@ async def token_the_rail_never_issued(case: Case) -> None:
     payer = await algorand_payer(case)
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
-    await payer.hold(payer.asset_id((await challenge(case, operation)).entry("algorand")))
+    await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
     quotes = [await challenge(case, operation) for _ in range(12)]
     forged = [(quote, *one) for quote, one in zip(quotes, forgeries(case, quotes[0]), strict=False)]
 
@@ -198,7 +199,7 @@ async def chain_that_cannot_be_asked(case: Case) -> None:
 
 def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[str, Any]:
     """Return what an ordinary x402 v2 client sends: it knows nothing of the weld."""
-    entry = quote.entry("algorand")
+    entry = quote.entry(payer.lane)
     accepted = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
     return {
         "x402Version": 2,

@@ -23,5 +23,5 @@ async def base_lane_is_offered(case: Case) -> None:
     seen: set[str] = set()
     for operation in (*case.session.operations, *case.session.operations):
         quote = await challenge(case, operation)
-        seen |= {str(entry.get("asset")).lower() for entry in quote.accepts if lane_of(entry) == "base"}
+        seen |= {str(entry.get("asset")).lower() for entry in quote.accepts if lane_of(entry) == case.lane}
     case.expect("RAIL-LANE-04", len(seen) == 1, "one contract in every challenge", sorted(seen))

@@ -277,7 +277,7 @@ async def base_proof_of_another_lane(case: Case) -> None:
 
     async def shaped(what: str, of: Callable[[str], Mapping[str, Any]]) -> None:
         stake = await stakes.stake(operation)
-        proof = of(stake.quote.reference("base"))
+        proof = of(stake.quote.reference(case.lane))
         await stakes.buys_nothing(("RAIL-PAY-06", "RAIL-PAY-15"), stake, proof, what)
 
     async def other_token(lane: str) -> None:
@@ -297,6 +297,6 @@ async def base_proof_of_another_lane(case: Case) -> None:
             "payment_reference": token,
         },
     }
-    lanes = sorted({str(lane_of(one)) for one in (await challenge(case, operation)).accepts} & set(LANES) - {"base"})
+    lanes = sorted({str(lane_of(one)) for one in (await challenge(case, operation)).accepts} & set(LANES) - {case.lane})
     await run_concurrently((*(shaped(what, of) for what, of in shapes.items()), *(other_token(lane) for lane in lanes)))
     await stakes.audit()

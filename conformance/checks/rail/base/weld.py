@@ -68,7 +68,7 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
 
     async def attempt(what: str) -> None:
         stake = await stakes.stake(operation)
-        nonce = wrong_nonces(stake.quote.reference("base"), drawn)[what]
+        nonce = wrong_nonces(stake.quote.reference(case.lane), drawn)[what]
         await stakes.buys_nothing("RAIL-WELD-03", stake, await stake.sign(nonce=nonce), f"nonce: {what}")
 
     await run_concurrently(map(attempt, wrong_nonces("x", drawn)))
@@ -133,7 +133,7 @@ async def stray_base_transfer(case: Case) -> None:
         stake = stake or await stakes.stake(operation, account=early.account)
         await stake.recount()
         when = "before" if before else "after"
-        token = stake.quote.reference("base")
+        token = stake.quote.reference(case.lane)
         for what, proof in (
             (f"the id of a stray transfer made {when} the challenge", {"tx_id": tx_id, "payment_reference": token}),
             (f"an authorization beside a stray transfer made {when} the challenge", (await stake.sign()).proof()),
@@ -240,12 +240,12 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
     payer = await base_payer(case)
     operation = case.session.operations[0]
     bought = await challenge(case, operation)
-    spent = await pay(case, bought, "base")
+    spent = await pay(case, bought, case.lane)
     assert_control_is_served(await redeem(case, operation, spent))
     stakes = FundedChallenges(case, payer)
     refusals = await _refusals(case, stakes, operation)
-    token = (await challenge(case, operation)).reference("base")
-    seen = {token, bought.reference("base")}
+    token = (await challenge(case, operation)).reference(case.lane)
+    seen = {token, bought.reference(case.lane)}
     for what, proof in refusals.items():
         seen.add(str(proof["challenge_token"]))
         judge_recovery(case, await present(case, operation, proof), seen, (402,), what)

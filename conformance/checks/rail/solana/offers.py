@@ -40,7 +40,7 @@ async def reference_account_is_told(case: Case) -> None:
     told: dict[str, str] = {}
     for operation in (*case.session.operations, *case.session.operations):
         quote = await challenge(case, operation)
-        entry = quote.entry("solana")
+        entry = quote.entry(case.lane)
         found = references(entry)
         if len(found) != 1 and accounts(entry):
             reason = f"unbound: the interface gives the reference no name, and extra has {', '.join(accounts(entry))}"

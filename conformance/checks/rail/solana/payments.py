@@ -205,7 +205,7 @@ async def proof_of_another_lane_for_solana(case: Case) -> None:
 
 def _foreign_shapes(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """Return proofs of other lanes made from a Solana payment, by what they are."""
-    token, entry = quoted.order.text, quoted.quote.entry("solana")
+    token, entry = quoted.order.text, quoted.quote.entry(case.lane)
     base = unsigned_proof(quoted.payer.address, entry, token, case.rng.randbytes(32))
     shapes: dict[str, Mapping[str, Any]] = {
         "a Base proof with a Solana token": base,
@@ -216,6 +216,6 @@ def _foreign_shapes(case: Case, quoted: Quoted, proof: Mapping[str, Any]) -> Map
         },
         "the Solana payment under the Base member name": {"tx_id": proof["tx_id"], "challenge_token": token},
     }
-    for lane, reference in quoted.quote.other_references("solana").items():
+    for lane, reference in quoted.quote.other_references(case.lane).items():
         shapes[f"the Solana payment with a token of the lane {lane}"] = {**proof, "payment_reference": reference}
     return shapes

@@ -275,7 +275,7 @@ async def ordinary_solana_x402_client(case: Case) -> None:
 
 def stock_payloads(quoted: Quoted, draft: VersionedTransaction) -> list[dict[str, Any]]:
     """Return what ordinary x402 clients of version 2 and 1 send: a transaction for the other side to submit."""
-    entry = quoted.quote.entry("solana")
+    entry = quoted.quote.entry(quoted.payer.lane)
     accepted = {name: value for name, value in entry.items() if name != "maxAmountRequired"}
     payload = {"transaction": base64.b64encode(bytes(draft)).decode()}
     resource = {"url": quoted.quote.operation.url}

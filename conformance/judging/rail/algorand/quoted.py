@@ -30,7 +30,7 @@ class AlgorandQuote(QuotedPayment):
     @property
     def token(self) -> str:
         """The challenge's token."""
-        return self.quote.reference("algorand")
+        return self.quote.reference(self.payer.lane)
 
     async def send(self, **changes: Any) -> str:
         """Send the transfer that is asked for, with `changes`, and return the transaction's id."""

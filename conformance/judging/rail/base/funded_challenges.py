@@ -26,8 +26,8 @@ _BLOCKS_LATER = 2
 
 
 async def base_payer(case: Case) -> BasePayer:
-    """Return the Base payer with its lane's own powers."""
-    payer = await case.session.payer("base")
+    """Return the payer of the check's lane with a Base lane's own powers; Base's, where it is of no lane."""
+    payer = await case.session.payer(case.check.lane or "base")
     if not isinstance(payer, BasePayer):
         raise Inconclusive("the Base lane has no payer")
     return payer
@@ -55,7 +55,7 @@ class FundedChallenge:
     @property
     def entry(self) -> Mapping[str, Any]:
         """The challenge's entry on Base."""
-        return self.quote.entry("base")
+        return self.quote.entry(self.payer.lane)
 
     @property
     def price(self) -> int:
@@ -116,7 +116,7 @@ class FundedChallenges:
         self, quote: Challenge, prices: int = 1, *, short: int = 0, coin: bool = False, account: Account | None = None
     ) -> FundedChallenge:
         """Return a stake on a challenge; with `account`, on money that is there already."""
-        entry = quote.entry("base")
+        entry = quote.entry(self.payer.lane)
         token, sum_ = self.payer.token(entry), max(0, prices * price_of(entry) - short)
         if account is None:
             account = await self.payer.new_account(coin=coin, asset=token.address, amount=sum_)

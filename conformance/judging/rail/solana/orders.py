@@ -23,8 +23,8 @@ Around = Callable[[TokenTransfer], Sequence[Instruction]]
 
 
 async def solana_payer(case: Case) -> SolanaPayer:
-    """Return the Solana payer with its lane's own powers."""
-    payer = await case.session.payer("solana")
+    """Return the payer of the check's lane with a Solana lane's own powers; Solana's, where it is of no lane."""
+    payer = await case.session.payer(case.check.lane or "solana")
     if not isinstance(payer, SolanaPayer):
         raise Inconclusive("the Solana lane has no payer")
     return payer
@@ -45,7 +45,8 @@ class Quoted(QuotedPayment):
     @classmethod
     async def of(cls, case: Case, quote: Challenge) -> Self:
         """Take a challenge that was asked for."""
-        return cls(case, quote, await solana_payer(case), Order.of(quote.entry("solana")))
+        payer = await solana_payer(case)
+        return cls(case, quote, payer, Order.of(quote.entry(payer.lane)))
 
     @property
     def token(self) -> str:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:  # checks that pay on any lane come by here, and the SDK only 
 
 
 async def algorand_payer(case: Case) -> AlgorandPayer:
-    """Return the Algorand payer with its lane's own powers."""
-    return cast("AlgorandPayer", await case.session.payer("algorand"))
+    """Return the payer of the check's lane with an Algorand lane's own powers; Algorand's, where it is of no lane."""
+    return cast("AlgorandPayer", await case.session.payer(case.check.lane or "algorand"))
 
 
 def price_of(entry: Mapping[str, Any]) -> int:
@@ -33,7 +33,7 @@ def price_of(entry: Mapping[str, Any]) -> int:
 
 async def welded(payer: AlgorandPayer, quote: Challenge, **changes: Any) -> dict[str, Any]:
     """Send the payment that a challenge asks for, with `changes` to it, and return its proof."""
-    entry, token = quote.entry("algorand"), quote.reference("algorand")
+    entry, token = quote.entry(payer.lane), quote.reference(payer.lane)
     transfer: dict[str, Any] = {
         "asset": payer.asset_id(entry),
         "receiver": str(entry["payTo"]),
