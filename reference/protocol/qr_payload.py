@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from reference.protocol.checkout import Asked
 from reference.protocol.eip3009 import nonce_of
+from reference.protocol.networks import Family
 from reference.protocol.purposes import checkout_reference
 from reference.protocol.service_word import ServiceWord
 
@@ -39,7 +40,8 @@ class Shown:
 
 def qr_payload(shown: Shown) -> str:
     """Return the text of a link's QR code; values are percent-encoded but for what RFC 3986 reserves to nobody."""
-    return _PAYLOADS[shown.asked.network.key.partition("_")[0]](shown)
+    network = shown.asked.network
+    return _OF_CHAIN.get(network.key.partition("_")[0], _OF_FAMILY[network.family])(shown)
 
 
 def _query(**members: object) -> str:
@@ -81,7 +83,7 @@ def _chain_id(shown: Shown) -> str:
     return shown.asked.network.event.partition(":")[2]
 
 
-def _base(shown: Shown) -> str:
+def _evm(shown: Shown) -> str:
     """The page first, EIP-681 in its fragment: a wallet that scanned that alone would pay without a memo."""
     asked = shown.asked
     call = f"{asked.network.asset_id}@{_chain_id(shown)}/transfer?" + _query(address=asked.pay_to, uint256=asked.atomic)
@@ -108,12 +110,11 @@ def _page_and_address(shown: Shown) -> str:
     return f"{shown.checkout_url}#{shown.asked.pay_to}"
 
 
-_PAYLOADS: Mapping[str, Callable[[Shown], str]] = {
+# A chain that has a form of its own, and the others by family.
+_OF_CHAIN: Mapping[str, Callable[[Shown], str]] = {"tempo": _tempo, "stellar": _stellar}
+_OF_FAMILY: Mapping[Family, Callable[[Shown], str]] = {
     "algorand": _algorand,
+    "evm": _evm,
     "solana": _solana,
-    "base": _base,
-    "tempo": _tempo,
-    "stellar": _stellar,
-    "voi": _page_and_address,
-    "hedera": _page_and_address,
+    "other": _page_and_address,
 }

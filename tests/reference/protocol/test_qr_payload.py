@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
@@ -56,6 +57,14 @@ def test_every_network_of_the_table_has_a_payload() -> None:
     """No network is without a code, and each names where the money goes."""
     for network in NETWORKS:
         assert "ADDR" in qr_payload(shown(network, "ADDR"))
+
+
+@pytest.mark.parametrize("network", ["algorand_testnet", "solana_devnet", "base_sepolia"])
+def test_a_further_chain_of_a_family_has_its_familys_payload(network: str) -> None:
+    """What wallets of a family read does not hang on what its chain is called."""
+    told = shown(network, "ADDR")
+    further = replace(told.asked.network, key="further_testnet")
+    assert qr_payload(replace(told, asked=replace(told.asked, network=further))) == EXPECTED[network]
 
 
 def test_the_solana_reference_is_derived_from_word_and_token() -> None:
