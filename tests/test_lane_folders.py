@@ -9,18 +9,21 @@ from pathlib import Path
 
 import pytest
 
+from conformance.vocabulary.lanes.registry import FACTS
+
 ROOT = Path(__file__).parents[1]
 ROOMS = ("reference", "conformance", "localnet")
 # Code and pages; data (vectors, the ledger, kill lists, pins of containers and packages) is not asked.
 KINDS = frozenset({".py", ".j2", ".html", ".js", ".css", ".cjs"})
-LANES = ("algorand", "base", "solana")
+LANES = tuple(FACTS)
+REGISTRIES = ("conformance/vocabulary/lanes", "localnet/lanes", "reference/lanes")
 # What a lane and its chain are called in code and prose; `base` alone is an English word, so it counts as a text of
 # its own, as a proper name, and with a network's other half.
 NAMES = re.compile(
     r"[Aa]lgorand|ALGORAND|[Aa]lgod|[Ss]olana|SOLANA|\bsvm|[Ll]amport|[Ss]urfpool|[Aa]nvil|eip155|\b[Ee]vm|EVM"
     r"|(?<![/.>])(?<!: )(?<!> )(?<!import )\bBase\b(?! *[|,)\]=:(])"
     r"|[bB]ase[_ -](?:sepolia|mainnet|Sepolia)|[\"']base[\"']|lanes\.base\b"
-    r"|Base(?:Chain|Lane|Payer|Node)\b"
+    r"|Base(?:Chain|Lane|Payer|Node)\b" + "".join(rf"|\b(?i:{lane})\b" for lane in LANES if lane != "base")
 )
 # Files that name a lane all the same, by pattern, and why. The list may shrink, never grow.
 ALLOWED: dict[str, str] = {
@@ -74,6 +77,13 @@ FOUND = dict(named())
 def test_no_other_file_names_a_lane() -> None:
     """A new place that has to know a lane belongs into its folder, or is reached through its descriptor."""
     assert [place for place in FOUND if not any(fnmatch(place, pattern) for pattern in ALLOWED)] == []
+
+
+@pytest.mark.parametrize("folder", REGISTRIES)
+def test_a_lane_is_one_line_of_a_registry(folder: str) -> None:
+    """Each side's registry names each lane once, in a line of its own and in one order."""
+    lines = (ROOT / folder / "registry.py").read_text("utf-8").splitlines()
+    assert [line.strip(' ",') for line in lines if any(re.search(rf"\b{lane}\b", line) for lane in LANES)] == [*LANES]
 
 
 @pytest.mark.parametrize("pattern", ALLOWED)
