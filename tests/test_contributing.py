@@ -87,13 +87,30 @@ def test_what_the_recipes_add_is_known_to_the_commands(changed: Path) -> None:
     assert "jwks-one-kid-twice" in run(changed, "conformance", "selftest", "--list")
 
 
+def python(folder: Path, code: str) -> str:
+    """Return what a program prints in a folder, whose packages it imports."""
+    return subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
 def test_the_recipes_lane_is_served(changed: Path) -> None:
     """A lane of a family that is there is a folder and one line: its network is opened, and its payee has a setting."""
     words = "descriptor_of(NETWORKS['arbitrum_sepolia']); print(lane.title, payee_setting(lane), lane.settles)"
     imports = "from reference.lanes.registry import descriptor_of, payee_setting"
     code = f"{imports}\nfrom reference.protocol.networks import NETWORKS\nlane = {words}"
-    done = subprocess.run([sys.executable, "-c", code], cwd=changed, capture_output=True, text=True, check=True)
-    assert done.stdout == "Arbitrum WP_RAIL_PAYTO_ARBITRUM True\n"
+    assert python(changed, code) == "Arbitrum WP_RAIL_PAYTO_ARBITRUM True\n"
+
+
+def test_the_recipes_lane_is_paid_on(changed: Path) -> None:
+    """The suite finds a lane's facts, its table in a profile and its wallet by the one line of its side."""
+    code = """
+from conformance.lanes.registry import LANES
+from conformance.target import parse
+from conformance.vocabulary.lanes.registry import lane_serving
+
+chain = parse("[chains.arbitrum]\\nrpc = 'http://127.0.0.1:8547'").chains.of("arbitrum")
+print(lane_serving("eip155:42161"), chain.network, LANES["arbitrum"].means().payer.__qualname__)
+"""
+    assert python(changed, code) == "arbitrum arbitrum_mainnet BasePayer.open\n"
 
 
 @pytest.mark.slow
