@@ -136,7 +136,7 @@ def _read_quick(path: Path) -> list[QuickRecord]:
     try:
         records = orjson.loads(path.read_bytes())
         if not isinstance(records, list):
-            raise ValueError("it is no array")
+            raise TypeError("it is no array")
         return [
             QuickRecord(one["taken"], Machine(**one["machine"]), tuple(Job.read(job) for job in one["jobs"]))
             for one in records
