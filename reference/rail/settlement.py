@@ -333,17 +333,29 @@ class SettlingPaymentSource:
         return claim.held_until is not None
 
     async def tend(self) -> None:
-        """Follow what was sent, whether or not its client comes back: money that moved is marked as paid."""
+        """Follow what was sent, whether or not its client comes back: money that moved is marked as paid.
+
+        One that the node refuses, as of an account that was emptied since, holds up no other.
+
+        Raises:
+            ChainUnavailable: The node could not be asked.
+        """
         for sent in await self._settlements.open_on(self.lane.facts.network.caip2):
-            claims = await self._ledger.involved(sent.token, sent.payment_key)
-            claim = next((one for one in claims if one.payment_key == sent.payment_key), None)
-            if claim is None:
-                await self._abandoned(sent)
-            elif self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker):
-                try:
-                    await self._tend_claim(sent, claim)
-                finally:
-                    await self._ledger.release(claim.id, worker=self._worker)
+            try:
+                await self._tend(sent)
+            except ChainUnavailable:
+                await self.lane.fees()  # a node that is away ends the round
+
+    async def _tend(self, sent: Settlement) -> None:
+        claims = await self._ledger.involved(sent.token, sent.payment_key)
+        claim = next((one for one in claims if one.payment_key == sent.payment_key), None)
+        if claim is None:
+            await self._abandoned(sent)
+        elif self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker):
+            try:
+                await self._tend_claim(sent, claim)
+            finally:
+                await self._ledger.release(claim.id, worker=self._worker)
 
     async def _tend_claim(self, sent: Settlement, claim: Redemption) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -248,6 +249,31 @@ def test_what_another_account_sent_is_not_signed_anew(
     other = BasePayer(calm_base).authorize(rail.quote())
     assert served(rail, other) == sent_for(rail, other)[0].hashes[0]
     assert calm_base.count_of(new.address) == 1
+
+
+def test_what_cannot_be_sent_again_holds_up_nothing_else(own_rail: Callable[..., Rail], tmp_path: Path) -> None:
+    """The node has lost a settlement of an old account and refuses it, as that is empty by now: others are followed."""
+    with contextlib.ExitStack() as ends:
+        chain = SimulatedBase()
+        ends.callback(chain.stop)
+        old, new, first, second = (
+            Settler(chain, tmp_path, wei=0),
+            Settler(chain, tmp_path),
+            *map(BasePayer, [chain] * 2),
+        )
+        before = chain.control("snapshot")["id"]
+        chain.control("fund", address=old.address, amount=str(10**18))
+        rail = own_rail(**base_settings(chain, old, Account.create().address) | IMPATIENT)
+        lost = begun(rail, first)
+        rail.stop()
+        chain.control("restore", id=before)
+        rail.settings["WP_RAIL_SETTLER_KEY_FILE"] = str(new.file)
+        rail.start()
+        served(rail, second.authorize(rail.quote()))
+        proof = begun(rail, BasePayer(chain))
+        chain.control("release")
+        until(lambda: [one.state for one in claims_of(rail, proof)] == [State.PAID])
+        assert [one.fate for one in sent_for(rail, lost)] == [Fate.OPEN]
 
 
 # Strangers.
