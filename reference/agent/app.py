@@ -18,7 +18,7 @@ from reference.web.errors import Refused
 from reference.web.exchange import asked
 from reference.web.json_body import read_json
 from reference.web.json_rpc import JsonRpcServer
-from reference.web.quart_calls import current_body, replied
+from reference.web.quart_calls import current_body, replied, shown
 from reference.web.single_task_connection import LeanConnection
 
 
@@ -37,10 +37,7 @@ def build_app(documents: Mapping[str, Document], rpc: JsonRpcServer, clock: WpCl
     app.url_map.merge_slashes = False  # paths are literal
 
     async def document() -> Response:
-        shown = documents[request.path]
-        if request.headers.get("If-None-Match") == shown.headers["ETag"]:
-            return Response(b"", 304, shown.headers)
-        return Response(shown.body, 200, shown.headers)
+        return shown(documents[request.path])
 
     async def skill() -> Response:
         body = read_json(await current_body())

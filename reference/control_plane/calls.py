@@ -33,10 +33,7 @@ class Call:
 
     def document(self, shown: Document) -> Reply:
         """Return a document, or 304 when the caller has it already."""
-        known = {one.strip().removeprefix("W/") for one in self.request.one("if-none-match").split(",")}
-        if known & {shown.headers["ETag"], "*"}:
-            return Reply(304, b"", shown.headers)
-        return Reply(200, shown.body, shown.headers)
+        return shown.reply(self.request.one("if-none-match"))
 
     def query(self) -> Mapping[str, str]:
         """Return the query by name.

@@ -9,12 +9,12 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from reference.protocol.a2a_card import ENDPOINT
 from reference.rail.a2a import A2aDoor
-from reference.rail.documents import Document, Documents, page_of
+from reference.rail.documents import Documents, page_of
 from reference.rail.faults import fault_reply, json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.exchange import asked
-from reference.web.quart_calls import current_body, replied
+from reference.web.quart_calls import current_body, replied, shown
 from reference.web.single_task_connection import LeanConnection
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
@@ -33,10 +33,10 @@ def build_app(door: PaidEndpoint, a2a: A2aDoor, documents: Documents) -> Quart:
         return replied(await a2a.call(asked(cast("Scope", request.scope), request.path, await current_body())))
 
     async def document() -> Response:
-        return _document(documents.fixed()[request.path])
+        return shown(documents.fixed()[request.path])
 
     async def resources() -> Response:
-        return _document(documents.resources(page_of(request.args)))
+        return shown(documents.resources(page_of(request.args)))
 
     async def health() -> Response:
         return Response(await documents.health(), 200, {"Content-Type": "application/json"})
@@ -58,12 +58,6 @@ def build_app(door: PaidEndpoint, a2a: A2aDoor, documents: Documents) -> Quart:
     app.register_error_handler(HTTPException, not_routed)
     app.register_error_handler(Exception, _fault)
     return app
-
-
-def _document(document: Document) -> Response:
-    if request.headers.get("If-None-Match") == document.headers["ETag"]:
-        return Response(b"", 304, document.headers)
-    return Response(document.body, 200, document.headers)
 
 
 def _not_routed(fault: HTTPException) -> Response:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,29 +18,15 @@ from reference.rail.card import agent_card
 from reference.rail.challenges import Challenges, Offer, entry
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
+from reference.web.document import Document
 from reference.web.errors import Refused, Unprocessable
 from reference.web.keyring import Keyring
 
-_CACHE = "public, max-age=300"
 _MAX_PAGE = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """Bytes as they are served, with their media type and entity tag."""
-
-    body: bytes
-    media_type: str
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Headers of a 200."""
-        tag = hashlib.sha256(self.body).hexdigest()[:32]
-        return {"Content-Type": self.media_type, "Cache-Control": _CACHE, "ETag": f'"{tag}"'}
-
-
 def _json(value: Any, media_type: str = "application/json") -> Document:
-    return Document(orjson.dumps(value), media_type)
+    return Document(orjson.dumps(value), media_type=media_type)
 
 
 @dataclass(frozen=True, slots=True)

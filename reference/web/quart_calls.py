@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quart import Response, request
 
+from reference.web.document import Document
 from reference.web.exchange import Reply
 
 
@@ -11,6 +12,11 @@ async def current_body() -> bytes:
     """Return the body of the call that is being answered."""
     data = await request.get_data(as_text=False)
     return data if isinstance(data, bytes) else data.encode()
+
+
+def shown(document: Document) -> Response:
+    """Return a document as the call that is being answered wants it."""
+    return replied(document.reply(request.headers.get("If-None-Match")))
 
 
 def replied(reply: Reply) -> Response:

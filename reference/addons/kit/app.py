@@ -49,9 +49,7 @@ def document_of(document: Document) -> Handler:
     """Return the operation that serves a document."""
 
     async def answer(call: Call) -> Reply:
-        if call.request.one("if-none-match") == document.headers["ETag"]:
-            return Reply(304, b"", document.headers)
-        return Reply(200, document.body, document.headers)
+        return document.reply(call.request.one("if-none-match"))
 
     return answer
 

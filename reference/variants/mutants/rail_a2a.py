@@ -15,10 +15,11 @@ from reference.protocol.a2a_card import CARD, ENDPOINT
 from reference.rail import documents
 from reference.rail.a2a import RailTasks
 from reference.rail.conversation import Conversation
-from reference.rail.documents import Document, Documents
+from reference.rail.documents import Documents
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web.a2a import A2aServer, Message
+from reference.web.document import Document
 from reference.web.exchange import JSON, Reply, Request
 from reference.web.json_rpc import JsonRpcServer, RpcError
 
@@ -43,7 +44,7 @@ def _card_as_text() -> None:
     def plain(fixed: Callable[..., Mapping[str, Document]]) -> Callable[..., Mapping[str, Document]]:
         def published(self: Documents) -> Mapping[str, Document]:
             whole = dict(fixed(self))
-            return {**whole, CARD: Document(whole[CARD].body, "text/plain; charset=utf-8")}
+            return {**whole, CARD: dataclasses.replace(whole[CARD], media_type="text/plain; charset=utf-8")}
 
         return published
 

@@ -125,7 +125,10 @@ def test_documents_can_be_cached(rail: Rail, path: str) -> None:
     assert first.headers["Cache-Control"] == "public, max-age=300"
     again = rail.http.get(path, headers={"If-None-Match": first.headers["ETag"]})
     assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
-    assert rail.http.get(path, headers={"If-None-Match": '"other"'}).content == first.content
+    for known in ("*", f"W/{first.headers['ETag']}", f'"other", {first.headers["ETag"]}'):  # RFC 9110, 13.1.2
+        assert rail.http.get(path, headers={"If-None-Match": known}).status_code == 304
+    for unknown in ('"other"', first.headers["ETag"].strip('"')[:-1], ""):
+        assert rail.http.get(path, headers={"If-None-Match": unknown}).content == first.content
 
 
 def test_media_types(rail: Rail) -> None:
