@@ -92,6 +92,12 @@ _FORMS: Mapping[tuple[str, Callable[[Any], bool]], tuple[str, ...]] = {
         "preferredTransport",
     ),
     ("texts", _are_texts): ("defaultInputModes", "defaultOutputModes"),
-    ("a list", lambda value: isinstance(value, list)): ("skills", "additionalInterfaces", _EXTENSIONS),
-    ("an object", lambda value: isinstance(value, dict)): ("capabilities", "provider"),
+    ("a list", lambda value: isinstance(value, list)): ("skills", "additionalInterfaces", "security", _EXTENSIONS),
+    ("an object", lambda value: isinstance(value, dict)): ("capabilities", "provider", "securitySchemes"),
+    ("true or false", lambda value: isinstance(value, bool)): (
+        "supportsAuthenticatedExtendedCard",
+        "capabilities.streaming",
+        "capabilities.pushNotifications",
+        "capabilities.stateTransitionHistory",
+    ),
 }

@@ -366,6 +366,11 @@ MUTANTS = (
     Mutant("a2a-card-elsewhere", "the card's url is /a2a (P-RA-01)", _card(_elsewhere)),
     Mutant("a2a-card-also-elsewhere", "every JSONRPC interface of the card is /a2a (P-RA-01)", _card(_also_elsewhere)),
     Mutant("a2a-card-extensions-null", "the card is one of A2A 0.3 (P-RA-01)", _card(_no_extensions)),
+    Mutant(
+        "a2a-card-security-false",
+        "the card's security is a list (P-RA-01)",
+        _card(lambda card: {**card, "security": False, "supportsAuthenticatedExtendedCard": []}),
+    ),
     Mutant("a2a-card-skills-untagged", "each skill of the card has its tags (P-RA-01)", _card(_untagged)),
     Mutant(
         "a2a-card-extension-in-words", "the card names the extension by its URI (P-RA-02)", _card(_extension_in_words)

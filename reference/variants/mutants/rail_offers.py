@@ -246,7 +246,7 @@ def _served(path: str, answer: Callable[[Response], Response]) -> Callable[[], N
 
         return served
 
-    return lambda: replace(app, "_document", serving)
+    return lambda: replace(app, "shown", serving)
 
 
 def _moved(path: str) -> Callable[[Response], Response]:
