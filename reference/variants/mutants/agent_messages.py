@@ -440,6 +440,11 @@ MUTANTS = (
         "only Content-Digest covers a body (P-AG-06)",
         _another_covered(lambda name: name.endswith("-content-digest")),
     ),
+    agent_mutant(
+        "covered-goes-on",
+        "only Content-Digest covers a body (P-AG-06)",
+        _another_covered(lambda name: name.startswith("content-digest-")),
+    ),
     agent_mutant("digest-unknown", "at least one digest is known (P-AG-06)", _digest(_unknown_will_do)),
     agent_mutant("parameters-dropped", "bs, sf and key are applied (P-AG-02)", _parameters_dropped),
     agent_mutant("query-param-decoded", "a parameter's value is encoded (RFC 9421 2.2.8)", _query_param_decoded),

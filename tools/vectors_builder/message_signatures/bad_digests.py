@@ -60,6 +60,7 @@ def _absent() -> Iterator[Draft]:
     for variant, name, value, fault in (
         ("begins-alike", "content", "x", "the covered field Content stands in for Content-Digest"),
         ("ends-alike", "x-content-digest", digest_value(BODY), "a covered X-Content-Digest stands in for it"),
+        ("goes-on", "content-digest-note", "x", "the covered field Content-Digest-Note stands in for Content-Digest"),
     ):
         message = signed(with_headers(post(), **{name: value}), f'"@method" "@path" "{name}"')
         yield refused("digest/another-covered", variant, message, code, fault, why, pins=pins)
