@@ -1,4 +1,4 @@
-"""GW-CHK-20: the end of a checkout, where the target claims to follow specification 3.5.
+"""GW-CHK-20 and GW-CHK-22: the end of a checkout, where the target claims to follow specification 3.5.
 
 The interface names the page alone; who claims the option `gateway.checkout` has clients that call what is beside it.
 """
@@ -8,14 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
+from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.status import status_at_end
 from conformance.outcome import Inconclusive
+from conformance.pages.view import View
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, Creation, brief, created, link_body
 from conformance.surfaces.gateway.orders import (
     on_first_lane,
@@ -34,6 +36,8 @@ _OVER = 3600
 # Before a link's end, and longer than all that a check does then.
 _SHORTLY = 900
 _ROUND_SECONDS = 1.0
+# Answers of a chain that cannot be asked, and of a payment that may be on its way (P-CK-07).
+_UNAVAILABLE, _PENDING = 503, b"payment_pending"
 
 
 @check(
@@ -61,7 +65,10 @@ async def a_link_ends_in_time(case: Case) -> None:
         expired = status.status == 200 and status.object().get("status") == "expired"
         case.expect("GW-CHK-20", expired, "200 and expired", found, exchange=status)
         if expired:
-            await _shows_nothing_to_pay(case, service, short_, tuple(tenant.payout.values()))
+            url = f"{service.url}{CHECKOUT}{_token(short_)}"
+            faults, page = await _still_payable(case, url, _token(short_), tenant.payout.values(), "expired")
+            expected = "200, the word expired, and neither address nor memo"
+            case.expect("GW-CHK-20", not faults, expected, faults, exchange=page)
             await _takes_nothing(case, service, short_)
         if await _nearly_end(service, long_):
             await asyncio.sleep(took + _ROUND_SECONDS)  # who ends links looks at them now and then
@@ -91,19 +98,37 @@ def _token(answer: Answer) -> str:
     return token
 
 
-async def _shows_nothing_to_pay(case: Case, service: LimitedGateway, made: Answer, addresses: Sequence[str]) -> None:
-    url = f"{service.url}{CHECKOUT}{_token(made)}"
+async def _still_payable(case: Case, url: str, token: str, addresses: Iterable[str], word: str) -> tuple[str, Answer]:
+    """Return what is wrong with the page of a link that has ended, empty where nothing is, and the answer with it.
+
+    Args:
+        case: The check that looks.
+        url: The page's address.
+        token: The link's token.
+        addresses: Payout addresses of its tenant.
+        word: How it ended; the page has to say so, in either spelling.
+
+    Raises:
+        Inconclusive: The word is not there, and the page runs scripts that nobody ran.
+    """
+
+    def says(view: View) -> bool:
+        return word in view.text.lower().replace("canceled", "cancelled")
+
     view, answer = await case.session.pages.look(case.client, url)
-    shown = [address for address in addresses if address in answer.body.decode("utf-8", "replace")]
+    if not says(view) and view.unseen is not None:
+        view, answer = await case.session.pages.look_for(case.client, url, says)
+    if answer.status == 200 and not says(view) and view.unseen is not None:
+        raise Inconclusive(f"the page of a link that has ended does not say {word} as it was sent: {view.unseen}")
+    sent = answer.body.decode("utf-8", "replace")
     faults = [
         *([] if answer.status == 200 else [f"status {answer.status}"]),
-        *([] if "expired" in view.text.lower() else ["no word of it"]),
+        *([] if says(view) else ["no word of it"]),
         *(["Paid"] if view.paid_lines() else []),
-        *(["an address"] if shown else []),
-        *(["a memo"] if view.memo(_token(made)) else []),
+        *(["an address"] if any(one in sent or view.shows_address(one) for one in addresses) else []),
+        *(["a memo"] if view.memo(token) else []),
     ]
-    expected = "200, the word expired, and neither address nor memo"
-    case.expect("GW-CHK-20", not faults, expected, ", ".join(faults), exchange=answer)
+    return ", ".join(faults), answer
 
 
 async def _takes_nothing(case: Case, service: LimitedGateway, made: Answer) -> None:
@@ -157,3 +182,82 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
         status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
         held, where = status.object().get("status") == state, {"payment": f"of a link that was {state} before"}
         case.expect("GW-CHK-20", held, f"still {state}", brief(status), exchange=status, where=where)
+
+
+@check(
+    "GW-CHK-22",
+    surface="gateway",
+    fix="Answer POST /checkout/{token}/cancel with the link's cancel_secret, and POST /checkout/{token}/abandon: end "
+    "an active link there, and show nothing to pay any more.",
+)
+async def a_link_is_called_off(case: Case) -> None:
+    """An active link is cancelled by its secret and abandoned by the payer's word (P-CK-03, P-CK-07).
+
+    Creates three links. Abandons one with an empty object and one without a body, and cancels one with its secret.
+    Expects 200 and `cancelled` of each, `cancelled` as its status, and 200 for its page, with the word and without
+    address and memo, and not Paid. Then abandons the cancelled link and cancels it again. Expects 200 and `cancelled`
+    as before of the first, and 410 of the second. A chain that cannot be asked decides nothing.
+    """
+    tenant = case.session.tenant()
+    creation = Creation(LINKS, link_body(case, tenant), tenant)
+    empty, bare, cancelled = [await created(case, creation) for _ in range(3)]
+    nothing: Mapping[str, Any] = {}
+    for made, body, what in ((empty, nothing, "an empty object"), (bare, None, "no body")):
+        await _ends_cancelled(case, made, "abandon", body, {"call": "abandon", "body": what}, tenant)
+    secret = cancelled.object().get("cancel_secret")
+    if not isinstance(secret, str):
+        raise Inconclusive("a link was created without a cancel_secret, which GW-LINK-25 judges")
+    case.client.names.secret(secret, "CANCEL_SECRET")
+    shown = {"cancel_secret": secret}
+    if not await _ends_cancelled(case, cancelled, "cancel", shown, {"call": "cancel"}, tenant):
+        return
+    again = await _called_off(case, cancelled, "abandon", {})
+    held, where = _is_cancelled(again), {"call": "abandon", "link": "cancelled"}
+    case.expect("GW-CHK-22", held, "200 and cancelled, as before", brief(again), exchange=again, where=where)
+    twice = await _called_off(case, cancelled, "cancel", shown)
+    where = {"call": "cancel", "link": "cancelled"}
+    case.expect("GW-CHK-22", twice.status == 410, "410", brief(twice), exchange=twice, where=where)
+
+
+async def _ends_cancelled(
+    case: Case, made: Answer, call: str, body: Mapping[str, Any] | None, where: Mapping[str, str], tenant: Credentials
+) -> bool:
+    """Call an active link off and judge that it is cancelled then, by its status and its page; return whether it is."""
+    url = f"{case.session.gateway}{CHECKOUT}{_token(made)}"
+    answer = await _called_off(case, made, call, body)
+    held, found = _is_cancelled(answer), brief(answer)
+    if not case.expect("GW-CHK-22", held, "200 and cancelled", found, exchange=answer, where=where):
+        return False
+    status = await case.client.call("GET", f"{url}/status")
+    ended = _is_cancelled(status)
+    case.expect("GW-CHK-22", ended, "the status cancelled then", brief(status), exchange=status, where=where)
+    if ended:
+        faults, page = await _still_payable(case, url, _token(made), tenant.payout.values(), "cancelled")
+        expected = "200, the word cancelled, and neither address nor memo"
+        case.expect("GW-CHK-22", not faults, expected, faults, exchange=page, where=where)
+    return ended
+
+
+async def _called_off(case: Case, made: Answer, call: str, body: Mapping[str, Any] | None) -> Answer:
+    """Call a link off, and abandon it again while its chain cannot tell whether a payment is on its way.
+
+    Cancelling is not tried twice: the first call may have ended the link though it was answered otherwise.
+
+    Raises:
+        Inconclusive: Nobody can tell.
+    """
+    loop, url = asyncio.get_running_loop(), f"{case.session.gateway}{CHECKOUT}{_token(made)}/{call}"
+    ends = loop.time() + (case.profile.budgets.paid if call == "abandon" else 0.0)
+    retry = False
+    while True:
+        answer = await case.client.call("POST", url, json_body=body, retry=retry)
+        if answer.status != _UNAVAILABLE and not (answer.status == 409 and _PENDING in answer.body):
+            return answer
+        if loop.time() >= ends:
+            raise Inconclusive(f"{call} of a link that nobody pays was answered {brief(answer)}")
+        await asyncio.sleep(_ROUND_SECONDS)
+        retry = True
+
+
+def _is_cancelled(answer: Answer) -> bool:
+    return answer.status == 200 and answer.object().get("status") == "cancelled"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import re
 import ssl
 from collections.abc import Awaitable, Callable
@@ -11,12 +12,14 @@ from typing import Any
 
 from sqlalchemy import select, update
 
-from reference.gateway import calls, links, tenancy
+from reference.gateway import calls, links, refusals, tenancy
 from reference.gateway.checkout import page
-from reference.gateway.checkout.actions import Actions
+from reference.gateway.checkout.actions import Actions, CancelRequest
+from reference.gateway.checkout.page import Page
+from reference.gateway.checkout.routes import Routes
 from reference.gateway.checkout.settling import Settling, Status
 from reference.gateway.checkout.watcher import Look, Watcher
-from reference.gateway.credentials import Caller, Credentials
+from reference.gateway.credentials import Caller, Credentials, digest_of
 from reference.gateway.links import PaymentLinks
 from reference.gateway.resources import ResourceRecords, ResourceRequest
 from reference.gateway.webhooks import Webhooks
@@ -192,6 +195,36 @@ def _cancelled_by_anybody(_: Any) -> Callable[..., Awaitable[dict[str, str]]]:
     return cancel
 
 
+def _without_route(below: str) -> Change:
+    """Return what leaves out one of the calls below a link's page."""
+
+    def adding(add: Callable[..., None]) -> Callable[..., None]:
+        def added(self: Routes, app: Any, method: str, path: str, handler: Any, *, required: bool = False) -> None:
+            if path != below:
+                add(self, app, method, path, handler, required=required)
+
+        return added
+
+    return adding
+
+
+def _cancelled_in_words(_: Any) -> Callable[..., Awaitable[dict[str, str]]]:
+    """Who has the secret is told that the link is cancelled, and it goes on."""
+
+    async def cancel(self: Actions, link: Link, request: CancelRequest) -> dict[str, str]:
+        if not hmac.compare_digest(digest_of(request.cancel_secret), link.cancel_digest):
+            raise refusals.invalid_cancel_secret()
+        await self._refuse_ended(link)
+        return {"status": LinkState.CANCELLED.value}
+
+    return cancel
+
+
+def _open_though_cancelled(is_open: Callable[..., bool]) -> Callable[..., bool]:
+    """The page of a cancelled link shows where to pay."""
+    return lambda self, link, status: is_open(self, link, status) or status.state is LinkState.CANCELLED
+
+
 def _nothing_on_its_way(look: Callable[..., Awaitable[Look]]) -> Callable[..., Awaitable[Look]]:
     """A payment in no block yet holds up nobody who abandons its link."""
 
@@ -320,6 +353,21 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "claimed-cancelled-by-anybody",
             "a link is cancelled with its secret (P-CK-07)",
             swap(Actions, "cancel", _cancelled_by_anybody),
+        ),
+        (
+            "claimed-no-abandon",
+            "a link is abandoned by the payer's word (P-CK-07)",
+            swap(Routes, "_add", _without_route("/abandon")),
+        ),
+        (
+            "claimed-cancelled-in-words",
+            "who cancels a link ends it (P-CK-07)",
+            swap(Actions, "cancel", _cancelled_in_words),
+        ),
+        (
+            "claimed-cancelled-asks-for-money",
+            "a cancelled link shows nothing to pay (P-CK-03)",
+            swap(Page, "is_open", _open_though_cancelled),
         ),
         (
             "claimed-abandoned-on-its-way",

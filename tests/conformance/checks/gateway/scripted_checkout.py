@@ -56,11 +56,17 @@ class Link:
     token: str
     microunits: int
     state: str = "active"
+    redirect_url: str | None = None
 
     @property
     def memo(self) -> str:
         """Its memo."""
         return f"svc:{self.token}"
+
+    @property
+    def secret(self) -> str:
+        """What cancels it."""
+        return f"secret-of-{self.token}"
 
 
 @dataclass(frozen=True)
@@ -76,12 +82,29 @@ class Transfer:
 
 
 Rule = Callable[[Link, Transfer], bool]
+# Calls a link off: by "cancel" or "abandon", and what it was sent; None where nothing was. Returns status and document.
+Off = Callable[[Link, str, Mapping[str, Any] | None], tuple[int, Any]]
 
 
 def honest(link: Link, seen: Transfer) -> bool:
     """Return whether a transfer pays a link."""
     right = seen.asset == USDC[NETWORK] and seen.address == PAYOUT and not seen.failed
     return right and seen.network == NETWORK and seen.amount >= link.microunits and seen.memo == link.memo
+
+
+def ended(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
+    """Call a link off as P-CK-07 says."""
+    if call == "cancel" and (sent or {}).get("cancel_secret") != link.secret:
+        return 403, {"error": "invalid_cancel_secret", "message": "Not its secret."}
+    if link.state == "cancelled" and call == "cancel":
+        return 410, {"error": "payment_link_cancelled", "message": "It is over."}
+    link.state = "cancelled"
+    return 200, {"status": "cancelled"}
+
+
+def told(link: Link) -> Mapping[str, Any]:
+    """Return the status of a link that nobody pays."""
+    return {"status": link.state, "redirect_url": link.redirect_url, "tx_id": None}
 
 
 def code(text: str) -> bytes:
@@ -100,6 +123,8 @@ def plain_page(link: Link) -> str:
     """Return a page as the profile binds it."""
     if link.state == "paid":
         return '<body><div id="state" data-state="paid">Paid</div></body>'
+    if link.state == "cancelled":
+        return '<body><div id="state" data-state="cancelled">Cancelled</div></body>'
     return (
         f'<body><h1>Pay</h1><div id="state" data-state="active">Waiting</div><div id="addr">{PAYOUT}</div>'
         f'<div id="amount">{link.microunits / 10**6:.6f} USDC</div><div id="memo">{link.memo}</div>'
@@ -112,13 +137,14 @@ class Checkout:
     """Answers as a transport, and is the chain that its payer pays on.
 
     `door` is the rule by which a transaction that somebody names pays a link; without one there is no such call, and
-    without `status` none that tells of a link.
+    without `status` none that tells of a link. Without `off` every link that is called off is said to be paid.
     """
 
     page: Callable[[Link], str] = plain_page
     rule: Rule = honest
     door: Rule | None = None
     status: Callable[[Link], Mapping[str, Any]] | None = None
+    off: Off | None = None
     scanned: Callable[[Link], str] = payload
     links: dict[str, Link] = field(default_factory=dict)
     transfers: list[Transfer] = field(default_factory=list)
@@ -142,6 +168,9 @@ class Checkout:
         if method == "POST" and path.endswith("/verify"):
             return self._told(path.split("/")[-2], json.loads(body or b"{}"))
         if method == "POST" and path.endswith(("/abandon", "/cancel")):
+            if self.off is not None:
+                sent = json.loads(body) if body else None
+                return self._answer(*self.off(self.links[path.split("/")[-2]], path.split("/")[-1], sent))
             return self._answer(409, {"error": "link_ended", "message": "This link is paid."})
         if method == "POST":
             return self._answer(201, self._create(json.loads(body or b"{}")))
@@ -172,9 +201,10 @@ class Checkout:
 
     def _create(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         link = Link(f"tokenNumber{next(self.numbers):06d}", round(body["amount"] * 1_000_000))
+        link.redirect_url = body.get("redirect_url")
         self.links[link.token] = link
         url = f"{BASE}/checkout/{link.token}"
-        members = {"checkout_url": url, "token": link.token, "chain": "algorand-testnet"}
+        members = {"checkout_url": url, "token": link.token, "chain": "algorand-testnet", "cancel_secret": link.secret}
         return {**members, "amount_microunits": link.microunits, "expires_at": "2099-01-01T00:00:00Z"}
 
     def _settle(self, link: Link) -> None:

@@ -1,19 +1,31 @@
-"""How much time a check lets pass to see links end."""
+"""How links end: what calls them off, and how much time a check lets pass to see one end."""
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.gateway import checkout_ends
 from conformance.http.client import Answer
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, Verdict
+from conformance.pages.browser import Browser
 from conformance.surfaces.gateway.rate_limited_gateway import LimitedGateway
+from tests.conformance.checks.gateway.scripted_checkout import (
+    PAYOUT,
+    Checkout,
+    Link,
+    Off,
+    ended,
+    judged,
+    plain_page,
+    told,
+)
 
 _NOW, _HOUR, _DAY = 1_800_000_000, 3600, 86_400
 
@@ -56,3 +68,105 @@ async def test_time_passes_until_shortly_before_the_end(
     """A day passes for a service of its own alone, and nothing for every other, or where no more may pass."""
     await checkout_ends._nearly_end(cast("LimitedGateway", service), made(lifetime))
     assert service.passed == expected
+
+
+OFF = "a_link_is_called_off"
+
+
+@pytest.fixture
+def tenant_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_0123456789abcdef")
+    monkeypatch.setattr(checkout_ends, "_ROUND_SECONDS", 0.01)
+
+
+def only(call: str, other: tuple[int, Any]) -> Off:
+    """Return what answers one of the two calls otherwise, and does nothing for it."""
+    return lambda link, name, sent: other if name == call else ended(link, name, sent)
+
+
+def not_gone(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
+    """Refuse to cancel a second time with another status than P-CK-07 has."""
+    status, document = ended(link, call, sent)
+    return (409 if status == 410 else status), document
+
+
+def not_as_before(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
+    """Refuse to abandon what is cancelled."""
+    return (410, {"error": "ended"}) if link.state == "cancelled" else ended(link, call, sent)
+
+
+def wants_a_body(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
+    """Abandon by an object alone."""
+    return (422, {"error": "validation_error"}) if sent is None else ended(link, call, sent)
+
+
+GONE: tuple[int, Any] = (404, {"error": "not_found"})
+IN_WORDS: tuple[int, Any] = (200, {"status": "cancelled"})
+
+
+@pytest.mark.usefixtures("tenant_key")
+@pytest.mark.parametrize(
+    ("off", "verdict"),
+    [
+        (ended, Verdict.PASS),
+        (only("abandon", GONE), Verdict.FAIL),
+        (only("cancel", GONE), Verdict.FAIL),
+        (only("abandon", IN_WORDS), Verdict.FAIL),
+        (only("cancel", IN_WORDS), Verdict.FAIL),
+        (only("cancel", (200, {})), Verdict.FAIL),
+        (not_gone, Verdict.FAIL),
+        (not_as_before, Verdict.FAIL),
+        (wants_a_body, Verdict.FAIL),
+        (only("abandon", (503, {"error": "chain_unavailable"})), Verdict.INCONCLUSIVE),
+        (only("abandon", (409, {"error": "payment_pending"})), Verdict.INCONCLUSIVE),
+        (only("cancel", (503, {"error": "chain_unavailable"})), Verdict.INCONCLUSIVE),
+        (only("abandon", (409, {"error": "payment_link_already_paid"})), Verdict.FAIL),
+    ],
+)
+async def test_a_link_that_is_not_called_off_is_caught(off: Off, verdict: Verdict) -> None:
+    """By its secret and by the payer's word it ends; where the chain cannot be asked nothing is decided."""
+    assert await judged(OFF, Checkout(status=told, off=off)) == {"GW-CHK-22": verdict}
+
+
+@pytest.mark.usefixtures("tenant_key")
+@pytest.mark.parametrize(
+    ("page", "verdict"),
+    [
+        ("<body><p>This order was canceled.</p></body>", Verdict.PASS),
+        ("<body><p>It is over.</p></body>", Verdict.FAIL),
+        (f"<body><p>Cancelled</p><p>{PAYOUT}</p></body>", Verdict.FAIL),
+        ("<body><p>Cancelled</p><div id='memo'>svc:1</div></body>", Verdict.FAIL),
+        ("<body><p>Cancelled</p><div id='state'>Paid</div></body>", Verdict.FAIL),
+    ],
+)
+async def test_a_page_that_still_asks_for_money_is_caught(page: str, verdict: Verdict) -> None:
+    """The page of a link that was called off says so, and shows neither address nor memo."""
+
+    def shown(link: Link) -> str:
+        return page if link.state == "cancelled" else plain_page(link)
+
+    assert await judged(OFF, Checkout(page=shown, status=told, off=ended)) == {"GW-CHK-22": verdict}
+
+
+@pytest.mark.usefixtures("tenant_key")
+async def test_a_page_of_scripts_alone_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is failed for a word that only a browser shows."""
+
+    async def none(*_: object) -> None:
+        raise Inconclusive("no browser")
+
+    monkeypatch.setattr(Browser, "render", none)
+    checkout = Checkout(page=lambda _: "<body><script src='/app.js'></script></body>", status=told, off=ended)
+    assert await judged(OFF, checkout, defaults="none") == {"GW-CHK-22": Verdict.INCONCLUSIVE}
+
+
+@pytest.mark.usefixtures("tenant_key")
+async def test_an_unavailable_chain_is_asked_again() -> None:
+    """Who abandons a link while nobody can tell is told to come again, and does."""
+    asked: list[str] = []
+
+    def late(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:
+        asked.append(call)
+        return (503, {"error": "chain_unavailable"}) if len(asked) < 3 else ended(link, call, sent)
+
+    assert await judged(OFF, Checkout(status=told, off=late)) == {"GW-CHK-22": Verdict.PASS}
