@@ -14,7 +14,20 @@ from conformance.engine.check import Case, check
 from conformance.judging.gateway.status import ATTESTED, paid_status, status_at_end
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.calls import CHECKOUT, brief
+from conformance.surfaces.gateway.calls import (
+    CHECKOUT,
+    LINKS,
+    Creation,
+    brief,
+    is_created,
+    is_refused,
+    link,
+    link_body,
+    named,
+    post,
+    target_of,
+    token_of,
+)
 from conformance.surfaces.gateway.orders import (
     Opened,
     flip,
@@ -22,14 +35,11 @@ from conformance.surfaces.gateway.orders import (
     payer,
     way,
 )
+from conformance.vocabulary.claims import RECORDS
 
-_LIFETIME = 60
-# Well beyond what a gateway may wait for a chain's clock.
-_OVER = 3600
-# Before a link's end, and longer than all that a check does then.
-_SHORTLY = 900
-_LOOK_SECONDS = 0.3
-_ROUND_SECONDS = 1.0
+_RETURN = "https://shop.example/thanks"
+# The type of a refusal by a tenant's own addresses (3.9).
+_ELSEWHERE = b"return_address"
 
 
 @check(
@@ -54,7 +64,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     before = await case.client.call("GET", f"{url}/status")
     members = before.object()
     held = before.status == 200 and members.get("status") == "active" and members.get("tx_id", "") is None
-    held = held and members.get("redirect_url", "") is None
+    held = held and members.get("redirect_url", "") == case.profile.gateway_bindings.link_body.get("redirect_url")
     case.expect("GW-CHK-19", held, "200, active and no transaction", brief(before), exchange=before)
     if not await _wants_its_secret(case, link, url):
         return
@@ -78,6 +88,40 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     expected = "200 with the same attestation for the transaction that paid"
     case.expect("GW-CHK-19", held, expected, brief(shown), exchange=shown)
     await _stays_paid(case, link, url)
+
+
+@check(
+    "GW-CHK-19",
+    surface="gateway",
+    fix="Keep the redirect_url that a link is created with, and answer it from GET /checkout/{token}/status.",
+)
+async def the_status_tells_where_payers_return(case: Case) -> None:
+    """The status of a link has the address to which its payer returns, as it was sent (P-CK-05).
+
+    Creates a plain link and one with an https address as redirect_url, and reads the status of that one. Expects the
+    address. A tenant may narrow the addresses to its own sites (3.4): a refused link decides nothing, but of the
+    reference, which says that it is so. Of who does not claim the members of links another address only warns.
+    """
+    tenant = case.session.tenant()
+    await link(case, tenant)
+    body = {"redirect_url": _RETURN, **link_body(case, tenant)}
+    returns, ours = body["redirect_url"], case.profile.is_reference
+    made = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+    if is_refused(made):
+        if ours and _ELSEWHERE not in made.body:
+            case.expect("GW-CHK-19", False, f"a link whose payer returns to {returns}", brief(made), exchange=made)
+            return
+        untried = "a redirect_url: give one that the tenant may name in [gateway] link_body"
+        case.not_applicable("GW-CHK-19", f"a link whose payer returns to {returns} was refused", untried=untried)
+        return
+    token = token_of(made)
+    if not is_created(case, made) or token is None:
+        raise Inconclusive(f"no link with a token was created, which GW-LINK judges: {brief(made)}")
+    status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{token}/status")
+    held = status.status == 200 and status.object().get("redirect_url") == returns
+    claimed = ours or RECORDS in case.profile.claims.options
+    beyond = None if claimed else "the profile does not claim the members of links (3.4)"
+    case.expect("GW-CHK-19", held, f"200 and {returns}", brief(status), exchange=status, beyond=beyond)
 
 
 async def _wants_its_secret(case: Case, link: Opened, url: str) -> bool:

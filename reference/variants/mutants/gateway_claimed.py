@@ -225,6 +225,13 @@ def _open_though_cancelled(is_open: Callable[..., bool]) -> Callable[..., bool]:
     return lambda self, link, status: is_open(self, link, status) or status.state is LinkState.CANCELLED
 
 
+def _returning_nowhere(status: Callable[..., Awaitable[dict[str, Any]]]) -> Callable[..., Awaitable[dict[str, Any]]]:
+    async def status_alone(self: Actions, link: Link) -> dict[str, Any]:
+        return {**await status(self, link), "redirect_url": None}
+
+    return status_alone
+
+
 def _nothing_on_its_way(look: Callable[..., Awaitable[Look]]) -> Callable[..., Awaitable[Look]]:
     """A payment in no block yet holds up nobody who abandons its link."""
 
@@ -368,6 +375,16 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "claimed-cancelled-asks-for-money",
             "a cancelled link shows nothing to pay (P-CK-03)",
             swap(Page, "is_open", _open_though_cancelled),
+        ),
+        (
+            "claimed-returning-nowhere",
+            "the status has the redirect_url (P-CK-05)",
+            swap(Actions, "status", _returning_nowhere),
+        ),
+        (
+            "claimed-no-return",
+            "a link may have an https redirect_url (3.4)",
+            swap(links, "is_redirect", lambda _: lambda *_, **__: False),
         ),
         (
             "claimed-abandoned-on-its-way",
