@@ -12,6 +12,7 @@ from pathlib import Path
 import orjson
 
 from reference.protocol.audit_chain import Head
+from reference.protocol.canonical_json import MAX_INTEGER
 from reference.web.keyring import make_secret, write_secret
 
 _MAC = re.compile(r"[0-9a-f]{64}")
@@ -48,7 +49,7 @@ class HeadFile:
         except orjson.JSONDecodeError as fault:
             raise HeadUnreadable("audit_head is no JSON") from fault
         seq, mac = (told.get("seq"), told.get("mac")) if isinstance(told, dict) else (None, None)
-        if type(seq) is not int or seq < 0 or not isinstance(mac, str) or _MAC.fullmatch(mac) is None:
+        if type(seq) is not int or not 0 <= seq <= MAX_INTEGER or not isinstance(mac, str) or not _MAC.fullmatch(mac):
             raise HeadUnreadable("audit_head names no entry")
         return Head(seq, mac)
 

@@ -247,7 +247,11 @@ async def test_entries_that_the_file_does_not_know_yet_are_fine(tmp_path: Path, 
 
 
 @pytest.mark.parametrize(
-    "text", [b"", b"{}", b"[]", b'{"seq":"3","mac":"0"}', b'{"seq":true,"mac":"' + b"0" * 64 + b'"}', b"\xff"]
+    "text",
+    [
+        *(b"", b"{}", b"[]", b"\xff", b'{"seq":"3","mac":"0"}'),
+        *(b'{"seq":' + seq + b',"mac":"' + b"0" * 64 + b'"}' for seq in (b"true", b"-1", b"18446744073709551615")),
+    ],
 )
 async def test_a_file_that_names_no_entry_breaks_the_chain(tmp_path: Path, text: bytes) -> None:
     """Nobody can say any more what was there; the file is left as it is."""
