@@ -17,8 +17,10 @@ ATTESTED: Final = ("settlement_attestation", "settlement_attestation_jws")
 
 _MEMBERS: Final = ("status", "tx_id", *ATTESTED)
 _ON_ITS_WAY: Final = b"tx_not_confirmed"
-# A status may be read from a replica, and an attestation be signed a moment after the payment was seen.
-_PATIENCE, _LOOK_SECONDS = 3.0, 0.2
+REPLICA_SECONDS: Final = 3.0
+"""How long what is read may be behind: a replica, or an attestation that is signed a moment after the payment."""
+
+_LOOK_SECONDS = 0.2
 
 
 async def paid_status(case: Case, link: Opened) -> Answer | None:
@@ -30,7 +32,7 @@ async def paid_status(case: Case, link: Opened) -> Answer | None:
     if "gateway.checkout" not in case.profile.claims.options:
         return None
     loop = asyncio.get_running_loop()
-    ends = loop.time() + _PATIENCE
+    ends = loop.time() + REPLICA_SECONDS
     while True:
         answer = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{link.order.token}/status")
         if (_is_paid(answer) and all(map(answer.object().get, ATTESTED))) or loop.time() > ends:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -135,7 +136,8 @@ async def test_a_link_that_is_not_called_off_is_caught(off: Off, verdict: Verdic
         ("<body><p>This order was canceled.</p></body>", Verdict.PASS),
         ("<body><p>It is over.</p></body>", Verdict.FAIL),
         (f"<body><p>Cancelled</p><p>{PAYOUT}</p></body>", Verdict.FAIL),
-        ("<body><p>Cancelled</p><div id='memo'>svc:1</div></body>", Verdict.FAIL),
+        ("<body><p>Cancelled</p><div id='memo'>svc:{token}</div></body>", Verdict.FAIL),
+        ("<body><p>Cancelled, svc:{token}</p></body>", Verdict.FAIL),
         ("<body><p>Cancelled</p><div id='state'>Paid</div></body>", Verdict.FAIL),
     ],
 )
@@ -143,9 +145,49 @@ async def test_a_page_that_still_asks_for_money_is_caught(page: str, verdict: Ve
     """The page of a link that was called off says so, and shows neither address nor memo."""
 
     def shown(link: Link) -> str:
-        return page if link.state == "cancelled" else plain_page(link)
+        return page.format(token=link.token) if link.state == "cancelled" else plain_page(link)
 
     assert await judged(OFF, Checkout(page=shown, status=told, off=ended)) == {"GW-CHK-22": verdict}
+
+
+@pytest.mark.usefixtures("tenant_key")
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<p>This link was cancelled and cannot be paid.</p>",
+        "<p>Cancelled</p><p>Already paid? Contact the shop.</p>",
+        "<p>Cancelled</p><p>Nothing was paid.</p>",
+        "<p>Cancelled</p><dl><dt>Order reference</dt><dd>1234</dd></dl>",
+        "<p>Cancelled</p><table><tr><th>Message</th><td>cancelled</td></tr></table>",
+        "<p>Cancelled</p><p>Link {token}</p>",
+        f'<p>Cancelled</p><script type=\'application/json\'>{{{{"pay_to":"{PAYOUT}"}}}}</script>',
+    ],
+)
+async def test_other_words_on_an_ended_page_are_no_fault(page: str) -> None:
+    """It has to show neither address nor memo; what else it says is left to it."""
+
+    def shown(link: Link) -> str:
+        return f"<body>{page.format(token=link.token)}</body>" if link.state == "cancelled" else plain_page(link)
+
+    checkout = Checkout(page=shown, status=told, off=ended)
+    assert await judged(OFF, checkout, defaults="none") == {"GW-CHK-22": Verdict.PASS}
+
+
+@pytest.mark.usefixtures("tenant_key")
+async def test_a_status_and_a_page_that_are_behind_are_read_again() -> None:
+    """A replica may tell for a moment what was before."""
+    read: Counter[str] = Counter()
+
+    def behind(link: Link) -> Any:
+        read[link.token] += link.state == "cancelled"
+        return {**told(link), "status": "active"} if read[link.token] == 1 else told(link)
+
+    def page(link: Link) -> str:
+        read[f"page {link.token}"] += link.state == "cancelled"
+        late = link.state == "cancelled" and read[f"page {link.token}"] > 1
+        return "<body><p>Cancelled</p></body>" if late else plain_page(link)
+
+    assert await judged(OFF, Checkout(page=page, status=behind, off=ended)) == {"GW-CHK-22": Verdict.PASS}
 
 
 @pytest.mark.usefixtures("tenant_key")
