@@ -46,7 +46,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     round, and still did when it was measured again. It is compared with what the same kind of processor showed, since
     the ratios of others differ by more than that; where none is recorded, it is measured only.
 
-    Exit codes: 0 measured, with --quick also nothing became slower; 1 something did; 2 usage; 4 the bench failed.
+    Exit codes: 0 measured, with --quick also nothing became slower; 1 something did; 2 usage; 3 with --quick, no record
+    is of this kind of processor; 4 the bench failed.
     """
     try:
         bench(ctx, **options)

@@ -144,12 +144,13 @@ def _quick(only: tuple[str, ...], rounds: int, against: Path | None, *, as_json:
         _say(f"once more: {', '.join(sorted(again))}")
         jobs = _with_more(jobs, [name for name in names if name in again], rounds)
         slower = slowdowns(recorded, jobs)
+    verdict = Exit.FAILED if slower else Exit.PASSED if before is not None else Exit.NO_VERDICT
     if as_json:
         found = [{"job": one.job, "beside": one.beside, "sentence": one.sentence} for one in slower]
         standings = [standing_as_json(one) for one in goals.standings(jobs)]
         taken = None if before is None else before.taken
         click.echo(orjson.dumps({"recorded": taken, "slower": found, "goals": standings}))
-        return Exit.FAILED if slower else Exit.PASSED
+        return verdict
     for one in slower:
         click.echo(f"{click.style('slower', fg='red')}  {one.sentence}")
     if before is None:
@@ -161,7 +162,7 @@ def _quick(only: tuple[str, ...], rounds: int, against: Path | None, *, as_json:
         click.echo(f"nothing is more than {MARGIN:.0%} slower than recorded on {before.taken}: {', '.join(names)}")
     if before is not None and here.processor != before.machine.processor:
         click.echo(f"the record is of another machine ({before.machine.processor}); its ratios may differ here")
-    return Exit.FAILED if slower else Exit.PASSED
+    return verdict
 
 
 def _recorded(rounds: int) -> Exit:

@@ -110,13 +110,13 @@ class QuickRecord:
 
 
 def quick_records(figures: Path = RECORD, further: Path = QUICK_RECORDS) -> dict[str, QuickRecord]:
-    """Return what is recorded, by processor: the whole figures, and quick ones of further processors.
+    """Return what is recorded, by processor, the latest of each: the whole figures, and quick ones.
 
     Raises:
         ValueError: A file holds something else.
     """
-    whole = Figures.read(figures)
-    return {one.machine.processor: one for one in (*_read_quick(further), whole.quick)}
+    kept = sorted([Figures.read(figures).quick, *_read_quick(further)], key=lambda one: one.taken)
+    return {one.machine.processor: one for one in kept}
 
 
 def keep_quick(record: QuickRecord, further: Path = QUICK_RECORDS) -> None:

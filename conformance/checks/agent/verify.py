@@ -46,6 +46,7 @@ _EXTRAS: Mapping[str, object] = {
 _X25519_CODE = b"\xec\x01"
 # A private key whose public half holds 0xed 0x01, so that who looks for them anywhere takes any type for Ed25519.
 _HOLDS_THE_CODE = (213).to_bytes(32, "big")
+_ODD = "a key that holds the code of its type"
 _TYPE_IS_OPEN = "the interface does not say in so many words that a verifier looks at the type of a did:key"
 
 # Half of a skew is left for the way to the target; a shorter one is lost on the way (seconds).
@@ -152,8 +153,9 @@ async def the_expected_key_decides(case: Case) -> None:
 
     Signs with key A and expects key B, with keyid naming A by did:key, by hex, or not at all; and expects A where keyid
     names B. Expects the first not to be valid, the second to be; who refuses the second gets a warning. Where a key
-    is given by did:key, sends the signer's bytes as one of X25519: expects the message not to be valid, or 422. Who
-    finds it valid gets a warning, and fails only under the specification's own names.
+    is given by did:key, sends the signer's bytes as one of X25519, also those of a key that has the code of Ed25519
+    among them: expects the message not to be valid, or 422. Who finds it valid gets a warning, and fails only under the
+    specification's own names.
     """
     agent = await agent_of(case)
     owner, other = signer(case), signer(case)
@@ -179,13 +181,13 @@ async def the_expected_key_decides(case: Case) -> None:
     }
     right = {what: signed(case, owner, parameters=found) for what, found in elsewhere.items()}
     odd = SigningKey((ED25519,), ed25519.Ed25519PrivateKey.from_private_bytes(_HOLDS_THE_CODE))
-    right["a key that holds the code of its type"] = signed(case, odd)
+    right[_ODD] = signed(case, odd)
     await judge_verdicts(case, agent, "AGENT-VERIFY-07", right, valid=True, beyond=MAY_DEMAND_MORE)
-    for one in (made["no keyid"], right["a key that holds the code of its type"]):
-        await _expect_another_type(case, agent, one)
+    for what, one in ("the signer's bytes", made["no keyid"]), ("bytes with the code of Ed25519", right[_ODD]):
+        await _expect_another_type(case, agent, what, one)
 
 
-async def _expect_another_type(case: Case, agent: Agent, one: Subject) -> None:
+async def _expect_another_type(case: Case, agent: Agent, what: str, one: Subject) -> None:
     """Judge a did:key of another type that holds the signer's bytes: no signature of Ed25519 is by such a key."""
     if one.key is None:
         return
@@ -196,7 +198,7 @@ async def _expect_another_type(case: Case, agent: Agent, one: Subject) -> None:
         return  # its bodies give keys in other forms alone
     answer = await agent.call("POST", VERIFY, json_body=changed)
     told, found = "422, or 200, not valid", verdict_of(agent, answer)
-    where = {"message": "the signer's bytes, expected as a did:key of X25519"}
+    where = {"message": f"{what}, expected as a did:key of X25519"}
     beyond = None if agent.ours else _TYPE_IS_OPEN
     holds = not is_positive(agent, answer)
     case.expect("AGENT-VERIFY-06", holds, told, found, exchange=answer, where=where, beyond=beyond)

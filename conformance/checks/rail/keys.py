@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from conformance.engine.check import Case, check
@@ -68,8 +68,7 @@ def faults_of_methods(did: Mapping[str, Any]) -> list[str]:
     lacking = [
         f"{one.get('id')}: {name}" for one in methods for name in _OF_A_METHOD if not isinstance(one.get(name), str)
     ]
-    ids = [one["id"] for one in methods if isinstance(one.get("id"), str)]
-    return lacking + sorted(f"{one}: twice" for one in set(ids) if ids.count(one) > 1)
+    return lacking + _twice(methods)
 
 
 def faults_of_services(did: Mapping[str, Any]) -> list[str]:
@@ -88,8 +87,12 @@ def faults_of_services(did: Mapping[str, Any]) -> list[str]:
         lacking += [] if _is_type(one.get("type")) else [f"service {name}: type"]
         endpoint = one.get("serviceEndpoint")
         lacking += [] if isinstance(endpoint, str | dict | list) and endpoint else [f"service {name}: serviceEndpoint"]
-    ids = [one["id"] for one in texts if isinstance(one.get("id"), str)]
-    return lacking + sorted(f"service {one}: twice" for one in set(ids) if ids.count(one) > 1)
+    return lacking + _twice(texts)
+
+
+def _twice(members: Sequence[Mapping[str, Any]]) -> list[str]:
+    ids = [one["id"] for one in members if isinstance(one.get("id"), str)]
+    return sorted(f"{one}: twice" for one in set(ids) if ids.count(one) > 1)
 
 
 def _is_type(value: Any) -> bool:

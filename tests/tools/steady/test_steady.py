@@ -94,7 +94,9 @@ def test_an_interrupted_series_ends_its_run(tmp_path: Path, number: signal.Signa
     series.send_signal(number)
     assert series.wait() == 130
     # A loop whose start the signal met is ended by its pipe alone, which closes when the series is gone.
-    while any(family(pid) for pid in started):
+    deadline = time.monotonic() + 60
+    while left := [pid for pid in started if family(pid)]:
+        assert time.monotonic() < deadline, left
         time.sleep(0.02)
 
 
