@@ -15,6 +15,7 @@ from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import catalogue
 from conformance.ledger import Requirement, load
 from conformance.vocabulary.claims import LANES, SURFACES
+from conformance.vocabulary.lanes.families import decided_on
 
 
 @click.command("list")
@@ -67,7 +68,7 @@ def _wanted(row: Requirement, deciders: Mapping[str, tuple[str, ...]], filters: 
     return (
         (not filters["surfaces"] or row.surface in filters["surfaces"])
         and (not filters["levels"] or row.level in filters["levels"])
-        and (not filters["lanes"] or row.lane in filters["lanes"])
+        and (not filters["lanes"] or (row.lane is not None and any(decided_on(row, lane) for lane in filters["lanes"])))
         and (not filters["deciding"] or row.decides)
         and (not filters["unchecked"] or (row.id not in deciders and row.documented is None))
     )

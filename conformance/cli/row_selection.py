@@ -12,6 +12,7 @@ from conformance.engine.runner import absent
 from conformance.engine.sharding import part
 from conformance.ledger import NEWEST, Requirement, load
 from conformance.target import Profile
+from conformance.vocabulary.lanes.families import decided_on
 
 # Surfaces that publish an OpenAPI document, by the prefix of their rows, and the row that drives it.
 PUBLISHING = {"GW": "gateway", "RAIL": "rail", "AGENT": "agent", "CP": "control_plane"}
@@ -58,7 +59,7 @@ def asked_for(options: Mapping[str, Any]) -> tuple[Requirement, ...]:
         for row in rows
         if (not options["surfaces"] or row.surface in options["surfaces"])
         and (not options["levels"] or row.level in options["levels"])
-        and (not options["lanes"] or row.lane is None or row.lane in options["lanes"])
+        and (not options["lanes"] or any(decided_on(row, lane) for lane in options["lanes"]))
     )
 
 

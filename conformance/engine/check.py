@@ -92,11 +92,11 @@ class Check:
     def on(self, lanes: Iterable[str]) -> tuple[Check, ...]:
         """Return this check as it runs on lanes: as it is, where it needs none, else for each that it can be made on.
 
-        What is bound to one lane is made on further lanes of its family as well.
+        What is bound to the first lane of a family is made on its further lanes as well.
         """
         if self.lane is None:
             return (self,)
-        fitting = (lane for lane in lanes if self.lane in {"each", FACTS[lane].family})
+        fitting = (lane for lane in lanes if self.lane in {"each", lane, FACTS[lane].family})
         return tuple(self if lane == self.lane else self.for_lane(lane) for lane in fitting)
 
 

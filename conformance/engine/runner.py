@@ -33,6 +33,7 @@ from conformance.log.owner import OwnRandom
 from conformance.outcome import Exit, Inconclusive, NodeCannotShow, Verdict, exit_code, worst
 from conformance.processes.other_runs import claimed
 from conformance.target import ExpectedFailure, Profile, receipts_only
+from conformance.vocabulary.lanes.families import decided_on
 
 # How long an interrupted run waits for the clean-up of its checks, and again of its session.
 _CLEAN_UP_SECONDS = 1.2
@@ -83,16 +84,19 @@ def select_checks(rows: Iterable[Requirement], profile: Profile, lanes: Sequence
         profile: The target.
         lanes: Only these lanes, when given.
     """
-    applying = [row for row in rows if absent(row, profile, lanes) is None]
-    applicable, of_any_lane = {row.id for row in applying}, {row.id for row in applying if row.lane is None}
+    applying = {row.id: row for row in rows if absent(row, profile, lanes) is None}
     offered = [lane for lane in profile.claims.lanes if not lanes or lane in lanes]
     chosen: list[Check] = []
     for candidate in registered():
-        if not applicable.intersection(candidate.rows) or not profile.claims_surface(candidate.surface):
+        decided = [applying[row] for row in candidate.rows if row in applying]
+        if not decided or not profile.claims_surface(candidate.surface):
             continue
-        # A row that names a lane is decided on that one, whatever other lanes of its family there are.
-        shared = candidate.lane == "each" or not of_any_lane.isdisjoint(candidate.rows)
-        chosen += [one for one in candidate.on(offered) if shared or one is candidate]
+        # A row that names a lane is decided on each of its family; only that lane's offer is on that one alone.
+        chosen += [
+            one
+            for one in candidate.on(offered)
+            if one.lane is None or any(decided_on(row, one.lane) for row in decided)
+        ]
     return tuple(chosen)
 
 
@@ -107,10 +111,13 @@ def absent(row: Requirement, profile: Profile, lanes: Sequence[str] = ()) -> str
         return f"the profile does not claim the option {row.option}"
     if (reason := receipts_only.left_out(row, profile)) is not None:
         return reason
-    if row.lane is not None and row.lane not in profile.claims.lanes:
+    if row.lane is None:
+        return None
+    claimed = [lane for lane in profile.claims.lanes if decided_on(row, lane)]
+    if not claimed:
         return f"the profile does not claim the lane {row.lane}"
-    if row.lane is not None and lanes and row.lane not in lanes:
-        return f"this run leaves out the lane {row.lane}"
+    if lanes and not set(claimed).intersection(lanes):
+        return f"this run leaves out the lane{'s' if len(claimed) > 1 else ''} {' and '.join(claimed)}"
     return None
 
 

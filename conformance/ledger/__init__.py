@@ -35,7 +35,7 @@ class Requirement:
         needs: Codes of what a test must have (V B K T T2 A I C W S P R D).
         surface: Surface that must be claimed for the row to apply.
         surfaces: Further surfaces that must be claimed for the row to apply.
-        lane: Lane that must be claimed for the row to apply, if any.
+        lane: Lane that must be claimed for the row to apply, if any; one of its family will do, but for its offer.
         option: Option that must be claimed for the row to apply, if any.
         documented: Why nothing on the wire shows the fact, if so.
         since: The version of the ledger that brought the row.

@@ -12,12 +12,13 @@ from typing import Final
 
 from markupsafe import escape
 
-from conformance.ledger import NEWEST, load
+from conformance.ledger import NEWEST, Requirement, load
 from conformance.log.events import Event
 from conformance.outcome import Exit, Verdict
 from conformance.report.conclusion import QUICK_LOOK, headline
 from conformance.report.summary import Summary, summarise
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.lanes.families import decided_on
 
 _COLOURS: Final[Mapping[int | None, str]] = {
     Exit.FAILED: "#b42318",
@@ -91,13 +92,19 @@ def _not_run(summary: Summary) -> int:
     """Return how many requirements of what the operator claims were not selected, or are of a lane left out."""
     claimed = {*summary.claims.get("surfaces", ()), "shared"}
     selected = {row.id for row in summary.rows}
-    lanes = summary.options.get("lanes") or summary.claims.get("lanes", ())
-    left_out = set(summary.claims.get("lanes", ())) - set(lanes)
+    lanes = frozenset(summary.options.get("lanes") or summary.claims.get("lanes", ()))
     ledger = load().at(int(summary.options.get("ledger") or NEWEST))
     unselected = sum(row.surface in claimed and row.id not in selected for row in ledger)
     return unselected + sum(
-        row.requirement.lane in left_out and row.verdict is Verdict.NOT_APPLICABLE for row in summary.rows
+        row.verdict is Verdict.NOT_APPLICABLE and _of_lanes_left_out(row.requirement, summary, lanes)
+        for row in summary.rows
     )
+
+
+def _of_lanes_left_out(row: Requirement, summary: Summary, lanes: frozenset[str]) -> bool:
+    """Return whether a row names a lane, and all that the operator claims of its lanes were left out."""
+    claimed = {lane for lane in summary.claims.get("lanes", ()) if decided_on(row, lane)}
+    return row.lane is not None and bool(claimed) and claimed.isdisjoint(lanes)
 
 
 def _unchecked(summary: Summary) -> bool:

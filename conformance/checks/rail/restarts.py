@@ -24,13 +24,14 @@ from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, pay, present, purchase, redeem
 from conformance.surfaces.rail.receipts import receipt_of
 from conformance.surfaces.restarts import leave_without_restart, restart_command, start_again
+from conformance.vocabulary.lanes.families import decided_on
 
 _ONCE, _CHARGED = "RAIL-WELD-11", "RAIL-PAY-07"
 # Of the lane whose payments the rail itself settles.
 _SETTLED: Final = "RAIL-PAY-04"
 _IN_SET, _IN_DID = "RAIL-RCPT-02", "RAIL-RCPT-03"
-# By lane, the row that a payment made on it is served.
-_SERVED: Final = {str(load()[row].lane): row for row in ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")}
+# That a payment is served, each by the lanes of a family.
+_SERVED: Final = ("RAIL-PAY-02", "RAIL-PAY-03", "RAIL-PAY-04")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class _Before:
 
 @check(
     _ONCE,
-    *_SERVED.values(),
+    *_SERVED,
     _CHARGED,
     _IN_SET,
     _IN_DID,
@@ -69,30 +70,33 @@ async def a_restart_forgets_no_payment(case: Case) -> None:
     if words is None:
         leave_without_restart(case, "rail")
         return
-    lanes = [lane for lane in _SERVED if lane in case.profile.claims.lanes]
-    for lane, row in _SERVED.items():
-        if lane not in lanes:
-            case.not_applicable(row, f"the profile does not claim the lane {lane}")
+    lanes = [lane for row in _SERVED for lane in _claimed(case, row)]
+    for row in _SERVED:
+        if not _claimed(case, row):
+            case.not_applicable(row, f"the profile does not claim the lane {load()[row].lane}")
     before = await run_concurrently(_paid(case, lane) for lane in lanes)
-    settled = await _started_again(case, words, lanes)
+    settled = await _started_again(case, words)
     in_set, in_did = await published_keys(case)
     keys = {_IN_SET: in_set, _IN_DID: in_did}
     await run_concurrently([*(_judged(case, one, keys) for one in before), *([] if settled is None else [settled()])])
 
 
-async def _started_again(
-    case: Case, words: Sequence[str], lanes: Sequence[str]
-) -> Callable[[], Awaitable[None]] | None:
+def _claimed(case: Case, row: str) -> list[str]:
+    """Return the lanes of the profile that a row which names a lane is decided on."""
+    return [lane for lane in case.profile.claims.lanes if decided_on(load()[row], lane)]
+
+
+async def _started_again(case: Case, words: Sequence[str]) -> Callable[[], Awaitable[None]] | None:
     """Have the rail started again, with a settlement on its way where it settles; return what judges that, if any."""
-    url, settles = case.session.rail + INDEX, str(load()[_SETTLED].lane)
-    if settles not in lanes:
-        case.not_applicable(_CHARGED, f"the profile does not claim the lane {settles}")
+    url, settling = case.session.rail + INDEX, _claimed(case, _SETTLED)
+    if not settling:
+        case.not_applicable(_CHARGED, f"the profile does not claim the lane {load()[_SETTLED].lane}")
         await start_again(case, words, url)
         return None
     # What it needs comes with that lane's extra alone.
     from conformance.judging.rail.base.settlements import settlement_on_its_way  # noqa: PLC0415
 
-    async with settlement_on_its_way(case) as judge:
+    async with settlement_on_its_way(case, settling[0]) as judge:
         await start_again(case, words, url)
     return judge
 
@@ -124,7 +128,7 @@ async def _judged(case: Case, before: _Before, keys: Mapping[str, list[Ed25519Ke
             beyond="nothing is bought twice, but the profile says that the identical request gets the stored answer",
         )
     served = await redeem(case, operation, dict(before.proof), body=before.quote.body)
-    row = _SERVED[before.lane]
+    row = next(row for row in _SERVED if decided_on(load()[row], before.lane))
     case.expect(row, served.status == 200, "200", brief(served), exchange=served, where=where)
     if served.status != 200:
         case.inconclusive(_IN_DID, "no call was served after the restart", exchange=served)

@@ -6,16 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.cli.row_selection import chosen, wanted
-from conformance.engine import check
+from conformance.cli.row_selection import asked_for, chosen, wanted
 from conformance.engine.runner import absent, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import surface_options
 from conformance.target import Claims, Profile, Surface
-from conformance.vocabulary.claims import LANES, OPTIONS, SURFACES
+from conformance.vocabulary.claims import LANES, OPTIONS, RECEIPTS_ONLY, SURFACES
+from conformance.vocabulary.lanes.families import OFFERS
 from conformance.vocabulary.lanes.registry import FACTS
 
 CLAIMS = Claims(surfaces=SURFACES, lanes=("algorand",))
+FAMILIES = tuple(name for name, lane in FACTS.items() if lane.family == name)
 
 
 def test_a_whole_surface_brings_its_document_along() -> None:
@@ -76,17 +77,52 @@ def test_a_whole_surface_is_driven_by_its_own_document_only() -> None:
     assert driven("RAIL-402") == set()
 
 
-def test_what_is_bound_to_a_lane_is_made_on_others_of_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A further lane of a family has the family's checks; rows that name a lane are decided on that lane alone."""
-    further = {"further": replace(FACTS["algorand"], name="further")}
-    monkeypatch.setattr(check, "FACTS", {**FACTS, **further})
-    claims = CLAIMS.model_copy(update={"lanes": ("algorand", "further")})
+def further_lanes(monkeypatch: pytest.MonkeyPatch) -> Profile:
+    """Return the profile of a target that offers a further lane of each family, and no other lane."""
+    for family in FAMILIES:
+        monkeypatch.setitem(FACTS, f"{family}-2", replace(FACTS[family], name=f"{family}-2"))
+    lanes, options = tuple(f"{family}-2" for family in FAMILIES), tuple(one for one in OPTIONS if one != RECEIPTS_ONLY)
+    claims = CLAIMS.model_copy(update={"lanes": lanes, "options": options})
     known = Profile(surfaces={name: Surface(url="http://127.0.0.1:9") for name in SURFACES}, claims=CLAIMS)
-    profile = known.model_copy(update={"claims": claims})
-    made = {one.id: one.lane for one in select_checks(chosen(["RAIL-WELD-05", "RAIL-LANE"]), profile)}
-    assert made["stray_transfer"] == made["algorand_lane_is_offered"] == "algorand"
-    assert made["stray_transfer[further]"] == "further"
-    assert "algorand_lane_is_offered[further]" not in made
-    alone = {one.id: one.lane for one in select_checks(chosen(["RAIL-WELD-05"]), profile, ("further",))}
-    assert alone["stray_transfer[further]"] == "further"
-    assert "algorand" not in alone.values()
+    return known.model_copy(update={"claims": claims})
+
+
+def beside(profile: Profile, *lanes: str) -> Profile:
+    """Return the profile with lanes claimed before its own."""
+    claims = profile.claims.model_copy(update={"lanes": (*lanes, *profile.claims.lanes)})
+    return profile.model_copy(update={"claims": claims})
+
+
+def test_what_is_bound_to_a_lane_is_made_on_others_of_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A further lane of a family has all checks of the family, but for those of another lane's offer."""
+    further = further_lanes(monkeypatch)
+    checks = select_checks(chosen([]), beside(further, *FAMILIES))
+    own = {one.lane: {two.id for two in checks if two.lane == one.lane} for one in checks if one.lane in FAMILIES}
+    offers = {"algorand_lane_is_offered", "base_lane_is_offered", "solana_lane_is_offered"}
+    for family in FAMILIES:
+        names = {name.partition("[")[0] for name in own[family]} - offers
+        assert {one.id for one in checks if one.lane == f"{family}-2"} == {f"{name}[{family}-2]" for name in names}
+    welds = {"note_without_the_token[algorand-2]", "nonce_that_is_not_the_tokens[base-2]"}
+    assert {*welds, "transfer_without_the_reference[solana-2]"} <= {one.id for one in checks}
+    alone = select_checks(chosen([]), further)
+    assert [one.id for one in alone] == [one.id for one in checks if one.lane not in FAMILIES]
+
+
+def test_a_row_that_names_a_lane_is_of_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It applies where any lane of the family is offered and run; a row of that very lane's offer does not."""
+    further = further_lanes(monkeypatch)
+    rows = [row for row in load() if row.lane is not None]
+    assert {row.id for row in rows if absent(row, further) is not None} == OFFERS
+    weld, offer = load()["RAIL-WELD-01"], load()["RAIL-LANE-01"]
+    both = beside(further, "algorand")
+    assert absent(weld, further, ("algorand-2",)) is absent(weld, both, ("algorand-2",)) is None
+    assert absent(weld, both, ("base-2",)) == "this run leaves out the lanes algorand and algorand-2"
+    assert absent(offer, both) is None
+    assert absent(offer, both, ("algorand-2",)) == "this run leaves out the lane algorand"
+    assert absent(offer, further) == "the profile does not claim the lane algorand"
+    options = {"ids": ("RAIL-WELD", "RAIL-LANE"), "ledger": 1, "surfaces": (), "levels": (), "lanes": ("algorand-2",)}
+    asked = {row.id for row in asked_for(options)}
+    assert {"RAIL-WELD-01", "RAIL-WELD-02", "RAIL-WELD-05"} <= asked
+    assert asked.isdisjoint({"RAIL-LANE-01", "RAIL-WELD-03", "RAIL-WELD-04"})
+    ids = {one.id for one in select_checks([weld], further, ("algorand-2",))}
+    assert ids == {"note_without_the_token[algorand-2]"}

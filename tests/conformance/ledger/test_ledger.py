@@ -9,6 +9,7 @@ import pytest
 from conformance.engine.registration import registered
 from conformance.ledger import NEWEST, load
 from conformance.vocabulary.claims import CHECKOUT, RECORDS, TENANTS
+from conformance.vocabulary.lanes.families import OFFERS
 
 
 def test_the_first_ledger_holds_every_row() -> None:
@@ -62,3 +63,9 @@ def test_a_row_that_one_lane_shows_is_of_that_lane() -> None:
     alone = {row: found.pop() for row, found in lanes.items() if len(found) == 1 and found.isdisjoint({None, "each"})}
     assert alone == {row: load()[row].lane for row in alone}
     assert alone["GW-CHK-15"] == "algorand"
+
+
+def test_what_is_of_one_lane_alone_names_it() -> None:
+    """Each row of a lane's offer is in the ledger and names the lane; a rule of the protocol is of the whole family."""
+    assert all(load()[row].lane is not None for row in OFFERS)
+    assert {row.rpartition("-")[0] for row in OFFERS} == {"RAIL-LANE"}

@@ -25,9 +25,9 @@ from conformance.surfaces.rail.purchase import Challenge, challenge, name_live_v
 _BLOCKS_LATER = 2
 
 
-async def base_payer(case: Case) -> BasePayer:
-    """Return the payer of the check's lane with a Base lane's own powers; Base's, where it is of no lane."""
-    payer = await case.session.payer(case.check.lane or "base")
+async def base_payer(case: Case, lane: str | None = None) -> BasePayer:
+    """Return a lane's payer with a Base lane's own powers: by default the check's, Base's where it is of no lane."""
+    payer = await case.session.payer(lane or case.check.lane or "base")
     if not isinstance(payer, BasePayer):
         raise Inconclusive("the Base lane has no payer")
     return payer

@@ -35,13 +35,13 @@ async def node_fault(payer: BasePayer, name: str, count: int = 10_000) -> AsyncI
 
 
 @asynccontextmanager
-async def settlement_on_its_way(case: Case) -> AsyncIterator[Judge | None]:
-    """Keep a settlement of the rail's in the node's pool by the node's own control, and let it in at the end.
+async def settlement_on_its_way(case: Case, lane: str) -> AsyncIterator[Judge | None]:
+    """Keep a settlement of the rail's on a lane in the node's pool by the node's own control, and let it in at the end.
 
     Yields what judges it then (RAIL-PAY-07, RAIL-PAY-04): it is charged once, and its call is served where a challenge
     of its age can be paid. Where the node cannot be made to keep it, None is yielded, and RAIL-PAY-07 says why.
     """
-    payer = await base_payer(case)
+    payer = await base_payer(case, lane)
     if not await can_show(case, payer, "withhold", rows=["RAIL-PAY-07"]):
         yield None
         return
