@@ -103,9 +103,13 @@ class SolanaNode:
         self._sent: set[Signature] = set()
         self._wanted: set[Signature] = set()
         self._answer: asyncio.Task[dict[Signature, TransactionStatus | None]] | None = None
+        self._asking: set[asyncio.Task[dict[Signature, TransactionStatus | None]]] = set()
 
     async def close(self) -> None:
-        """Close connections."""
+        """End questions nobody waits for, and close connections."""
+        for asked in self._asking:
+            asked.cancel()
+        await asyncio.gather(*self._asking, return_exceptions=True)
         await self.client.close()
         await self.control.close()
 
@@ -237,6 +241,8 @@ class SolanaNode:
         self._wanted.add(signature)
         if self._answer is None:
             self._answer = asyncio.create_task(self._ask_statuses())
+            self._asking.add(self._answer)
+            self._answer.add_done_callback(self._asking.discard)
         return (await asyncio.shield(self._answer)).get(signature)
 
     async def _ask_statuses(self) -> dict[Signature, TransactionStatus | None]:

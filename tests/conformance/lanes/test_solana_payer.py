@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -373,3 +374,16 @@ async def test_an_account_pays_in_usdc_only(node: str, tmp_path: Path) -> None:
                 await payer.pay(entry(asset=str(other)))
         assert await bank.balance(pair.pubkey(), other) == PRICE
         assert await bank.balance(pair.pubkey(), Pubkey.from_string(USDC)) == 100 * PRICE
+
+
+async def test_a_question_ends_with_the_payer(node: str) -> None:
+    """Who is interrupted while it waits for a status leaves nothing that fails once the connection is closed."""
+    unheard: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
+    async with opened(node) as payer:
+        waiting = asyncio.create_task(payer.node.landed(str(Signature.new_unique())))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+    await asyncio.sleep(0.2)
+    gc.collect()
+    assert unheard == []
