@@ -202,6 +202,7 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
 @check(
     "GW-CHK-22",
     surface="gateway",
+    exclusive=True,  # a gateway looks at the chain before it abandons a link, and would find what others paid
     fix="Answer POST /checkout/{token}/cancel with the link's cancel_secret, and POST /checkout/{token}/abandon: end "
     "an active link there, and show nothing to pay any more.",
 )
