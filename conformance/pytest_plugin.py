@@ -216,11 +216,12 @@ class RequirementItem(pytest.Item):
         from conformance.report.conclusion import expectation  # noqa: PLC0415 - as above
 
         found, summary = self.plugin.result(self)
-        reason = found.reason or found.verdict.value
+        reason = found.headline or found.verdict.value
         if found.expected_failure == "expected":
-            pytest.xfail(_listed(found) or reason)
+            pytest.xfail(reason)
         if summary.breaks(found):
-            raise Breach(_text(summary, found, expectation(found) or reason, self.plugin.report))
+            headline = ": ".join(filter(None, (expectation(found), reason)))
+            raise Breach(_text(summary, found, headline, self.plugin.report))
         if found.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED}:
             pytest.skip(f"{found.id}: {reason}")
         if found.verdict is Verdict.INCONCLUSIVE:
@@ -242,11 +243,6 @@ class RequirementItem(pytest.Item):
     def reportinfo(self) -> tuple[Path, None, str]:
         """Return the requirement's id and sentence for the head of a failure."""
         return self.path, None, f"{self.row.id}: {self.row.sentence}"
-
-
-def _listed(row: RowResult) -> str | None:
-    """Return what was found of a known breach, in a line."""
-    return next((f"{one.expected}; found {one.found}" for one in row.findings if one.verdict is row.verdict), None)
 
 
 def _text(summary: Summary, row: RowResult, reason: str, report: str) -> str:

@@ -68,8 +68,10 @@ def _verification(inspection: Inspection, verification: Verification) -> None:
     click.echo(f"{place}{word}  {inspection.kind_words}")
     chosen = _CHOSEN.get(verification.key_chosen_by or "", "")
     click.echo(f"key: {one_line(verification.keys.origin)}{chosen}")
-    for code, result, words in verification.steps:
-        _check(code, result, _COLOURS.get(result), words)
+    for number, (code, result, words) in enumerate(verification.steps, start=1):
+        # The code names the failure, so beside "pass" it would read like one.
+        detail = f"{code}: this must hold: {words}" if result == "fail" else words
+        _check(f"step {number}", result, _COLOURS.get(result), detail)
     issuer = verification.issuer
     _check("issuer", issuer.result, _COLOURS.get(issuer.result), issuer.why)
     for binding in verification.bindings:

@@ -112,7 +112,7 @@ def _words(row: RowResult, exchanges: Mapping[int, Exchange]) -> str:
     if refusal is not None:
         return f"answered {one_line(refusal, _LONGEST)}"
     told = finding.found or ""
-    return one_line(f"found {told}" if len(told) > _TELLING else f"{finding.expected}: found {told}", _LONGEST)
+    return one_line(f"found {told}" if len(told) > _TELLING else finding.contrast, _LONGEST)
 
 
 def _refusal(exchange: Exchange | None, found: str | None) -> str | None:

@@ -116,9 +116,8 @@ def _caused(console: Terminal, summary: Summary, cause: Cause, report: str, most
         _heading(console, f"{len(cause.rows)} requirements of one cause: {cause.text}")
     _breach(console, summary, breaches[0], report, most)
     for row in breaches[1:]:
-        found = next((one_line(f": found {one.found}", 200) for one in row.telling if one.found is not None), "")
         word = (WORDS[row.verdict], STYLES[row.verdict])
-        console.print(word, "  ", (row.id, "bold"), f"  {row.requirement.sentence}", (found, "dim"))
+        console.print(word, "  ", (row.id, "bold"), f"  {row.requirement.sentence}", (one_line(f": {row.headline}", 300), "dim"))
     undecided = [row.id for row in cause.rows if row.verdict is Verdict.INCONCLUSIVE]
     if undecided:
         ids = (_ids(undecided), STYLES[Verdict.INCONCLUSIVE])

@@ -130,5 +130,5 @@ def _test(summary: Summary, row: RowResult, dump: dict[str, Any]) -> dict[str, A
         "extra": dump,
     }
     short = summary.short_trials(row)
-    message = "; ".join(short) if row.verdict is Verdict.PASS and short else row.reason
+    message = "; ".join(short) if row.verdict is Verdict.PASS and short else row.headline
     return test if message is None else {**test, "message": message}

@@ -37,6 +37,11 @@ class Finding:
     where: Mapping[str, str]
     exchange: int | None
 
+    @property
+    def contrast(self) -> str:
+        """What should be and what was: `expected not served; found 200`."""
+        return f"expected {self.expected}" if self.found is None else f"expected {self.expected}; found {self.found}"
+
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
@@ -74,6 +79,12 @@ class RowResult:
     def against(self) -> tuple[Finding, ...]:
         """The findings that speak against the row: none of a pass, also where it was expected to fail."""
         return () if self.verdict is Verdict.PASS else self.telling
+
+    @property
+    def headline(self) -> str | None:
+        """The verdict's reason in one sentence: `expected …; found …` for a breach, else the reason; None for none."""
+        is_breach = self.verdict in {Verdict.FAIL, Verdict.WARN} and bool(self.against)
+        return self.against[0].contrast if is_breach else self.reason
 
     @property
     def needs_attention(self) -> bool:

@@ -80,7 +80,7 @@ def _help(row: RowResult) -> dict[str, Any]:
 
 def _result(summary: Summary, row: RowResult, index: int) -> dict[str, Any]:
     details = "\n\n".join(finding_text(finding, summary) for finding in row.against[:3])
-    message = expectation(row) or one_line(row.reason or "", 1000)
+    message = one_line(": ".join(filter(None, (expectation(row), row.headline))), 1000)
     result: dict[str, Any] = {
         "ruleId": row.id,
         "ruleIndex": index,

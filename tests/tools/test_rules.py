@@ -40,10 +40,16 @@ def test_every_check_leads_to_its_function() -> None:
         assert f"async def {check.id}(" in (ROOT / check.file).read_text("utf-8").splitlines()[line - 1]
 
 
-def test_most_deciding_rows_have_a_rule() -> None:
-    """Those without are kept by rules that no named mutant drops."""
+def test_many_deciding_rows_have_a_rule() -> None:
+    """The others have no function that most of their mutants replace."""
     deciding = [row.id for row in load() if row.decides and row.documented is None]
-    assert sum(bool(rules_of(row)) for row in deciding) >= 232
+    assert sum(bool(rules_of(row)) for row in deciding) >= 150
+
+
+def test_a_function_that_one_of_several_mutants_replaces_decides_no_row() -> None:
+    """A mutant of RAIL-402-01 makes key validation crash, but key validation does not decide that a call answers 402."""
+    assert not [rule for rule in rules_of("RAIL-402-01") if "keys.py" in rule]
+    assert rules_of("RAIL-WELD-02") == ("reference/protocol/weld.py:note_is_token",)
 
 
 @pytest.mark.parametrize(

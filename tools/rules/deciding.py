@@ -1,37 +1,47 @@
-"""The functions of the reference that decide a row: those that the row's mutants replace.
+"""The functions of the reference that decide a row, derived from what the row's mutants replace.
 
-A mutant drops one rule by replacing one attribute of the clean code, and its kill list names the rows that must catch
-it. So a row leads to the rules of the mutants that it catches first or, where it catches none first, of those that it
-sees too; and a rule's function leads to its file and line.
+A mutant drops one rule by replacing one attribute of the clean code, and its kill list names the row that must catch
+it. Some mutants replace a function that only carries the fault, such as one that builds an app or signs an answer. A
+function therefore decides a row only if more than half of the row's mutants replace it. If the row has one mutant, its
+function decides the row unless the mutants of many rows replace that function. A row without such a function has none.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 from conformance.selftest.kill_lists import load_kill_lists
 from reference.variants import mutants, seams
 from reference.variants.mutants.catalog import CATALOG
 
+# A function that the mutants of more rows replace carries faults of other functions.
+_MOST_ROWS: Final = 3
+
 
 def deciding() -> Mapping[str, tuple[str, ...]]:
     """Return the functions that decide each row, as `reference/rail/keys.py:Keys.find`, rows and names in order."""
-    first: dict[str, set[str]] = {}
-    further: dict[str, set[str]] = {}
+    by_row: dict[str, list[frozenset[str]]] = defaultdict(list)
     for kill in load_kill_lists():
-        names = replaced(kill.mutant)
-        first.setdefault(kill.caught_by, set()).update(names)
-        for row in kill.also:
-            further.setdefault(row, set()).update(names)
-    found = {**further, **first}
-    return {row: tuple(sorted(names)) for row, names in sorted(found.items()) if names}
+        by_row[kill.caught_by].append(replaced(kill.mutant))
+    rows_of = Counter(name for mutants in by_row.values() for name in frozenset().union(*mutants))
+    found = {row: tuple(_agreed(mutants, rows_of)) for row, mutants in sorted(by_row.items())}
+    return {row: names for row, names in found.items() if names}
+
+
+def _agreed(mutants: list[frozenset[str]], rows_of: Mapping[str, int]) -> Iterator[str]:
+    """Yield the functions that more than half of a row's mutants replace, in order."""
+    replacing = Counter(name for names in mutants for name in names)
+    for name, count in sorted(replacing.items()):
+        if 2 * count > len(mutants) and (count > 1 or rows_of[name] <= _MOST_ROWS):
+            yield name
 
 
 def replaced(mutant: str) -> frozenset[str]:

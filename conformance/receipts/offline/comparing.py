@@ -30,7 +30,10 @@ _SAME_ALGORITHM: Final = frozenset({"EdDSA", "Ed25519"})
 _DECIDING_HEADERS: Final = frozenset({"crit", "b64"})
 _KEYS_IN_HEADER: Final = frozenset({"jwk", "jku", "x5c", "x5u", "x5t", "x5t#S256"})
 _SIGNATURE_BYTES: Final = 64
-_UNITS: Final = 100  # seconds and milliseconds of one age are a thousand apart
+# The same instant in milliseconds is 1000 times the seconds; the quotient of two times of one call lies close to that.
+_MILLISECONDS_RATIO: Final = (500, 2000)
+# Two receipts of the same call in the same unit are years apart at most.
+_LARGEST_RATIO: Final = 100
 
 
 class Grade(StrEnum):
@@ -290,9 +293,13 @@ def _request(rule: Rule, known: Circumstances) -> tuple[Grade, str]:
 
 
 def _time(rule: Rule, left: Any, right: Any, known: Circumstances) -> tuple[Grade, str]:
-    numbers = [value for value in (left, right) if isinstance(value, int | float) and value > 0]
-    if len(numbers) == 2 and max(numbers) > _UNITS * min(numbers):
-        return Grade.MATTERS, "The two times are in two units: one counts seconds where the other counts milliseconds."
+    numbers = sorted(value for value in (left, right) if isinstance(value, int | float) and value > 0)
+    if len(numbers) == 2:
+        lowest, highest = _MILLISECONDS_RATIO
+        if lowest * numbers[0] <= numbers[1] <= highest * numbers[0]:
+            return Grade.MATTERS, "The two times are in two units: one counts seconds, the other counts milliseconds."
+        if numbers[1] > _LARGEST_RATIO * numbers[0]:
+            return Grade.MATTERS, "The two times are decades apart: at least one of them is not the time of the call."
     if known.payments == "one":
         return Grade.EXPECTED, "One payment, two times: the receipt was issued again, not given again."
     return Grade.EXPECTED, rule.differs

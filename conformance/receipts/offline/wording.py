@@ -53,7 +53,9 @@ def network_words(value: Any) -> str:
     network = network_named(value)
     if network is None:
         return f"{value_text(value)}, which is no network that this tool knows"
-    worth = "a test network, where money is worth nothing" if network.is_test else "a main network, with real money"
+    # Simulated chains carry the names of main networks, so a name alone does not show that real money was paid.
+    main = "a main network, with real money, or a simulated chain under its name: only the chain shows which"
+    worth = "a test network, where money is worth nothing" if network.is_test else main
     return f"{network.name} ({network.caip2}), {worth}"
 
 

@@ -66,6 +66,7 @@ def test_a_receipt_verifies_under_a_key_from_anywhere(files: Path, source: tuple
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("verified  payable receipt")
     assert result.stdout.count(" pass ") >= 9
+    assert "TAMPERED_SIGNATURE" not in result.stdout, "the code of a failure beside a step that passes"
 
 
 def test_another_key_does_not_verify_it(files: Path) -> None:

@@ -40,6 +40,7 @@ DIFFERENCES = (
     ("payable", "iat", 1_790_000_009, EXPECTED),
     ("payable", "iat", 1_790_000_009_000, MATTERS),
     ("payable", "iat", "1790000009", MATTERS),
+    ("payable", "iat", 1, MATTERS),
     ("payable", "issued_at_ms", 1_790_000_009_000, EXPECTED),
     ("payable", "issued_at_ms", 1_790_000_009_000.5, MATTERS),
     ("payable", "service_id", "verify", MATTERS),
@@ -281,3 +282,15 @@ def test_numbers_that_no_receipt_should_hold_are_compared_all_the_same() -> None
 def test_the_text_of_a_token_is_kept() -> None:
     """A receipt taken apart has its text, so that a report can show it."""
     assert token(PAYABLE) == receipt(PAYABLE).text
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [(1, "decades apart"), (1_790_000_009_000, "the other counts milliseconds"), (1_700_000_000, "")],
+)
+def test_only_a_ratio_of_a_thousand_is_called_milliseconds(other: int, why: str) -> None:
+    """1 against 1790000000 is a wrong time, not a time in another unit."""
+    left, right = receipt(PAYABLE), receipt({**PAYABLE, "iat": other})
+    (iat,) = (one for one in compare(left, right).claims if one.name == "iat")
+    assert why in iat.why
+    assert ("milliseconds" in iat.why) is (other > 10**12)

@@ -261,6 +261,7 @@ def test_junit_tells_a_warning_in_the_output_of_its_case() -> None:
     assert {one.name: one.value for one in told}["warnings"] == "1"
 
 
+BREACH = "expected not served; found 200"
 # What the schema of Jenkins' xUnit plugin (junit-10.xsd), to which pytest is held too, allows of what we write: each
 # element's attributes, the required ones first, and children in their order, where it prescribes none, in ours.
 JUNIT: dict[str, tuple[set[str], set[str], list[str]]] = {
@@ -296,6 +297,37 @@ def test_junit_has_the_elements_of_its_schema_and_no_others(text: str) -> None:
             assert all(number.isdecimal() for number in numbers)
             assert len(element) == 0 or not (element.text or "").strip(), "only text has text"
             assert re.fullmatch(r"\d+(\.\d{1,3})?", element.get("time", "0"))
+
+
+def test_the_headline_of_a_failure_names_what_was_expected_and_what_was_found() -> None:
+    """JUnit, SARIF, JSON and the console: the expectation alone ("not served") would read as its opposite."""
+    rows = ["RAIL-WELD-02", "RAIL-402-01"]
+    run = RunBuilder(rows).judge("RAIL-WELD-02", Verdict.FAIL, check="weld", expected="not served", found="200")
+    run.judge("RAIL-402-01", Verdict.WARN, check="weld", expected="fresh tokens", found="one token twice")
+    events = run.finish({rows[0]: Verdict.FAIL, rows[1]: Verdict.WARN})
+    suites = JUnitXml.fromstring(formats.FORMATS["junit"].render(events))
+    assert [case.result[0].message for suite in suites for case in suite if case.result] == [BREACH]
+    results = json.loads(formats.FORMATS["sarif"].render(events))["runs"][0]["results"]
+    assert f": {BREACH}" in results[0]["message"]["text"]
+    assert ": expected fresh tokens; found one token twice" in results[1]["message"]["text"]
+    tests = json.loads(json_report.render(events))["results"]["tests"]
+    assert {test["message"] for test in tests} == {BREACH, "expected fresh tokens; found one token twice"}
+
+
+def test_a_known_breach_says_both_that_it_is_known_and_what_it_is() -> None:
+    """The expected-failure list does not hide the headline."""
+    run = RunBuilder(["RAIL-WELD-02"])
+    run.judge("RAIL-WELD-02", Verdict.FAIL, check="weld", expected="not served", found="200")
+    events = run.finish({"RAIL-WELD-02": Verdict.FAIL}, expected={"RAIL-WELD-02": "expected"})
+    (case,) = (case for suite in JUnitXml.fromstring(formats.FORMATS["junit"].render(events)) for case in suite)
+    assert case.result[0].message == f"on the expected-failure list, so it does not fail the run: {BREACH}"
+
+
+def test_junit_root_takes_as_long_as_the_run() -> None:
+    """Checks run side by side: the sum of the cases (30.1 + 0.4 + …) is longer than the run's 12.5 s."""
+    root = ET.fromstring(formats.FORMATS["junit"].render(every_verdict()))  # noqa: S314 - our own text
+    assert root.get("time") == "12.5"
+    assert sum(float(suite.get("time", "0")) for suite in root) > 12.5
 
 
 def test_junit_counts_all_suites_and_says_when() -> None:

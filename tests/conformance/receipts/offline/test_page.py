@@ -62,7 +62,8 @@ def test_a_verification_shows_steps_issuer_and_bindings() -> None:
     )
     assert "<strong>Not verified</strong>" in page
     assert "b: NOT VERIFIED" in page
-    for word in ("PAYMENT_HASH_MISMATCH", "response_hash", "issuer", "screen_result has a value outside its set"):
+    for word in ("step 9", "response_hash", "issuer", "screen_result has a value outside its set"):
         assert word in page
     good = verification_page([inspect(receipts[0])], verify_all(receipts[:1], KEYS, {}))
     assert "<strong>Verified</strong>" in good
+    assert "TAMPERED_SIGNATURE" not in good, "the code of a failure beside a step that passes"
