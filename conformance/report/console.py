@@ -117,7 +117,8 @@ def _caused(console: Terminal, summary: Summary, cause: Cause, report: str, most
     _breach(console, summary, breaches[0], report, most)
     for row in breaches[1:]:
         word = (WORDS[row.verdict], STYLES[row.verdict])
-        console.print(word, "  ", (row.id, "bold"), f"  {row.requirement.sentence}", (one_line(f": {row.headline}", 300), "dim"))
+        headline = (one_line(f": {row.headline}", 300), "dim")
+        console.print(word, "  ", (row.id, "bold"), f"  {row.requirement.sentence}", headline)
     undecided = [row.id for row in cause.rows if row.verdict is Verdict.INCONCLUSIVE]
     if undecided:
         ids = (_ids(undecided), STYLES[Verdict.INCONCLUSIVE])

@@ -47,7 +47,7 @@ def test_many_deciding_rows_have_a_rule() -> None:
 
 
 def test_a_function_that_one_of_several_mutants_replaces_decides_no_row() -> None:
-    """A mutant of RAIL-402-01 makes key validation crash, but key validation does not decide that a call answers 402."""
+    """A mutant of RAIL-402-01 makes key validation crash, but key validation does not decide the 402."""
     assert not [rule for rule in rules_of("RAIL-402-01") if "keys.py" in rule]
     assert rules_of("RAIL-WELD-02") == ("reference/protocol/weld.py:note_is_token",)
 
