@@ -82,8 +82,7 @@ def _case(summary: Summary, row: RowResult) -> Element:
 
 
 def _result(summary: Summary, row: RowResult) -> Element | None:
-    parts = filter(None, (expectation(row), row.headline))
-    reason = one_line(": ".join(parts) or row.verdict.value, 1000)
+    reason = one_line(": ".join(filter(None, (expectation(row), row.headline))) or row.verdict.value, 1000)
     if row.expected_failure == "expected":
         return Element("skipped", message=reason, type="expected_failure")
     if row.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED, Verdict.LEFT_OUT} and not summary.breaks(row):
