@@ -18,6 +18,8 @@ import jwt
 import rfc8785
 from algosdk.account import address_from_private_key
 from algosdk.atomic_transaction_composer import AccountTransactionSigner
+from algosdk.encoding import msgpack_encode
+from algosdk.error import AlgodHTTPError
 from algosdk.transaction import AssetTransferTxn, wait_for_confirmation
 from algosdk.v2client.algod import AlgodClient
 
@@ -26,6 +28,8 @@ SERVICE, PATH = "compliance-receipt", "/pay/v1/compliance/receipt"
 BODY = {"recipient_address": "screen-allow", "network": "algorand_mainnet"}
 LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment its challenge
 PRICE_AT_MOST = 100_000  # atomic units, 0.10 USDC
+# Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
+PROOF_FILE = Path(os.environ.get("PROOF_FILE", "payment.json"))
 ROUNDS = 10  # within which the transfer is confirmed, or never
 
 
@@ -41,9 +45,18 @@ def check(entry: dict[str, Any]) -> None:
         raise SystemExit(f"the price is {entry['maxAmountRequired']}")
 
 
-def pay(key: str, entry: dict[str, Any]) -> dict[str, str]:
-    """Send the transfer and return the proof: its transaction id."""
-    chain = AlgodClient(os.environ["ALGOD_TOKEN"], os.environ["ALGOD_URL"])
+def challenge() -> dict[str, Any]:
+    """Ask without a payment and return the challenge of this chain, checked."""
+    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
+    if asked.status_code != 402:
+        raise SystemExit(f"no challenge: {asked.status_code}")
+    entry: dict[str, Any] = next(one for one in asked.json()["accepts"] if one["network"].startswith("algorand:"))
+    check(entry)
+    return entry
+
+
+def sign(chain: AlgodClient, key: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the signed transfer and its proof, the id that it will have; nothing is sent."""
     terms = chain.suggested_params()
     terms.last = terms.first + ROUNDS
     transfer = AssetTransferTxn(
@@ -55,38 +68,76 @@ def pay(key: str, entry: dict[str, Any]) -> dict[str, str]:
         note=entry["extra"]["payment_reference"].encode(),
     )
     (signed,) = AccountTransactionSigner(key).sign_transactions([transfer], [0])
-    sent = chain.send_transaction(signed)
-    print(f"paid by {sent}", file=sys.stderr)  # whoever is cut off from here on still holds the proof
-    wait_for_confirmation(chain, sent, ROUNDS)
-    return {"tx_id": sent, "payment_reference": entry["extra"]["payment_reference"]}
+    proof = {"tx_id": signed.get_txid(), "payment_reference": entry["extra"]["payment_reference"]}
+    return {"proof": proof, "signed": msgpack_encode(signed)}
+
+
+def send(chain: AlgodClient, payment: dict[str, Any]) -> None:
+    """Send the transfer, which counts once however often it is sent, and wait for its block."""
+    print(f"paying by {payment['proof']['tx_id']}", file=sys.stderr)
+    try:
+        chain.send_raw_transaction(payment["signed"])
+    except AlgodHTTPError as fault:
+        # An earlier run may have sent it. The rail looks at the chain and decides, so the proof is presented anyway.
+        print(fault, file=sys.stderr)
+    else:
+        wait_for_confirmation(chain, payment["proof"]["tx_id"], ROUNDS)
+
+
+def keep(payment: dict[str, Any]) -> None:
+    """Write the payment to disk, whole or not at all, readable by its owner alone."""
+    unfinished = PROOF_FILE.with_name(PROOF_FILE.name + ".new")
+    with open(unfinished, "w", opener=lambda path, flags: os.open(path, flags, 0o600), encoding="ascii") as file:
+        json.dump({"rail": RAIL, **payment}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(PROOF_FILE)
+
+
+def kept() -> dict[str, Any] | None:
+    """Return the payment of an earlier run whose answer never came, or None."""
+    if not PROOF_FILE.exists():
+        return None
+    payment = dict(json.loads(PROOF_FILE.read_text(encoding="ascii")))
+    if payment["rail"] != RAIL:
+        raise SystemExit(f"{PROOF_FILE} holds a payment for {payment['rail']}")
+    return payment
 
 
 def present(proof: dict[str, str]) -> dict[str, Any]:
-    """Send the call with its proof, again and again as long as the rail says when."""
+    """Send the call with its proof, again while the rail says when, fails, or cannot be reached."""
     header = {"X-PAYMENT": base64.b64encode(json.dumps(proof).encode()).decode()}
     for _ in range(30):
-        answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
-        if answer.status_code == 200:
-            return dict(answer.json())
-        if "Retry-After" not in answer.headers:
+        try:
+            answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
+        except httpx.TransportError as fault:
+            reason, wait = str(fault), "2"
+        else:
+            if answer.status_code == 200:
+                return dict(answer.json())
+            is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+            reason = f"{answer.status_code} {answer.json().get('error', '') if is_json else ''}"
+            wait = answer.headers.get("Retry-After", "2" if answer.status_code >= 500 else "")
+        if not wait:
             break
-        time.sleep(int(answer.headers["Retry-After"]))
-    raise SystemExit(f"not served: {answer.status_code} {answer.json()['error']}")
+        time.sleep(int(wait))
+    raise SystemExit(f"not served: {reason}; the payment is kept in {PROOF_FILE}: run this again to present it")
 
 
 def main() -> None:
     """Ask, check, pay, present, verify."""
     key = Path(os.environ["KEY_FILE"]).read_text(encoding="ascii").strip()
-    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
-    if asked.status_code != 402:
-        raise SystemExit(f"no challenge: {asked.status_code}")
-    entry = next(one for one in asked.json()["accepts"] if one["network"].startswith("algorand:"))
-    check(entry)
-    answer = present(pay(key, entry))
-    receipt = answer["payable_receipt"]
+    chain = AlgodClient(os.environ["ALGOD_TOKEN"], os.environ["ALGOD_URL"])
+    payment = kept()
+    if payment is None:
+        payment = sign(chain, key, challenge())
+        keep(payment)
+    send(chain, payment)
+    receipt = present(payment["proof"])["payable_receipt"]
     signer = jwt.PyJWKClient(RAIL + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
     claims = jwt.decode(receipt, signer.key, algorithms=["EdDSA"])
     print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
+    PROOF_FILE.unlink()
 
 
 if __name__ == "__main__":

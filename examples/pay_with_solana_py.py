@@ -19,6 +19,7 @@ import jwt
 import rfc8785
 from solana.rpc.async_api import AsyncClient
 from solana.rpc.commitment import Confirmed
+from solana.rpc.core import RPCException
 from solana.rpc.models import TxOpts
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
@@ -38,6 +39,8 @@ SERVICE, PATH = "compliance-receipt", "/pay/v1/compliance/receipt"
 BODY = {"recipient_address": "screen-allow", "network": "solana_mainnet"}
 LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment its challenge
 PRICE_AT_MOST = 100_000  # atomic units, 0.10 USDC
+# Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
+PROOF_FILE = Path(os.environ.get("PROOF_FILE", "payment.json"))
 
 
 def check(entry: dict[str, Any]) -> None:
@@ -52,16 +55,45 @@ def check(entry: dict[str, Any]) -> None:
         raise SystemExit(f"the price is {entry['maxAmountRequired']}")
 
 
-async def pay(payer: Keypair, entry: dict[str, Any]) -> dict[str, str]:
-    """Send the transfer and return the proof: its signature."""
+def challenge() -> dict[str, Any]:
+    """Ask without a payment and return the challenge of this chain, checked."""
+    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
+    if asked.status_code != 402:
+        raise SystemExit(f"no challenge: {asked.status_code}")
+    entry: dict[str, Any] = next(one for one in asked.json()["accepts"] if one["network"].startswith("solana:"))
+    check(entry)
+    return entry
+
+
+async def pay(payer: Keypair) -> dict[str, Any]:
+    """Send the payment of an earlier run, or a new one that is kept before it is sent, and wait for its block."""
     async with AsyncClient(os.environ["RPC_URL"], Confirmed) as chain:
-        latest = (await chain.get_latest_blockhash()).value
-        message = MessageV0.try_compile(payer.pubkey(), instructions(payer.pubkey(), entry), [], latest.blockhash)
-        options = TxOpts(preflight_commitment=Confirmed)
-        sent = (await chain.send_transaction(VersionedTransaction(message, [payer]), options)).value
-        print(f"paid by {sent}", file=sys.stderr)  # whoever is cut off from here on still holds the proof
-        await chain.confirm_transaction(sent, last_valid_block_height=latest.last_valid_block_height)
-    return {"tx_id": str(sent), "payment_reference": entry["extra"]["payment_reference"]}
+        payment = kept()
+        if payment is None:
+            payment = await sign(chain, payer, challenge())
+            keep(payment)
+        print(f"paying by {payment['proof']['tx_id']}", file=sys.stderr)
+        try:
+            options = TxOpts(preflight_commitment=Confirmed)
+            sent = (await chain.send_raw_transaction(base64.b64decode(payment["signed"]), options)).value
+        except RPCException as fault:
+            # An earlier run may have sent it. The rail looks at the chain and decides, so present the proof anyway.
+            print(fault, file=sys.stderr)
+        else:
+            await chain.confirm_transaction(sent, last_valid_block_height=payment["last_valid_block_height"])
+    return payment
+
+
+async def sign(chain: AsyncClient, payer: Keypair, entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the signed transfer and its proof, its signature; nothing is sent."""
+    latest = (await chain.get_latest_blockhash()).value
+    message = MessageV0.try_compile(payer.pubkey(), instructions(payer.pubkey(), entry), [], latest.blockhash)
+    signed = VersionedTransaction(message, [payer])
+    return {
+        "proof": {"tx_id": str(signed.signatures[0]), "payment_reference": entry["extra"]["payment_reference"]},
+        "signed": base64.b64encode(bytes(signed)).decode("ascii"),
+        "last_valid_block_height": latest.last_valid_block_height,
+    }
 
 
 def instructions(payer: Pubkey, entry: dict[str, Any]) -> list[Instruction]:
@@ -86,32 +118,54 @@ def instructions(payer: Pubkey, entry: dict[str, Any]) -> list[Instruction]:
     ]
 
 
+def keep(payment: dict[str, Any]) -> None:
+    """Write the payment to disk, whole or not at all, readable by its owner alone."""
+    unfinished = PROOF_FILE.with_name(PROOF_FILE.name + ".new")
+    with open(unfinished, "w", opener=lambda path, flags: os.open(path, flags, 0o600), encoding="ascii") as file:
+        json.dump({"rail": RAIL, **payment}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(PROOF_FILE)
+
+
+def kept() -> dict[str, Any] | None:
+    """Return the payment of an earlier run whose answer never came, or None."""
+    if not PROOF_FILE.exists():
+        return None
+    payment = dict(json.loads(PROOF_FILE.read_text(encoding="ascii")))
+    if payment["rail"] != RAIL:
+        raise SystemExit(f"{PROOF_FILE} holds a payment for {payment['rail']}")
+    return payment
+
+
 def present(proof: dict[str, str]) -> dict[str, Any]:
-    """Send the call with its proof, again and again as long as the rail says when."""
+    """Send the call with its proof, again while the rail says when, fails, or cannot be reached."""
     header = {"X-PAYMENT": base64.b64encode(json.dumps(proof).encode()).decode()}
     for _ in range(30):
-        answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
-        if answer.status_code == 200:
-            return dict(answer.json())
-        if "Retry-After" not in answer.headers:
+        try:
+            answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
+        except httpx.TransportError as fault:
+            reason, wait = str(fault), "2"
+        else:
+            if answer.status_code == 200:
+                return dict(answer.json())
+            is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+            reason = f"{answer.status_code} {answer.json().get('error', '') if is_json else ''}"
+            wait = answer.headers.get("Retry-After", "2" if answer.status_code >= 500 else "")
+        if not wait:
             break
-        time.sleep(int(answer.headers["Retry-After"]))
-    raise SystemExit(f"not served: {answer.status_code} {answer.json()['error']}")
+        time.sleep(int(wait))
+    raise SystemExit(f"not served: {reason}; the payment is kept in {PROOF_FILE}: run this again to present it")
 
 
 def main() -> None:
     """Ask, check, pay, present, verify."""
     payer = Keypair.from_json(Path(os.environ["KEY_FILE"]).read_text(encoding="ascii"))
-    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
-    if asked.status_code != 402:
-        raise SystemExit(f"no challenge: {asked.status_code}")
-    entry = next(one for one in asked.json()["accepts"] if one["network"].startswith("solana:"))
-    check(entry)
-    answer = present(asyncio.run(pay(payer, entry)))
-    receipt = answer["payable_receipt"]
+    receipt = present(asyncio.run(pay(payer))["proof"])["payable_receipt"]
     key = jwt.PyJWKClient(RAIL + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
     claims = jwt.decode(receipt, key.key, algorithms=["EdDSA"])
     print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
+    PROOF_FILE.unlink()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 // Reads RAIL_URL, RPC_URL and KEY_FILE (a hex private key) from the environment.
 
 import { createHash, createPublicKey, verify } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, rename, unlink, writeFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import canonicalize from "canonicalize";
 import { createPublicClient, erc20Abi, http, keccak256, stringToBytes } from "viem";
@@ -14,6 +15,8 @@ const PATH = "/pay/v1/compliance/receipt";
 const BODY = { recipient_address: "screen-allow", network: "base_mainnet" };
 const LEFT_AT_LEAST = 120; // seconds; with less, a slow chain could cost the payment its challenge
 const PRICE_AT_MOST = 100_000n; // atomic units, 0.10 USDC
+// Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
+const PROOF_FILE = process.env.PROOF_FILE ?? "payment.json";
 const AUTHORIZATION = {
   TransferWithAuthorization: [
     { name: "from", type: "address" },
@@ -64,17 +67,48 @@ async function sign(chain, payer, entry) {
   return { authorization: { ...message, ...digits }, signature, challenge_token: payment_reference };
 }
 
-// Sends the call with its proof, again and again as long as the rail says when.
+// Writes the payment to disk, whole or not at all, readable by its owner alone.
+async function keep(payment) {
+  await writeFile(`${PROOF_FILE}.new`, JSON.stringify({ rail: RAIL, ...payment }), { mode: 0o600, flush: true });
+  await rename(`${PROOF_FILE}.new`, PROOF_FILE);
+}
+
+// The payment of an earlier run whose answer never came, or null.
+async function kept() {
+  if (!existsSync(PROOF_FILE)) return null;
+  const payment = JSON.parse(await readFile(PROOF_FILE, "utf8"));
+  if (payment.rail !== RAIL) throw new Error(`${PROOF_FILE} holds a payment for ${payment.rail}`);
+  return payment;
+}
+
+// Sends the call with its proof, again while the rail says when, fails, or cannot be reached.
 async function present(proof) {
   const header = Buffer.from(JSON.stringify(proof)).toString("base64");
-  for (let tries = 1; ; tries++) {
-    const answer = await call({ "X-PAYMENT": header });
-    const body = await answer.json();
-    if (answer.status === 200) return body;
-    const wait = answer.headers.get("Retry-After");
-    if (wait === null || tries === 30) throw new Error(`not served: ${answer.status} ${body.error}`);
+  let reason;
+  for (let tries = 1; tries <= 30; tries++) {
+    let wait = 2;
+    try {
+      const answer = await call({ "X-PAYMENT": header });
+      const body = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : {};
+      if (answer.status === 200) return body;
+      reason = `${answer.status} ${body.error ?? ""}`;
+      wait = answer.headers.get("Retry-After") ?? (answer.status >= 500 ? wait : null);
+    } catch (fault) {
+      reason = `${fault.cause ?? fault}`;
+    }
+    if (wait === null) break;
     await pause(Number(wait) * 1000);
   }
+  throw new Error(`not served: ${reason}; the payment is kept in ${PROOF_FILE}: run this again to present it`);
+}
+
+// Asks without a payment; the challenge of this chain, checked.
+async function challenge() {
+  const unpaid = await call();
+  if (unpaid.status !== 402) throw new Error(`no challenge: ${unpaid.status}`);
+  const entry = (await unpaid.json()).accepts.find((one) => one.network.startsWith("eip155:"));
+  check(entry);
+  return entry;
 }
 
 // The receipt's claims, once its signature has verified against the rail's published key.
@@ -90,10 +124,12 @@ async function claims(receipt) {
 
 const secret = (await readFile(process.env.KEY_FILE, "ascii")).trim().replace(/^0x/, "");
 const payer = privateKeyToAccount(`0x${secret}`);
-const unpaid = await call();
-if (unpaid.status !== 402) throw new Error(`no challenge: ${unpaid.status}`);
-const entry = (await unpaid.json()).accepts.find((one) => one.network.startsWith("eip155:"));
-check(entry);
 const chain = createPublicClient({ transport: http(process.env.RPC_URL) });
-const { payable_receipt } = await present(await sign(chain, payer, entry));
+let payment = await kept();
+if (payment === null) {
+  payment = { proof: await sign(chain, payer, await challenge()) };
+  await keep(payment);
+}
+const { payable_receipt } = await present(payment.proof);
 console.log(JSON.stringify({ payable_receipt, claims: await claims(payable_receipt) }, null, 2));
+await unlink(PROOF_FILE);

@@ -3,14 +3,16 @@
 // WebSocket is not on the next port, WS_URL from the environment.
 
 import { createHash, createPublicKey, verify } from "node:crypto";
-import { readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { readFile, rename, unlink, writeFile } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import {
   createAssociatedTokenAccountIdempotentInstruction,
   createTransferCheckedInstruction,
   getAssociatedTokenAddressSync,
 } from "@solana/spl-token";
-import { Connection, Keypair, PublicKey, sendAndConfirmTransaction, Transaction } from "@solana/web3.js";
+import { Connection, Keypair, PublicKey, Transaction } from "@solana/web3.js";
+import bs58 from "bs58";
 import canonicalize from "canonicalize";
 
 const RAIL = process.env.RAIL_URL.replace(/\/$/, "");
@@ -19,6 +21,8 @@ const PATH = "/pay/v1/compliance/receipt";
 const BODY = { recipient_address: "screen-allow", network: "solana_mainnet" };
 const LEFT_AT_LEAST = 120; // seconds; with less, a slow chain could cost the payment its challenge
 const PRICE_AT_MOST = 100_000n; // atomic units, 0.10 USDC
+// Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
+const PROOF_FILE = process.env.PROOF_FILE ?? "payment.json";
 
 function call(headers = {}) {
   const sent = { "Content-Type": "application/json", ...headers };
@@ -35,8 +39,8 @@ function check(entry) {
   if (BigInt(entry.maxAmountRequired) > PRICE_AT_MOST) throw new Error(`the price is ${entry.maxAmountRequired}`);
 }
 
-// Sends the transfer; the proof is its signature.
-async function pay(chain, payer, entry) {
+// The signed transfer and its proof, its signature; nothing is sent.
+async function sign(chain, payer, entry) {
   const { payment_reference, svm_reference_pubkey, decimals } = entry.extra;
   const [mint, owner] = [new PublicKey(entry.asset), new PublicKey(entry.payTo)];
   const source = getAssociatedTokenAddressSync(mint, payer.publicKey);
@@ -45,23 +49,67 @@ async function pay(chain, payer, entry) {
   const transfer = createTransferCheckedInstruction(source, mint, destination, payer.publicKey, amount, decimals);
   transfer.keys.push({ pubkey: new PublicKey(svm_reference_pubkey), isSigner: false, isWritable: false });
   const account = createAssociatedTokenAccountIdempotentInstruction(payer.publicKey, destination, owner, mint);
-  const transaction = new Transaction().add(account, transfer);
-  const tx_id = await sendAndConfirmTransaction(chain, transaction, [payer], { commitment: "confirmed" });
-  console.error(`paid by ${tx_id}`);
-  return { tx_id, payment_reference };
+  const latest = await chain.getLatestBlockhash();
+  const transaction = new Transaction({ feePayer: payer.publicKey, ...latest }).add(account, transfer);
+  transaction.sign(payer);
+  const proof = { tx_id: bs58.encode(transaction.signature), payment_reference };
+  return { proof, signed: transaction.serialize().toString("base64"), latest };
 }
 
-// Sends the call with its proof, again and again as long as the rail says when.
+// Sends the transfer, which counts once however often it is sent, and waits for its block.
+async function send(chain, { proof, signed, latest }) {
+  console.error(`paying by ${proof.tx_id}`);
+  try {
+    const signature = await chain.sendRawTransaction(Buffer.from(signed, "base64"));
+    await chain.confirmTransaction({ signature, ...latest }, "confirmed");
+  } catch (fault) {
+    // An earlier run may have sent it. The rail looks at the chain and decides, so the proof is presented anyway.
+    console.error(`${fault}`);
+  }
+}
+
+// Writes the payment to disk, whole or not at all, readable by its owner alone.
+async function keep(payment) {
+  await writeFile(`${PROOF_FILE}.new`, JSON.stringify({ rail: RAIL, ...payment }), { mode: 0o600, flush: true });
+  await rename(`${PROOF_FILE}.new`, PROOF_FILE);
+}
+
+// The payment of an earlier run whose answer never came, or null.
+async function kept() {
+  if (!existsSync(PROOF_FILE)) return null;
+  const payment = JSON.parse(await readFile(PROOF_FILE, "utf8"));
+  if (payment.rail !== RAIL) throw new Error(`${PROOF_FILE} holds a payment for ${payment.rail}`);
+  return payment;
+}
+
+// Sends the call with its proof, again while the rail says when, fails, or cannot be reached.
 async function present(proof) {
   const header = Buffer.from(JSON.stringify(proof)).toString("base64");
-  for (let tries = 1; ; tries++) {
-    const answer = await call({ "X-PAYMENT": header });
-    const body = await answer.json();
-    if (answer.status === 200) return body;
-    const wait = answer.headers.get("Retry-After");
-    if (wait === null || tries === 30) throw new Error(`not served: ${answer.status} ${body.error}`);
+  let reason;
+  for (let tries = 1; tries <= 30; tries++) {
+    let wait = 2;
+    try {
+      const answer = await call({ "X-PAYMENT": header });
+      const body = answer.headers.get("Content-Type")?.startsWith("application/json") ? await answer.json() : {};
+      if (answer.status === 200) return body;
+      reason = `${answer.status} ${body.error ?? ""}`;
+      wait = answer.headers.get("Retry-After") ?? (answer.status >= 500 ? wait : null);
+    } catch (fault) {
+      reason = `${fault.cause ?? fault}`;
+    }
+    if (wait === null) break;
     await pause(Number(wait) * 1000);
   }
+  throw new Error(`not served: ${reason}; the payment is kept in ${PROOF_FILE}: run this again to present it`);
+}
+
+// Asks without a payment; the challenge of this chain, checked.
+async function challenge() {
+  const unpaid = await call();
+  if (unpaid.status !== 402) throw new Error(`no challenge: ${unpaid.status}`);
+  const entry = (await unpaid.json()).accepts.find((one) => one.network.startsWith("solana:"));
+  check(entry);
+  return entry;
 }
 
 // The receipt's claims, once its signature has verified against the rail's published key.
@@ -76,11 +124,14 @@ async function claims(receipt) {
 }
 
 const payer = Keypair.fromSecretKey(Uint8Array.from(JSON.parse(await readFile(process.env.KEY_FILE, "ascii"))));
-const unpaid = await call();
-if (unpaid.status !== 402) throw new Error(`no challenge: ${unpaid.status}`);
-const entry = (await unpaid.json()).accepts.find((one) => one.network.startsWith("solana:"));
-check(entry);
 const chain = new Connection(process.env.RPC_URL, { commitment: "confirmed", wsEndpoint: process.env.WS_URL });
-const { payable_receipt } = await present(await pay(chain, payer, entry));
+let payment = await kept();
+if (payment === null) {
+  payment = await sign(chain, payer, await challenge());
+  await keep(payment);
+}
+await send(chain, payment);
+const { payable_receipt } = await present(payment.proof);
 console.log(JSON.stringify({ payable_receipt, claims: await claims(payable_receipt) }, null, 2));
+await unlink(PROOF_FILE);
 process.exit(0); // web3.js keeps its WebSocket open

@@ -23,6 +23,8 @@ SERVICE, PATH = "compliance-receipt", "/pay/v1/compliance/receipt"
 BODY = {"recipient_address": "screen-allow", "network": "base_mainnet"}
 LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment its challenge
 PRICE_AT_MOST = 100_000  # atomic units, 0.10 USDC
+# Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
+PROOF_FILE = Path(os.environ.get("PROOF_FILE", "payment.json"))
 ERC20 = [
     {
         "type": "function",
@@ -54,6 +56,16 @@ def check(entry: dict[str, Any]) -> None:
         raise SystemExit("the challenge is about to lapse")
     if int(entry["maxAmountRequired"]) > PRICE_AT_MOST:
         raise SystemExit(f"the price is {entry['maxAmountRequired']}")
+
+
+def challenge() -> dict[str, Any]:
+    """Ask without a payment and return the challenge of this chain, checked."""
+    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
+    if asked.status_code != 402:
+        raise SystemExit(f"no challenge: {asked.status_code}")
+    entry: dict[str, Any] = next(one for one in asked.json()["accepts"] if one["network"].startswith("eip155:"))
+    check(entry)
+    return entry
 
 
 def sign(w3: Web3, payer: Any, entry: dict[str, Any]) -> dict[str, Any]:
@@ -89,32 +101,58 @@ def sign(w3: Web3, payer: Any, entry: dict[str, Any]) -> dict[str, Any]:
     return {"authorization": authorization, "signature": signature, "challenge_token": reference}
 
 
+def keep(payment: dict[str, Any]) -> None:
+    """Write the payment to disk, whole or not at all, readable by its owner alone."""
+    unfinished = PROOF_FILE.with_name(PROOF_FILE.name + ".new")
+    with open(unfinished, "w", opener=lambda path, flags: os.open(path, flags, 0o600), encoding="ascii") as file:
+        json.dump({"rail": RAIL, **payment}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.replace(PROOF_FILE)
+
+
+def kept() -> dict[str, Any] | None:
+    """Return the payment of an earlier run whose answer never came, or None."""
+    if not PROOF_FILE.exists():
+        return None
+    payment = dict(json.loads(PROOF_FILE.read_text(encoding="ascii")))
+    if payment["rail"] != RAIL:
+        raise SystemExit(f"{PROOF_FILE} holds a payment for {payment['rail']}")
+    return payment
+
+
 def present(proof: dict[str, Any]) -> dict[str, Any]:
-    """Send the call with its proof, again and again as long as the rail says when."""
+    """Send the call with its proof, again while the rail says when, fails, or cannot be reached."""
     header = {"X-PAYMENT": base64.b64encode(json.dumps(proof).encode()).decode()}
     for _ in range(30):
-        answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
-        if answer.status_code == 200:
-            return dict(answer.json())
-        if "Retry-After" not in answer.headers:
+        try:
+            answer = httpx.post(RAIL + PATH, json=BODY, headers=header, timeout=60)
+        except httpx.TransportError as fault:
+            reason, wait = str(fault), "2"
+        else:
+            if answer.status_code == 200:
+                return dict(answer.json())
+            is_json = answer.headers.get("Content-Type", "").startswith("application/json")
+            reason = f"{answer.status_code} {answer.json().get('error', '') if is_json else ''}"
+            wait = answer.headers.get("Retry-After", "2" if answer.status_code >= 500 else "")
+        if not wait:
             break
-        time.sleep(int(answer.headers["Retry-After"]))
-    raise SystemExit(f"not served: {answer.status_code} {answer.json()['error']}")
+        time.sleep(int(wait))
+    raise SystemExit(f"not served: {reason}; the payment is kept in {PROOF_FILE}: run this again to present it")
 
 
 def main() -> None:
     """Ask, check, sign, present, verify."""
     payer = Account.from_key(Path(os.environ["KEY_FILE"]).read_text(encoding="ascii").strip())
-    asked = httpx.post(RAIL + PATH, json=BODY, timeout=60)
-    if asked.status_code != 402:
-        raise SystemExit(f"no challenge: {asked.status_code}")
-    entry = next(one for one in asked.json()["accepts"] if one["network"].startswith("eip155:"))
-    check(entry)
-    answer = present(sign(Web3(Web3.HTTPProvider(os.environ["RPC_URL"])), payer, entry))
-    receipt = answer["payable_receipt"]
+    payment = kept()
+    if payment is None:
+        payment = {"proof": sign(Web3(Web3.HTTPProvider(os.environ["RPC_URL"])), payer, challenge())}
+        keep(payment)
+    receipt = present(payment["proof"])["payable_receipt"]
     key = jwt.PyJWKClient(RAIL + "/.well-known/jwks.json").get_signing_key_from_jwt(receipt)
     claims = jwt.decode(receipt, key.key, algorithms=["EdDSA"])
     print(json.dumps({"payable_receipt": receipt, "claims": claims}, indent=2))
+    PROOF_FILE.unlink()
 
 
 if __name__ == "__main__":

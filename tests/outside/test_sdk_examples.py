@@ -120,7 +120,8 @@ class Payer:
         runtime = sys.executable
         if script.suffix == ".mjs":
             runtime = str(node().path)
-            (self.folder / "node_modules").symlink_to(node_modules(EXAMPLES), target_is_directory=True)
+            if not (self.folder / "node_modules").exists():
+                (self.folder / "node_modules").symlink_to(node_modules(EXAMPLES), target_is_directory=True)
         given = {"PATH": os.environ["PATH"], "RAIL_URL": self.rail, "KEY_FILE": str(self.folder / "key")}
         environment = given | self.side.environment
         words = [runtime, script.name]
@@ -151,6 +152,51 @@ def test_the_sdk_pays_and_the_receipt_verifies(payer: Payer, stack: dict[str, st
     assert (claims["service_id"], claims["amount_microunits"]) == ("compliance-receipt", str(PRICE))
     assert (claims["network"], claims["pay_to"]) == (payer.side.network, payer.side.payee)
     assert payer.holdings() == (mine - PRICE, theirs + PRICE)
+
+
+def crashing(example: Example, moment: str) -> Edits:
+    """Return the edit that kills a script at a moment: its payment is kept and not sent, or sent and not presented."""
+    if example.script.endswith(".mjs"):
+        kill, kept, presenting = ' process.kill(process.pid, "SIGKILL");', "  await keep(payment);", "  let reason;"
+    else:
+        kill, kept, presenting = "; os.kill(os.getpid(), 9)", "keep(payment)\n", "json.dumps(proof).encode()).decode()}"
+    return ((kept, kept.rstrip() + kill + "\n"),) if moment == "kept" else ((presenting, presenting + kill),)
+
+
+@pytest.mark.parametrize(
+    ("example", "moment"),
+    [(ALGOSDK, "sent"), (VIEM, "sent"), (WEB3JS, "kept")],
+    ids=lambda one: one if isinstance(one, str) else one.script,
+)
+def test_a_script_that_is_killed_pays_once(payer: Payer, stack: dict[str, str], moment: str) -> None:
+    """Killed before or after it sends its payment: by one script of each lane."""
+    pays_once_though_killed(payer, stack, moment)
+
+
+@pytest.mark.slow
+@every_example
+@pytest.mark.parametrize("moment", ["kept", "sent"])
+def test_the_script_that_is_killed_pays_once(payer: Payer, stack: dict[str, str], moment: str) -> None:
+    """Killed before or after it sends its payment: by every script."""
+    pays_once_though_killed(payer, stack, moment)
+
+
+def pays_once_though_killed(payer: Payer, stack: dict[str, str], moment: str) -> None:
+    """Kill a script, let it get a 404, and hold that its third run pays no second time and gets the one receipt."""
+    mine, theirs = payer.holdings()
+    killed = payer.run(crashing(payer.example, moment))
+    assert killed.returncode == -9, killed.stderr
+    proof = payer.folder / "payment.json"
+    assert proof.stat().st_mode & 0o777 == 0o600
+    lost = payer.run((("/v1/compliance/receipt", "/v1/nothing-is-here"),))
+    assert lost.returncode == 1
+    assert "404" in lost.stderr
+    assert "the payment is kept in payment.json: run this again" in lost.stderr
+    ended = payer.run()
+    assert ended.returncode == 0, ended.stderr
+    verified(stack, json.loads(ended.stdout)["payable_receipt"])
+    assert payer.holdings() == (mine - PRICE, theirs + PRICE)
+    assert not proof.exists()
 
 
 @pytest.mark.slow
