@@ -12,7 +12,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all lint types docs unit programs wheel-test selftest assertions lines chameleon steady oracle thousand fuzz simulate faults requests-parsed clean
+.PHONY: requirements run test test-all lint types docs unit programs wheel-test selftest assertions lines chameleon steady oracle thousand fuzz simulate faults requests-parsed clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -103,6 +103,10 @@ $(READY) $(READY_TEST): $(VENV)/.ready-%: pyproject.toml uv.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "needs Python 3.11 or newer; name one: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -m programs.checkout $* $(VENV)
+
+# The locked versions with their hashes, for pip: what docs/installing.md and the action install.
+requirements: $(READY_TEST)
+	$(BIN)/uv export --frozen --extra all --group build --no-emit-project --no-header --no-annotate --format requirements-txt --output-file requirements/all.txt >/dev/null
 
 clean:
 	rm -rf $(VENV) build dist report data *.egg-info

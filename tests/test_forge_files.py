@@ -51,13 +51,15 @@ def test_a_schema_refuses_what_is_wrong(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_a_workflow_may_read_and_no_more(path: Path) -> None:
-    """No job of a workflow may write, a clone keeps no credentials, and every action has its whole version."""
+    """No job may write or is privileged, a clone keeps no credentials, actions and images are pinned by digest."""
     workflow = read(path)
     assert workflow["permissions"] == {"contents": "read"}
     for job in workflow["jobs"].values():
         assert "permissions" not in job
+        assert "--privileged" not in job["container"]["options"]
+        assert re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", job["container"]["image"])
         for step in (one for one in job["steps"] if "uses" in one):
-            assert re.fullmatch(r"[\w.-]+(/[\w.-]+)+@(v\d+\.\d+\.\d+|[0-9a-f]{40})", step["uses"])
+            assert re.fullmatch(r"[\w.-]+(/[\w.-]+)+@[0-9a-f]{40}", step["uses"])
             if step["uses"].startswith("actions/checkout@"):
                 assert step["with"]["persist-credentials"] == "false"
 

@@ -48,13 +48,16 @@ def test_it_is_of_its_schema(path: Path, schema: str) -> None:
 
 
 @pytest.mark.parametrize("path", SNIPPETS, ids=lambda path: path.name)
-def test_it_names_this_version_and_whole_versions_of_others(path: Path) -> None:
-    """What is installed is the version of pyproject.toml, and every action has its whole version."""
+def test_it_names_this_version_and_pins_all_others(path: Path) -> None:
+    """What is installed is the version of pyproject.toml; actions of others are pinned by commit, images by digest."""
     text = path.read_text("utf-8")
     ours = re.findall(r"(?:weldproof\[all\]==|OWNER/weldproof@v|weldproof-)(\d[\d.]*\d)", text)
     assert set(ours) <= {PROJECT["project"]["version"]}
     for used in re.findall(r"uses: (\S+)", text):
-        assert re.fullmatch(r"[\w.-]+(/[\w.-]+)+@v\d+\.\d+\.\d+", used), used
+        ours_or_pinned = r"OWNER/weldproof@v\d+\.\d+\.\d+|[\w.-]+(/[\w.-]+)+@[0-9a-f]{40}"
+        assert re.fullmatch(ours_or_pinned, used), used
+    for image in re.findall(r"(?:^FROM|^ +image:) (\S+)", text, re.MULTILINE):
+        assert re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", image), image
 
 
 @dataclass
@@ -233,6 +236,22 @@ def test_the_action_installs_what_was_not_kept(tmp_path: Path, programs: Path) -
     assert not recorded.exists()
 
 
+def test_the_action_installs_its_own_source_by_hashes(tmp_path: Path, programs: Path) -> None:
+    """With all extras the locked packages are installed with their hashes, then the source without dependencies."""
+    recorded = tmp_path / "recorded"
+    made = 'case "$2" in venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;; esac\n'
+    (programs / "python").write_text(f'#!/bin/sh\necho "$*" >>"{recorded}"\n{made}', "utf-8")
+    job = Job(tmp_path, programs, {"path": ""})
+    assert job.run("source") == 0, job.printed["source"]
+    job.outputs |= {"python": {"python-path": str(programs / "python")}, "cache": {}}
+    assert job.run("install") == 0, job.printed["install"]
+    pip = "-m pip install --quiet --disable-pip-version-check"
+    assert recorded.read_text("utf-8").splitlines()[1:] == [
+        f"{pip} --require-hashes --requirement {ROOT}/requirements/all.txt",
+        f"{pip} --no-deps --no-build-isolation {ROOT}[all]",
+    ]
+
+
 def scripts() -> Iterator[tuple[str, str]]:
     """Yield (file, command) of each command that the pipelines, the Containerfile and the page of examples/ci show."""
     gitlab = yaml.safe_load((EXAMPLES / "gitlab.yml").read_text("utf-8"))["weldproof"]
@@ -269,7 +288,8 @@ def test_the_container_holds_the_wheels_packages() -> None:
     patterns = PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]
     packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     shipped = {name for name in packages if any(fnmatch(name, pattern) for pattern in patterns)}
-    needed = {"pyproject.toml", PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]}
+    needed = {"pyproject.toml", "setup.py", "requirements"}
+    needed |= {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]}
     assert set(copied) == shipped | needed
     entry = next(line.removeprefix("ENTRYPOINT ") for line in lines if line.startswith("ENTRYPOINT "))
     assert set(json.loads(entry)) <= set(PROJECT["project"]["scripts"])
