@@ -30,7 +30,7 @@ LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment i
 PRICE_AT_MOST = 100_000  # atomic units, 0.10 USDC
 # Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
 PROOF_FILE = Path(os.environ.get("PROOF_FILE", "payment.json"))
-ROUNDS = 10  # within which the transfer is confirmed, or never
+ROUNDS = 40  # within which the transfer is confirmed, or never: less than LEFT_AT_LEAST at 2.8 s a round
 
 
 def check(entry: dict[str, Any]) -> None:
@@ -121,7 +121,10 @@ def present(proof: dict[str, str]) -> dict[str, Any]:
         if not wait:
             break
         time.sleep(int(wait))
-    raise SystemExit(f"not served: {reason}; the payment is kept in {PROOF_FILE}: run this again to present it")
+    print(
+        "Run this again to present it. Remove the file only if the chain shows that it paid nothing.", file=sys.stderr
+    )
+    raise SystemExit(f"not served: {reason}; the payment is kept in {PROOF_FILE}")
 
 
 def main() -> None:

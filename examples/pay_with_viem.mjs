@@ -99,7 +99,8 @@ async function present(proof) {
     if (wait === null) break;
     await pause(Number(wait) * 1000);
   }
-  throw new Error(`not served: ${reason}; the payment is kept in ${PROOF_FILE}: run this again to present it`);
+  console.error("Run this again to present it. Remove the file only if the chain shows that it paid nothing.");
+  throw new Error(`not served: ${reason}; the payment is kept in ${PROOF_FILE}`);
 }
 
 // Asks without a payment; the challenge of this chain, checked.

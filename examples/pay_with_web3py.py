@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,10 @@ def present(proof: dict[str, Any]) -> dict[str, Any]:
         if not wait:
             break
         time.sleep(int(wait))
-    raise SystemExit(f"not served: {reason}; the payment is kept in {PROOF_FILE}: run this again to present it")
+    print(
+        "Run this again to present it. Remove the file only if the chain shows that it paid nothing.", file=sys.stderr
+    )
+    raise SystemExit(f"not served: {reason}; the payment is kept in {PROOF_FILE}")
 
 
 def main() -> None:
