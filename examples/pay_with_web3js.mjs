@@ -100,7 +100,7 @@ async function present(proof) {
     if (wait === null) break;
     await pause(Number(wait) * 1000);
   }
-  console.error("Run this again to present it. Remove the file only if the chain shows that it paid nothing.");
+  console.error("Run this again to present it. Remove the file only if the chain shows no such payment.");
   throw new Error(`not served: ${reason}; the payment is kept in ${PROOF_FILE}`);
 }
 
