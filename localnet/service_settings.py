@@ -23,7 +23,6 @@ _COMMON: Final = (
         "QR_DATA",
         "RATES",
         "RATE_LIMITS",
-        "RATE_STORE",
         "RECEIPT_VERIFY_RATE",
         "RETIRED_KEY_DAYS",
     ),

@@ -79,7 +79,6 @@ class CommonSettings(BaseSettings):
     clock_offset_file: Path | None = None
     skew_seconds: int = Field(default=60, ge=0)
     rate_limits: Switch = True
-    rate_store: str = ""
     body_limit: int = Field(default=65536, ge=1)
     server: str = HYPERCORN
 
@@ -113,8 +112,6 @@ class CommonSettings(BaseSettings):
     def _live_is_strict(self) -> Self:
         if self.mode == "live" and (self.clock_offset_file is not None or not self.rate_limits):
             raise ValueError("WP_MODE: live mode refuses WP_CLOCK_OFFSET_FILE and WP_RATE_LIMITS=off")
-        if self.rate_store:
-            raise ValueError("WP_RATE_STORE: a shared store is not offered yet; leave it unset")
         return self
 
     @property

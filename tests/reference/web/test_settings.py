@@ -45,7 +45,6 @@ WRONG = {
     "WP_BODY_LIMIT": "-1",
     "WP_TRUSTED_PROXIES": "everybody",
     "WP_FEATURES": "no-such-change",
-    "WP_RATE_STORE": "redis://localhost",
     "WP_RAIL_PORT": "70000",
     "WP_RAIL_FD": "x",
     "WP_RAIL_PUBLIC_URL": "localhost:8402",

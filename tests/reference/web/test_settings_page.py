@@ -52,3 +52,10 @@ def test_every_setting_is_on_the_page(kind: type[BaseSettings]) -> None:
     assert not [name for name in read(kind) if f"`{name}`" not in known]
     numbers = {name: value for name, value in read(kind).items() if type(value) in {int, float}}
     assert numbers == {name: float(stated()[name].split()[0]) for name in numbers}
+
+
+def test_what_is_not_offered_is_not_on_the_page() -> None:
+    """A name on the page is a setting that a service reads; a node's are read by its network."""
+    kinds = (GatewaySettings, RailSettings, AgentSettings, ControlPlaneSettings, AddonSettings, HubSettings)
+    known = {name for kind in kinds for name in read(kind)}
+    assert not {name for name in stated() if not LAUNCHED.search(name)} - known
