@@ -21,8 +21,10 @@ from reference.web.errors import Refused
 from reference.web.framing import CODING_UNKNOWN, HEAD_LIMIT, HEAD_TOO_LARGE, NOT_FRAMED, OTHER_VERSION, Head, judged
 
 # The parser knows a list of methods and gives up at any other one, which is the app's to refuse.
-_METHOD = re.compile(rb"[\r\n]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?= )")
+_METHOD = re.compile(rb"(?:\r\n)*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?= )")
 _STAND_IN = b"POST"
+# The parser ends no line with a bare LF (RFC 9112, 2.2), and yet skips one before a request.
+_BARE_LINE_FEED = re.compile(rb"(?:\r\n)*\n")
 # What the parser's own sentences mean; all others mean a broken frame.
 _MEANT = {
     "Invalid HTTP version": OTHER_VERSION,
@@ -53,6 +55,7 @@ class FastHttp1(HttpToolsProtocol):
         self._method = b""  # the one that the parser did not know, empty for one that it does
         self._begun = 0
         self._unfinished = 0  # bytes since something was whole
+        self._after_cr = False  # between two messages, whether a CR came last
         self._again = False
         self._over = False
 
@@ -70,6 +73,10 @@ class FastHttp1(HttpToolsProtocol):
         """Feed the parser; return what has to be read by another one."""
         was_between, self._begun = self._place is _Place.BETWEEN, 0
         self._unfinished += len(data)
+        if was_between and _BARE_LINE_FEED.match(b"\r" + data if self._after_cr else data):
+            self._break(NOT_FRAMED)
+            return b""
+        self._after_cr = data.endswith(b"\r")
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -123,7 +130,7 @@ class FastHttp1(HttpToolsProtocol):
         self._method, self._place = b"", _Place.BODY
         head = judged(method, self.url, version.encode(), self.headers)
         fault = _fault_of_fields(self.headers, version) or head.fault
-        self._open(method.upper().decode("ascii"), version, head, fault)
+        self._open(method.decode("ascii"), version, head, fault)
         if fault is not None:
             raise _Ended
 

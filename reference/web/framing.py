@@ -26,6 +26,7 @@ _HOST = re.compile(rb"(?:%b(?:\.%b)*\.?)?" % (_LABEL, _LABEL))
 NOT_FRAMED = Refused(400, "invalid_request", "the request is not framed as HTTP/1.1 has it (RFC 9112)")
 HEAD_TOO_LARGE = Refused(431, "headers_too_large", "the headers are over the limit")
 CODING_UNKNOWN = Refused(501, "not_implemented", "of transfer codings there is chunked alone, once")
+METHOD_UNKNOWN = Refused(501, "not_implemented", "a method is written in capitals: its case counts (RFC 9110, 9.1)")
 OTHER_VERSION = Refused(505, "http_version_not_supported", "HTTP/1.1 is spoken here")
 _NO_TARGET = Refused(
     400, "invalid_request", "the target is a path, with http:// and a host before it if you like (RFC 9112, 3.2)"
@@ -59,6 +60,9 @@ def judged(method: bytes, target: bytes, version: bytes, given: Iterable[tuple[b
     fault = None
     if not version.startswith(b"1."):
         fault = OTHER_VERSION
+    elif method != method.upper():
+        # A filter before us that knows GET alone lets `get` pass; so no `get` is a GET here.
+        fault = METHOD_UNKNOWN
     elif not path:
         fault = _NO_TARGET
     elif _HOST.fullmatch(dict(headers).get(b"host", b"")) is None:

@@ -9,9 +9,11 @@ app itself, which finds it in the scope and has the surface's error body and req
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import h11
+from h11._receivebuffer import ReceiveBuffer
 from hypercorn.asyncio import tcp_server
 from hypercorn.protocol.events import EndBody, Request, StreamClosed
 from hypercorn.protocol.events import Event as StreamEvent
@@ -22,6 +24,7 @@ from hypercorn.typing import ConnectionState
 from reference.web.envelope import FRAMING
 from reference.web.framing import CODING_UNKNOWN, HEAD_TOO_LARGE, NOT_FRAMED, Head, judged
 
+_BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
 _FAULTS = {431: HEAD_TOO_LARGE, 501: CODING_UNKNOWN}
 
 
@@ -36,12 +39,33 @@ def _connection(*words: Any) -> Http1:
     return Http1(*known)
 
 
+class StrictLines(ReceiveBuffer):
+    """What came on a connection; a line ends with CR LF.
+
+    h11 takes a bare LF as well in a head and in trailers. A recipient MAY do that (RFC 9112, 2.2). One that does not,
+    before or behind it, finds another end of the head, which is how requests are smuggled.
+    """
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """Return the lines of a whole head or of whole trailers, None while they are not whole.
+
+        Raises:
+            LocalProtocolError: A line ends with a bare LF.
+        """
+        before = bytes(self)
+        lines = super().maybe_extract_lines()
+        if lines is not None and _BARE_LINE_FEED.search(before, 0, len(before) - len(self)):
+            raise h11.LocalProtocolError("a line ends with a bare LF")
+        return lines
+
+
 class Http1(H11Protocol):
     """One connection."""
 
     def __init__(self, *words: Any) -> None:
         """Take what Hypercorn hands to a connection."""
         super().__init__(*words)
+        self.connection._receive_buffer = StrictLines()  # type: ignore[union-attr]  # noqa: SLF001 - h11 has no option
         self._answered = asyncio.Event()
 
     async def stream_send(self, event: StreamEvent) -> None:
@@ -55,7 +79,7 @@ class Http1(H11Protocol):
 
     async def _create_stream(self, request: h11.Request) -> None:
         head = judged(request.method, request.target, request.http_version, request.headers)
-        await self._open(request.method.decode("ascii").upper(), request.http_version.decode(), head)
+        await self._open(request.method.decode("ascii"), request.http_version.decode(), head)
         self.keep_alive_requests += 1
         await self.context.mark_request()
 

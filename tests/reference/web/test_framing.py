@@ -42,6 +42,28 @@ BROKEN = {
     "a tunnel": (b"CONNECT a.example:80 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
     "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 505),
     "TLS": (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", 400),
+    "a bare LF behind the request line": (b"GET /health HTTP/1.1\n" + HOST + b"\r\n", 400),
+    "a bare LF behind a field": (b"GET /health HTTP/1.1\r\nHost: a.example\n\r\n", 400),
+    "a bare LF at the end of a head": (b"GET /health HTTP/1.1\r\n" + HOST + b"\n", 400),
+    "a head of bare LFs": (b"GET /health HTTP/1.1\nHost: a.example\n\n", 400),
+    "a bare LF before a request": (b"\nGET /health HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "a bare LF in a name that is smuggled": (b"GET /health HTTP/1.1\r\nA: b\nHost: a.example\r\n\r\n", 400),
+    "a bare LF behind a chunk's size": (
+        b"POST /a2a HTTP/1.1\r\n" + HOST + JSON + CHUNKED + b"\r\n2\n{}\r\n0\r\n\r\n",
+        400,
+    ),
+    "a bare LF behind a chunk": (b"POST /a2a HTTP/1.1\r\n" + HOST + JSON + CHUNKED + b"\r\n2\r\n{}\n0\r\n\r\n", 400),
+    "a bare LF behind the last chunk": (
+        b"POST /a2a HTTP/1.1\r\n" + HOST + JSON + CHUNKED + b"\r\n2\r\n{}\r\n0\r\n\n",
+        400,
+    ),
+    "a bare LF in trailers": (
+        b"POST /a2a HTTP/1.1\r\n" + HOST + JSON + CHUNKED + b"\r\n2\r\n{}\r\n0\r\nA: b\n\r\n",
+        400,
+    ),
+    "a method in lower case": (b"get /health HTTP/1.1\r\n" + HOST + b"\r\n", 501),
+    "a method in mixed case": (b"Post /a2a HTTP/1.1\r\n" + HOST + JSON + b"Content-Length: 2\r\n\r\n{}", 501),
+    "a head's method in lower case": (b"head /health HTTP/1.1\r\n" + HOST + b"\r\n", 501),
     "nothing of HTTP": (b"hello\r\n\r\n", 400),
 }
 
