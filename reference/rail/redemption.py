@@ -39,6 +39,7 @@ from reference.web.ending import ENDING
 from reference.web.errors import Refused
 
 _FINISH_SECONDS = 2.0
+_GIVE_BACK_SECONDS = 1.0
 
 
 @record
@@ -165,9 +166,17 @@ class Redeemer:
             done.exception()  # a failure that nobody waits for any more is no news
 
     async def finish(self) -> None:
-        """Wait a moment for what is at work; what does not end in time goes on after the restart."""
-        if self._at_work:
-            await asyncio.wait(self._at_work.values(), timeout=_FINISH_SECONDS)
+        """Wait a moment for what is at work, then interrupt it; the same proof goes on with it after the restart.
+
+        What is interrupted gives its lease back, so that the next process need not wait until that has run out.
+        """
+        if not self._at_work:
+            return
+        _, late = await asyncio.wait(self._at_work.values(), timeout=_FINISH_SECONDS)
+        for work in late:
+            work.cancel()
+        if late:
+            await asyncio.wait(late, timeout=_GIVE_BACK_SECONDS)
 
     async def _join(self, working: asyncio.Task[Served]) -> Served:
         try:
@@ -285,6 +294,9 @@ class Redeemer:
         except ChainUnavailable as fault:
             await self._keep(row, call)
             raise chain_unavailable() from fault
+        except asyncio.CancelledError:  # the process ends, and nothing is known of a payment that may be there
+            await self._keep(row, call)
+            raise
         except PaymentRefused as refusal:
             if refusal.code in AGED:
                 self._clock.refuse_in_doubt()

@@ -1,25 +1,68 @@
-"""That this process was told to end: what waits for a chain or another worker answers so, and holds up no restart."""
+"""The end of this process: what waits is cut short, and no call is left without an answer.
+
+At SIGTERM or SIGINT waits for a chain or another worker end at once (`pause`, `waking`). A call may still wait for
+something that no wait of ours covers, such as a slow node. `ANSWER_SECONDS` later, which is before the server's own
+grace period is over, every such call is interrupted, and the envelope answers it 503 (P-CV-22). Without that the server
+would cancel it and send a bare 500.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from types import TracebackType
+
+ANSWER_SECONDS = 2.0
+"""How long a call may go on after the signal."""
+
+
+class CutShort(Exception):
+    """The process ends before the call was answered."""
 
 
 class Ending:
-    """Waits that a signal to end cuts short; once told, it stays so."""
+    """What a signal to end this process cuts short; once told, it stays so."""
 
-    def __init__(self) -> None:
-        """Begin with nothing told."""
+    def __init__(self, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        """Begin with no signal.
+
+        Args:
+            answer_seconds: How long a call may go on after the signal.
+        """
         self.is_told = False
+        self.is_over = False
+        self._answer_seconds = answer_seconds
         self._woken = set[asyncio.Event]()
+        self._calls = set[Interruptible]()
 
     def tell(self) -> None:
-        """Say that the process is to end, and wake who waits."""
+        """Begin the end: wake what waits, and interrupt the calls that are not answered after a while."""
+        if self.is_told:
+            return
         self.is_told = True
         for event in self._woken:
             event.set()
+        asyncio.get_running_loop().call_later(self._answer_seconds, self._interrupt)
+
+    def _interrupt(self) -> None:
+        self.is_over = True
+        for call in list(self._calls):
+            call.interrupt()
+
+    def add(self, call: Interruptible) -> None:
+        """Interrupt a call when the time is over.
+
+        Raises:
+            CutShort: The time is over.
+        """
+        if self.is_over:
+            raise CutShort
+        self._calls.add(call)
+
+    def forget(self, call: Interruptible) -> None:
+        """Interrupt a call no more."""
+        self._calls.discard(call)
 
     @contextmanager
     def waking(self, event: asyncio.Event) -> Iterator[None]:
@@ -39,6 +82,50 @@ class Ending:
         with self.waking(event), suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()
+
+
+class Interruptible:
+    """A block of the current task that raises `CutShort` when it is not left in time after the signal."""
+
+    __slots__ = ("_cancelling", "_ending", "_is_interrupted", "_task")
+
+    def __init__(self, ending: Ending) -> None:
+        """Take what interrupts the block; enter it in the task that runs it."""
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("a call is interrupted through its task, and there is none")
+        self._ending = ending
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._is_interrupted = False
+
+    def interrupt(self) -> None:
+        """Interrupt the task where it waits."""
+        self._is_interrupted = True
+        self._task.cancel()
+
+    def __enter__(self) -> None:
+        """Begin.
+
+        Raises:
+            CutShort: The time for calls is over.
+        """
+        self._ending.add(self)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End.
+
+        Raises:
+            CutShort: The task was interrupted, by this or, once the process ends, by the server.
+        """
+        self._ending.forget(self)
+        if self._is_interrupted:
+            self._task.uncancel()
+        # A server that is at the end of its patience cancels the task as well; its client gets an answer, too.
+        if kind is asyncio.CancelledError and self._ending.is_told:
+            raise CutShort from fault
 
 
 ENDING = Ending()

@@ -16,6 +16,7 @@ import orjson
 
 from reference.deadlines import Deadlines
 from reference.web import descriptors
+from reference.web.ending import ENDING, CutShort, Ending, Interruptible
 from reference.web.errors import Refused
 
 Scope = MutableMapping[str, Any]
@@ -28,11 +29,13 @@ Headers = Iterable[tuple[bytes, bytes]]
 MAX_REQUEST_LINE = 8192
 MAX_HEADERS = 16384
 BODY_SECONDS = 30.0
+RETRY_SECONDS = "5"
 REQUEST_ID = "weldproof.request_id"
 ANSWER_HEADERS = "weldproof.answer_headers"
 # Where the server tells, in the scope's state, how a request broke the framing of HTTP; it ends the connection.
 FRAMING = "weldproof.framing"
 _REQUEST_ID_HEADER = b"x-request-id"
+_CLOSE = (b"connection", b"close")
 _LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
 Gate = Callable[[Scope], None]
 # Returns headers and body of a refusal, None where the usual JSON is right.
@@ -53,6 +56,7 @@ class Envelope:
             content coding is refused here. Headers that it puts at `ANSWER_HEADERS` of the scope are sent along.
         context: Whether a refusal's body tells its context.
         render_refusal: How a refusal looks where people read it.
+        ending: The end of the process, at which a call that is not answered yet gets 503 (P-CV-22).
     """
 
     app: AsgiApp
@@ -63,6 +67,7 @@ class Envelope:
     gate: Gate | None = None
     context: bool = False
     render_refusal: RefusalRenderer | None = None
+    ending: Ending = field(default=ENDING, repr=False, compare=False)
     _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
     _deadlines: Deadlines = field(init=False, repr=False, compare=False)
 
@@ -83,7 +88,15 @@ class Envelope:
             return
         request_id = "req_" + secrets.token_bytes(16).hex()
         scope[REQUEST_ID] = request_id
-        answer = self._dress(send, request_id, scope)
+        answer = _Answer(self, send, scope)
+        try:
+            with Interruptible(self.ending):
+                await self._respond(scope, receive, answer)
+        except CutShort:
+            if not answer.is_begun:
+                await self._refuse(scope, answer, _shutting_down())
+
+    async def _respond(self, scope: Scope, receive: Receive, answer: Send) -> None:
         try:
             self._judge(scope)
         except Refused as refusal:
@@ -155,25 +168,39 @@ class Envelope:
         headers, body = rendered
         await _send(send, refusal.status, {**headers, **closing, **refusal.headers}.items(), body)
 
-    def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:
-        head = scope["method"] == "HEAD"
-
-        async def dressed(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                message = {**message, "headers": self._dressed(message["headers"], request_id, scope)}
-            elif head and message["type"] == "http.response.body":
-                message = {**message, "body": b""}
-            await send(message)
-
-        return dressed
-
-    def _dressed(self, headers: Headers, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
+    def dressed(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
         """Return an answer's headers with those that every answer has and this one lacks."""
-        own = (_REQUEST_ID_HEADER, request_id.encode())
+        own = (_REQUEST_ID_HEADER, scope[REQUEST_ID].encode())
         present = [name for name, _ in headers]
         known = scope.get(ANSWER_HEADERS, {}).items()
         further = [(name.lower().encode(), value.encode()) for name, value in known]
-        return [*headers, *[one for one in (own, *self._extra, *further) if one[0] not in present]]
+        # A connection of a process that ends is closed; a client that does not know sends its next call into nothing.
+        closing = (_CLOSE,) if self.ending.is_told else ()
+        return [*headers, *[one for one in (own, *self._extra, *further, *closing) if one[0] not in present]]
+
+
+class _Answer:
+    """What a call is answered with, on its way to the server.
+
+    Attributes:
+        is_begun: Whether its status was sent.
+    """
+
+    __slots__ = ("_envelope", "_is_head", "_scope", "_send", "is_begun")
+
+    def __init__(self, envelope: Envelope, send: Send, scope: Scope) -> None:
+        self._envelope, self._send, self._scope = envelope, send, scope
+        self._is_head = scope["method"] == "HEAD"
+        self.is_begun = False
+
+    async def __call__(self, message: Message) -> None:
+        """Send a message, with the headers of every answer and, to HEAD, without a body."""
+        if message["type"] == "http.response.start":
+            self.is_begun = True
+            message = {**message, "headers": self._envelope.dressed(message["headers"], self._scope)}
+        elif self._is_head and message["type"] == "http.response.body":
+            message = {**message, "body": b""}
+        await self._send(message)
 
 
 def _framing(scope: Scope) -> Refused | None:
@@ -205,6 +232,11 @@ def _has_body(scope: Scope) -> bool:
 
 def _too_long(status: int, code: str, subject: str, limit: int) -> Refused:
     return Refused(status, code, f"{subject} over {limit} bytes", context={"limit": limit})
+
+
+def _shutting_down() -> Refused:
+    sentence = "this server is shutting down; send the same request again, with the same payment if it was paid"
+    return Refused(503, "shutting_down", sentence, {"Retry-After": RETRY_SECONDS})
 
 
 def _too_slow() -> Refused:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from reference.web.bearer_token import BearerToken
-from reference.web.envelope import AsgiApp, Receive, Scope, Send
+from reference.web.ending import ENDING, CutShort, Interruptible
+from reference.web.envelope import RETRY_SECONDS, AsgiApp, Receive, Scope, Send
 from reference.web.settings import naming
 from reference.web.single_task_connection import send_whole
 
@@ -60,9 +61,15 @@ def with_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> Asg
         if not asked or not token.came_with(scope):
             await app(scope, receive, send)
             return
-        media, body = rendered(await measure())
-        headers = [(b"content-type", media.encode()), (b"cache-control", b"no-store")]
-        await send_whole(send, 200, [*headers, (b"content-length", str(len(body)).encode())], body)
+        status, further = 200, list[tuple[bytes, bytes]]()
+        try:
+            with Interruptible(ENDING):
+                media, body = rendered(await measure())
+        except CutShort:  # a database that is slow; the process ends
+            status, media, body = 503, "text/plain; charset=utf-8", b"this server is shutting down\n"
+            further.append((b"retry-after", RETRY_SECONDS.encode()))
+        headers = [(b"content-type", media.encode()), (b"cache-control", b"no-store"), *further]
+        await send_whole(send, status, [*headers, (b"content-length", str(len(body)).encode())], body)
 
     return layered
 

@@ -18,6 +18,7 @@ from reference.protocol.observed import ABSENT, TxStatus
 from reference.protocol.proof import MinedProof
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
+from reference.rail import redemption
 from reference.rail.challenges import Call
 from reference.rail.collecting import MinedPaymentSource, Presented
 from reference.rail.leases import LeaseWatch
@@ -155,6 +156,31 @@ async def test_a_long_look_keeps_its_lease(bench: Bench) -> None:
     assert first.body == second.body
     assert sorted([first.replayed, second.replayed]) == [False, True]
     assert bench.lane.looks == [tx_id(0)]
+
+
+async def test_a_look_that_the_end_interrupts_leaves_a_claim_that_is_kept_and_free(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The node does not answer while the process ends: the next process takes the claim at once, however late."""
+    monkeypatch.setattr(redemption, "_FINISH_SECONDS", 0.05)
+    token = bench.token()
+    bench.lane.pay(0, token)
+    asked = asyncio.Event()
+
+    async def hang() -> None:
+        asked.set()
+        await asyncio.Event().wait()
+
+    bench.lane.before = hang
+    call = asyncio.create_task(bench.redeem(0, token))
+    await asked.wait()
+    await bench.workers[0].finish()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    row = await bench.row(0, token)
+    assert row is not None
+    assert (row.lease, row.is_kept, row.state) == (None, True, State.UNPAID)
+    assert not (await bench.redeem(0, token, worker=1)).replayed
 
 
 async def test_a_service_that_fails_takes_no_payment(bench: Bench) -> None:
