@@ -255,3 +255,20 @@ async def test_localhost_is_received_at_under_each_of_its_addresses() -> None:
             host, port = one.getsockname()[:2]
             assert port == receiver.port
             assert await post(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}") == 204
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"POST / HTTP/1.1\nHost: me\r\nContent-Length: 2\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: me\nContent-Length: 2\r\n\r\n",
+        b"POST / HTTP/1.1\nHost: me\nContent-Length: 2\n\n",
+        b"post / HTTP/1.1\r\nHost: me\r\nContent-Length: 2\r\n\r\n",
+        b"Post / HTTP/1.1\r\nHost: me\r\nContent-Length: 2\r\n\r\n",
+    ],
+)
+async def test_a_bare_line_feed_and_a_method_in_lower_case_are_no_arrival(head: bytes) -> None:
+    """A delivery is judged only as HTTP/1.1 has it: a line ends with CR LF, and a method's case counts."""
+    async with receiving() as (receiver, _):
+        assert (await raw(receiver, head + b"{}")).startswith(b"HTTP/1.0 400 ")
+        assert receiver.arrivals == ()
