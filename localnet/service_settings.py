@@ -39,7 +39,18 @@ _OWN: Final[Mapping[str, tuple[str, ...]]] = {
         *("PORT", "PRICES", "PUBLIC_URL", "RATE", "RECHECK_SECONDS", "SCHEME"),
         *("SETTLE_WINDOW", "SIGNING_KEY_FILE", "STORE_SECONDS", "STUCK_SECONDS", "TOKEN_SECRET_FILE", "TRUSTED_JWKS"),
     ),
-    "S2CP_": ("ADMIN_REGISTERS", "DATA_DIR", "DB", "FD", "HEALTH_TIMEOUT", "HOST", "ISSUER_DID", "PORT", "RATE"),
+    "S2CP_": (
+        "ADMIN_REGISTERS",
+        "DATA_DIR",
+        "DB",
+        "FD",
+        "HEALTH_TIMEOUT",
+        "HOST",
+        "ISSUER_DID",
+        "PORT",
+        "RATE",
+        "SERVICE_NETWORKS",
+    ),
     "S2_HUB_": ("MAX_STALE_SECONDS", "NAME", "POLL_SECONDS", "SELF_URL", "TOKEN", "URL"),
 }
 NAMES: Final = frozenset(

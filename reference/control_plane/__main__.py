@@ -14,7 +14,7 @@ import click
 from reference.control_plane.registering import Registering
 from reference.control_plane.runtime import running
 from reference.control_plane.settings import ControlPlaneSettings
-from reference.protocol.service_record import is_name
+from reference.protocol.service_record import checked_base_url, is_name, origin_of
 from reference.web import serving
 from reference.web.bearer_token import BearerToken
 from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
@@ -40,15 +40,26 @@ def main(ctx: click.Context, server: str | None) -> None:
 
 @main.command("addon-token")
 @click.argument("name")
-def addon_token(name: str) -> None:
-    """Tell the token with which the service NAME registers itself, and nothing else; its S2_HUB_TOKEN."""
+@click.option(
+    "--at",
+    "address",
+    metavar="URL",
+    required=True,
+    help="Where the service is, its S2_HUB_SELF_URL; the token registers it at this host and port alone.",
+)
+def addon_token(name: str, address: str) -> None:
+    """Print the token with which the service NAME registers itself, and nothing else; its S2_HUB_TOKEN."""
     settings = read_settings(ControlPlaneSettings)
     if not is_name(name):
         raise click.BadParameter("a service's name is 1 to 64 letters, digits, dots, underscores and hyphens")
     try:
+        origin = origin_of(checked_base_url(address))
+    except ValueError as fault:
+        raise click.BadParameter(str(fault), param_hint="--at") from fault
+    try:
         with naming("S2CP_DATA_DIR"):
             settings.data_dir.mkdir(parents=True, exist_ok=True)
-            token = Registering(BearerToken.of(settings.token_file)).token(name)
+            token = Registering(BearerToken.of(settings.token_file)).token(name, origin)
     except Misconfigured as fault:
         click.echo(str(fault), err=True)
         sys.exit(EXIT_USAGE)

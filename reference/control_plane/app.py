@@ -9,7 +9,7 @@ from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
 from reference.control_plane.audit_reading import AuditReading
-from reference.control_plane.calls import Call, Operation, read
+from reference.control_plane.calls import Call, Operation, Registrant, read
 from reference.control_plane.documents import Documents
 from reference.control_plane.issuers import IssuerRegister, NewIssuer, TrustDocuments
 from reference.control_plane.posture import Posture
@@ -85,10 +85,9 @@ def build_app(routes: Routes, token: BearerToken, registering: Registering) -> Q
         scope = cast("Scope", request.scope)
         operation, segment = routes.find(scope)
         body = await current_body()
-        if operation.admin and registering.is_one(operation):
-            registering.judge(scope, body)
+        by = registering.judge(scope, body) if registering.is_one(operation) else Registrant()
         content = None if operation.reads is None else read(operation.reads, body)
-        call = Call(asked(scope, request.path, body), token.came_with(scope), segment, content)
+        call = Call(asked(scope, request.path, body), token.came_with(scope), segment, content, by)
         return replied(await operation.run(call))
 
     for rule in ("/", "/<path:path>"):

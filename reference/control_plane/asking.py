@@ -13,6 +13,10 @@ from urllib.parse import urlsplit
 
 import h11
 
+from reference.protocol.destination_address import BadDestination, Unresolved
+from reference.protocol.service_record import place_of
+from reference.web.resolving import AddressCheck
+
 MOST_BYTES = 65536
 _PIECE = 8192
 
@@ -24,7 +28,8 @@ class Finding:
     Attributes:
         status: Its status code, None without an answer.
         latency_ms: How long that took, None without an answer.
-        error: Why it is not healthy: `timeout`, `unreachable`, `bad_answer` or `unexpected_status`; None when it is.
+        error: Why it is not healthy: `timeout`, `unreachable`, `address_refused`, `bad_answer` or `unexpected_status`;
+            None when it is.
     """
 
     status: int | None
@@ -33,16 +38,22 @@ class Finding:
 
 
 class HealthAsker:
-    """Sends one GET on a connection of its own, follows nothing, uses no proxy, and reads 64 KiB at most."""
+    """Sends one GET on a connection of its own, follows nothing, uses no proxy, and reads 64 KiB at most.
 
-    def __init__(self, agent: str, *, seconds: float) -> None:
+    A name is looked up for each question, and the connection is made to an address that was judged: a name that changes
+    between a check and its use changes nothing.
+    """
+
+    def __init__(self, agent: str, check: AddressCheck, *, seconds: float) -> None:
         """Take how it asks.
 
         Args:
             agent: `User-Agent`.
+            check: Judges the addresses of a host.
             seconds: How long an answer may take, looking up the name included.
         """
         self._agent = agent
+        self._check = check
         self._seconds = seconds
 
     @cached_property
@@ -58,8 +69,10 @@ class HealthAsker:
                 status = await self._status(address)
         except TimeoutError:
             return Finding(None, None, "timeout")
-        except (OSError, UnicodeError):  # refused, no such name, no valid certificate
+        except (Unresolved, OSError, UnicodeError):  # refused, no such name, no valid certificate
             return Finding(None, None, "unreachable")
+        except BadDestination:
+            return Finding(None, None, "address_refused")
         except (h11.RemoteProtocolError, _BadAnswer):
             return Finding(None, None, "bad_answer")
         took = round((time.monotonic() - began) * 1000)
@@ -71,18 +84,25 @@ class HealthAsker:
         headers = [("Host", parts.netloc), ("User-Agent", self._agent), ("Accept", "*/*"), ("Connection", "close")]
         http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MOST_BYTES)
         sent = (http.send(h11.Request(method="GET", target=target, headers=headers)), http.send(h11.EndOfMessage()))
-        async with self._connected(parts.scheme, parts.hostname or "", parts.port) as (reader, writer):
+        async with self._connected(address) as (reader, writer):
             writer.write(b"".join(part for part in sent if part is not None))
             await writer.drain()
             return await _answered(http, reader)
 
     @asynccontextmanager
-    async def _connected(
-        self, scheme: str, host: str, port: int | None
-    ) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        tls = self._tls if scheme == "https" else None
-        usual = 443 if tls else 80
-        reader, writer = await asyncio.open_connection(host, port or usual, ssl=tls, limit=_PIECE)
+    async def _connected(self, address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+        place = place_of(address)
+        tls = self._tls if place.scheme == "https" else None
+        found = await self._check.target(place)
+        for left, one in enumerate(found, start=1 - len(found)):
+            try:
+                reader, writer = await asyncio.open_connection(
+                    str(one), place.port, ssl=tls, server_hostname=place.host if tls else None, limit=_PIECE
+                )
+                break
+            except OSError:
+                if left == 0:  # the last address of the name
+                    raise
         try:
             yield reader, writer
         finally:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from reference.control_plane.head_file import HeadFile, HeadUnreadable
-from reference.protocol.audit_chain import Action, Break, ChainCheck, Entry, Flaw, Head, Stored, follow, restored
+from reference.protocol.audit_chain import ADMIN, Action, Break, ChainCheck, Entry, Flaw, Head, Stored, follow, restored
 from reference.store.audit import Audit, Step
 from reference.store.database import Change, DatabaseUnavailable
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 
-ACTOR = "admin"
 _BATCH = 1000
 _AGAIN_SECONDS = 5.0
 _log = get_logger()
@@ -91,12 +90,15 @@ class AuditLog:
         if await self._audit.head() == Head():
             self._head_file.begin()
 
-    async def change(self, decide: Callable[[int], Awaitable[tuple[Outcome, Planned | None]]]) -> Outcome:
+    async def change(
+        self, decide: Callable[[int], Awaitable[tuple[Outcome, Planned | None]]], *, actor: str = ADMIN
+    ) -> Outcome:
         """Make one change of trust and its entry in one transaction.
 
         Args:
             decide: Reads what is there and returns, told the time in Unix seconds, the outcome and the change that
                 leads to it, None for none.
+            actor: By whose credential it is made.
 
         Raises:
             DatabaseUnavailable: Nothing was changed.
@@ -111,7 +113,7 @@ class AuditLog:
                 head,
                 self._key,
                 ts_ms=ts_ms,
-                actor=ACTOR,
+                actor=actor,
                 action=planned.action,
                 subject=planned.subject,
                 payload=planned.payload,

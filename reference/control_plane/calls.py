@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel
 
+from reference.protocol.audit_chain import ADMIN
 from reference.web.document import Document
 from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import Reply, Request
 from reference.web.json_body import as_model, read_canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Registrant:
+    """Who registers a service.
+
+    Attributes:
+        actor: As the log names it.
+        stays: Whether it registers only where the service is recorded already.
+    """
+
+    actor: str = ADMIN
+    stays: bool = False
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether it is the administrator."""
+        return self.actor == ADMIN
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +43,14 @@ class Call:
         is_admin: Whether it came with the admin token.
         segment: Last segment of its path as it was sent.
         content: What the operation's model made of the body.
+        by: Who registers, where it is the registration of a service.
     """
 
     request: Request
     is_admin: bool
     segment: bytes
     content: Any = None
+    by: Registrant = field(default_factory=Registrant)
 
     def document(self, shown: Document) -> Reply:
         """Return a document, or 304 when the caller has it already."""

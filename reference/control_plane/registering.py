@@ -1,10 +1,13 @@
-"""Who may register which service: a token for each name, which registers that name and does nothing else (0042)."""
+"""Who may register which service, and where: tokens of a name and its address, which do nothing else (0042, 0071)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from reference.control_plane.calls import Operation
+from reference.control_plane.calls import Operation, Registrant
+from reference.protocol.audit_chain import service_actor
+from reference.protocol.service_record import checked_base_url, origin_of
 from reference.web.bearer_token import BearerToken, unauthorized
 from reference.web.envelope import Scope
 from reference.web.errors import Refused, Unprocessable
@@ -25,33 +28,49 @@ class Registering:
     admin: BearerToken
     admin_registers: bool = True
 
-    def token(self, name: str) -> BearerToken:
-        """Return the token of the service with a name."""
-        return self.admin.derived(f"register service {name}")
+    def token(self, name: str, origin: str = "") -> BearerToken:
+        """Return the token of the service with a name, at an origin; without one, at the address that is recorded."""
+        return self.admin.derived(f"register service {name}" + (f" at {origin}" if origin else ""))
 
     def is_one(self, operation: Operation) -> bool:
         """Return whether an operation is the registration of a service."""
         return (operation.method, operation.path) == ("POST", PATH)
 
-    def judge(self, scope: Scope, body: bytes) -> None:
-        """Judge a registration by its head and the name in its body.
+    def judge(self, scope: Scope, body: bytes) -> Registrant:
+        """Judge a registration by its head and the name and address in its body; return who registers.
 
         Raises:
-            Refused: 401 without a token for that name; 403 for the admin token where it registers nothing.
+            Refused: 401 without a token for that name and address; 403 for the admin token where it registers nothing.
         """
-        if not self.admin.came_with(scope):
-            if not self.token(_name(body)).came_with(scope):
-                raise unauthorized()
-        elif not self.admin_registers:
+        if self.admin.came_with(scope):
+            if self.admin_registers:
+                return Registrant()
             sentence = "Forbidden: services register with tokens of their own here (weldproof-controlplane addon-token)"
             raise Refused(403, "forbidden", sentence)
+        record = _record(body)
+        name, origin = _text(record, "name"), _origin(record)
+        if origin and self.token(name, origin).came_with(scope):
+            return Registrant(service_actor(name))
+        if self.token(name).came_with(scope):
+            return Registrant(service_actor(name), stays=True)
+        raise unauthorized()
 
 
-def _name(body: bytes) -> str:
-    """Return the name that a body gives, empty where it gives none: no service is called that."""
+def _record(body: bytes) -> Any:
     try:
-        record = read_canonical(body)
+        return read_canonical(body)
     except Unprocessable:
+        return None
+
+
+def _text(record: Any, member: str) -> str:
+    """Return a member that is a text, empty where there is none: no service is called that."""
+    value = record.get(member) if isinstance(record, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def _origin(record: Any) -> str:
+    try:
+        return origin_of(checked_base_url(_text(record, "base_url")))
+    except ValueError:
         return ""
-    name = record.get("name") if isinstance(record, dict) else None
-    return name if isinstance(name, str) else ""

@@ -32,6 +32,7 @@ from reference.web.envelope import AsgiApp, Envelope
 from reference.web.first_start import open_secret
 from reference.web.keyring import refuse_lost
 from reference.web.rate import AddressLimit
+from reference.web.resolving import AddressCheck
 from reference.web.settings import Misconfigured, naming
 
 
@@ -53,7 +54,9 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
         audit, issuers, services = Audit(database), Issuers(database), Services(database)
         log = AuditLog(audit, key, HeadFile(settings.audit_head_file), clock, shared=settings.is_shared)
         await _prepare(settings, log)
-        board = HealthBoard(HealthAsker(f"{settings.word.word}/1", seconds=settings.health_timeout), clock)
+        check = AddressCheck(allow_loopback=False, allowed=settings.allowed_networks)
+        asker = HealthAsker(f"{settings.word.word}/1", check, seconds=settings.health_timeout)
+        board = HealthBoard(asker, clock)
         exits.push_async_callback(board.close)
         exits.push_async_callback(_end, asyncio.create_task(log.check_at_start()))
         routes = Routes(
@@ -61,7 +64,7 @@ async def running(settings: ControlPlaneSettings) -> AsyncIterator[AsgiApp]:
                 Documents(settings.word, services, log),
                 TrustDocuments(issuers, audit, settings.issuer_did, began_at),
                 IssuerRegister(issuers, log),
-                ServiceRegister(services, log),
+                ServiceRegister(services, log, settings.allowed_networks),
                 Posture(services, board, clock),
                 AuditReading(log),
             )

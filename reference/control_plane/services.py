@@ -9,19 +9,25 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictStr
 from reference.control_plane.audit_log import AuditLog, Planned, unnumbered
 from reference.control_plane.calls import Call, not_found
 from reference.protocol.audit_chain import Action
+from reference.protocol.destination_address import Network, refusal
 from reference.protocol.service_record import (
     LONGEST_ADDRESS,
     LONGEST_TYPE,
     checked_base_url,
     checked_health_path,
     is_name,
+    origin_of,
+    place_of,
 )
 from reference.protocol.times import utc_text
 from reference.protocol.trust_set import meant_by
 from reference.store.database import Change
 from reference.store.services import Service, Services
 from reference.web.detail_faults import json_reply
+from reference.web.errors import Refused, Unprocessable
 from reference.web.exchange import Reply
+
+CHANGE_SECONDS = 60
 
 
 class NewService(BaseModel):
@@ -45,18 +51,31 @@ class NewService(BaseModel):
 class ServiceRegister:
     """The services that share the trust set."""
 
-    def __init__(self, services: Services, log: AuditLog) -> None:
+    def __init__(self, services: Services, log: AuditLog, allowed: tuple[Network, ...]) -> None:
+        """Take what is written to.
+
+        Args:
+            services: The records.
+            log: The audit log.
+            allowed: Networks that are not public in which services may be.
+        """
         self._services = services
         self._log = log
+        self._allowed = allowed
 
     async def register(self, call: Call) -> Reply:
         """Answer POST /v1/services: 201 for a new name, 200 for one that is there and has this record now."""
         request: NewService = call.content
+        self._refuse_address(request)
 
         async def decide(now: int) -> tuple[tuple[int, int], Planned | None]:
             known = await self._services.get(request.name)
+            if call.by.stays:
+                _refuse_elsewhere(request, known)
             if known is not None and _members(known) == request.members:
                 return (200, known.registered_at), None
+            if known is not None and not call.by.is_admin:
+                _refuse_early(now - known.registered_at)
 
             def change(seq: int) -> Change:
                 service = Service(request.name, seq, registered_at=now, **request.members)
@@ -65,9 +84,21 @@ class ServiceRegister:
             action = Action.SERVICE_REGISTERED if known is None else Action.SERVICE_UPDATED
             return (201 if known is None else 200, now), Planned(action, request.name, request.members, change)
 
-        status, registered_at = await self._log.change(decide)
+        status, registered_at = await self._log.change(decide, actor=call.by.actor)
         record: dict[str, Any] = {"name": request.name, **request.members, "registered_at": utc_text(registered_at)}
         return json_reply(record, status)
+
+    def _refuse_address(self, request: NewService) -> None:
+        """Refuse an IP address that is never asked. What a name leads to is judged each time that it is asked.
+
+        Raises:
+            Unprocessable: It is not public, and not in a network of `S2CP_SERVICE_NETWORKS`.
+        """
+        literal = place_of(request.base_url).literal
+        why = None if literal is None else refusal(literal, allow_loopback=False, allowed=self._allowed)
+        if why is not None:
+            sentence = f"the address is not public ({why}); S2CP_SERVICE_NETWORKS lists the networks that are allowed"
+            raise Unprocessable([{"loc": ["body", "base_url"], "msg": sentence, "type": "value_error"}])
 
     async def remove(self, call: Call) -> Reply:
         """Answer DELETE /v1/services/{name}."""
@@ -84,6 +115,32 @@ class ServiceRegister:
         if not await self._log.change(decide):
             raise not_found()
         return Reply(204, b"", {})
+
+
+def _refuse_elsewhere(request: NewService, known: Service | None) -> None:
+    """Refuse a token of a name alone at a place that is not the recorded one.
+
+    Raises:
+        Refused: 403.
+    """
+    if known is None or origin_of(known.base_url) != origin_of(request.base_url):
+        sentence = (
+            "Forbidden: this token registers the service only at the address that is recorded; make one for another "
+            "address with weldproof-controlplane addon-token NAME --at URL"
+        )
+        raise Refused(403, "forbidden", sentence)
+
+
+def _refuse_early(seconds: int) -> None:
+    """Refuse a service that changes its own record too often: each change is an entry of the log, for ever.
+
+    Raises:
+        Refused: 429.
+    """
+    left = CHANGE_SECONDS - seconds
+    if left > 0:
+        sentence = f"Too Many Requests: a service changes its record once in {CHANGE_SECONDS} seconds"
+        raise Refused(429, "rate_limited", sentence, {"Retry-After": str(left)})
 
 
 def _members(service: Service) -> dict[str, str]:

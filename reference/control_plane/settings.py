@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from pathlib import Path
 
 from pydantic import Field, field_validator
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
+from reference.protocol.destination_address import LOOPBACK, Network
 from reference.protocol.trust_set import is_did
 from reference.store.opening import sqlite_dsn
-from reference.web.settings import CommonSettings, Switch
+from reference.web.settings import CommaList, CommonSettings, Switch
 
 
 class ControlPlaneSettings(CommonSettings):
@@ -25,6 +27,13 @@ class ControlPlaneSettings(CommonSettings):
     health_timeout: float = Field(default=2, gt=0, le=2.5, validation_alias="S2CP_HEALTH_TIMEOUT")
     rate: int = Field(default=120, ge=1, validation_alias="S2CP_RATE")
     admin_registers: Switch = Field(default=True, validation_alias="S2CP_ADMIN_REGISTERS")
+
+    service_networks: CommaList = Field(default=(), validation_alias="S2CP_SERVICE_NETWORKS")
+
+    @field_validator("service_networks")
+    @classmethod
+    def _are_service_networks(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(str(ip_network(text)) for text in texts)
 
     @field_validator("db")
     @classmethod
@@ -45,6 +54,13 @@ class ControlPlaneSettings(CommonSettings):
         if not is_did(did):
             raise ValueError("give a DID, like did:web:hub.example")
         return did
+
+    @property
+    def allowed_networks(self) -> tuple[Network, ...]:
+        """Networks that are not public in which services may be: those of the setting, in test mode else loopback."""
+        if self.service_networks:
+            return tuple(ip_network(text) for text in self.service_networks)
+        return LOOPBACK if self.mode == "test" else ()
 
     @property
     def is_shared(self) -> bool:

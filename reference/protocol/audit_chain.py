@@ -15,6 +15,7 @@ from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, 
 
 KEY_BYTES = 32
 NO_MAC = "0" * 64
+ADMIN = "admin"
 
 # One entry as it is stored: seq, ts_ms, actor, action, subject, payload as JSON text, prev_mac, mac.
 Stored: TypeAlias = tuple[int, int, str, str, str, str, str, str]
@@ -29,6 +30,11 @@ class Action(StrEnum):
     SERVICE_REGISTERED = "service.registered"
     SERVICE_UPDATED = "service.updated"
     SERVICE_REMOVED = "service.removed"
+
+
+def service_actor(name: str) -> str:
+    """Return the actor of a change that a service made with its own token."""
+    return f"service:{name}"
 
 
 class Flaw(StrEnum):
@@ -63,7 +69,7 @@ class Entry:
     Attributes:
         seq: Its number, from 1.
         ts_ms: Unix milliseconds.
-        actor: `admin` or `system`.
+        actor: By whose credential: `admin`, `system`, or `service:` and the name of a service that registered itself.
         action: What was done.
         subject: DID or name that it was done to.
         payload: What is told of it.

@@ -21,7 +21,8 @@ _AUTHORITY = re.compile(r"https?://(\[[^]]*\]|[^:/?]+)(?::([0-9]+))?")
 _PORTS = {"http": 80, "https": 443}
 
 Address = IPv4Address | IPv6Address
-_LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+Network = IPv4Network | IPv6Network
+LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 # What is refused and why; of several networks that hold an address the first names the reason.
 REFUSED: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/8", "unspecified"),
@@ -60,12 +61,16 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("fec0::/10", "site-local"),
     ("ff00::/8", "multicast"),
 )
-_REFUSED: tuple[tuple[IPv4Network | IPv6Network, str], ...] = tuple((ip_network(net), why) for net, why in REFUSED)
+_REFUSED: tuple[tuple[Network, str], ...] = tuple((ip_network(net), why) for net, why in REFUSED)
 _GLOBAL_UNICAST = ip_network("2000::/3")
 
 
 class BadDestination(ValueError):
     """An address that no event may be sent to; the text says why."""
+
+
+class Unresolved(BadDestination):
+    """A name that has no address now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,21 +109,22 @@ def target_of(url: str, *, allow_loopback: bool) -> Target:
         raise BadDestination("give an https address")
     authority = _AUTHORITY.match(url)
     host, port = (authority[1].lower(), authority[2]) if authority is not None else ("", None)
-    literal = _literal(host.strip("[]"))
+    literal = literal_of(host.strip("[]"))
     if len(host) > MAX_HOST or (host.startswith("[") and not isinstance(literal, IPv6Address)):
         raise BadDestination("the host is neither a name nor an IP address")
     return Target(scheme, host.strip("[]"), int(port) if port else _PORTS[scheme], literal)
 
 
 @lru_cache(maxsize=1024)
-def refusal(address: Address, *, allow_loopback: bool) -> str | None:
-    """Return why an IP address is refused, None when events may be sent to it.
+def refusal(address: Address, *, allow_loopback: bool, allowed: tuple[Network, ...] = ()) -> str | None:
+    """Return why an IP address is refused, None when it may be called.
 
     Args:
         address: An address that a destination's host has.
         allow_loopback: Whether loopback is allowed (test mode).
+        allowed: Further networks that are allowed.
     """
-    if allow_loopback and any(address in network for network in _LOOPBACK):
+    if any(address in network for network in (*(LOOPBACK if allow_loopback else ()), *allowed)):
         return None
     for network, why in _REFUSED:
         if address in network:
@@ -128,21 +134,22 @@ def refusal(address: Address, *, allow_loopback: bool) -> str | None:
     return None
 
 
-def judge(addresses: Sequence[Address], *, allow_loopback: bool) -> None:
-    """Let a host pass all of whose addresses are public.
+def judge(addresses: Sequence[Address], *, allow_loopback: bool, allowed: tuple[Network, ...] = ()) -> None:
+    """Let a host pass all of whose addresses are public or allowed.
 
     Raises:
         BadDestination: It has none, or one is refused; a host that is half public is not.
     """
     if not addresses:
-        raise BadDestination("the host has no address")
+        raise Unresolved("the host has no address")
     for address in addresses:
-        why = refusal(address, allow_loopback=allow_loopback)
+        why = refusal(address, allow_loopback=allow_loopback, allowed=allowed)
         if why is not None:
             raise BadDestination(f"the host has an address that is not public ({why})")
 
 
-def _literal(host: str) -> Address | None:
+def literal_of(host: str) -> Address | None:
+    """Return the IP address that a host is, without brackets; None when it is a name."""
     try:
         return ip_address(host)
     except ValueError:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+from reference.protocol.destination_address import Target, literal_of
+
 LONGEST_ADDRESS = 2048
 LONGEST_TYPE = 64
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # Visible ASCII without the characters that no address holds as they are.
 _PLAIN = re.compile(r"[!#-;=?-\[\]_a-z~]+")
+_PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]")
 
 
@@ -36,14 +39,33 @@ def checked_base_url(url: str) -> str:
 
 
 def checked_health_path(path: str) -> str:
-    """Return a path that is asked for health.
+    """Return a path that is asked for health, on the host of the base address and on no other.
 
     Raises:
         ValueError: It is not such a path.
     """
-    if len(path) > LONGEST_ADDRESS or not path.startswith("/") or _PLAIN.fullmatch(path) is None or "#" in path:
-        raise ValueError("give a path that starts with / and holds plain characters only")
+    # What begins with two slashes names a host where it is read as a reference (RFC 3986, 4.2).
+    is_path = path.startswith("/") and not path.startswith("//")
+    if len(path) > LONGEST_ADDRESS or not is_path or _PLAIN.fullmatch(path) is None or "#" in path:
+        raise ValueError("give a path that starts with one / and holds plain characters only")
     return path
+
+
+def place_of(url: str) -> Target:
+    """Return scheme, host and port of an address that `checked_base_url` returned.
+
+    A name is in lower case, and a port that the address does not name is its scheme's.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    scheme = "https" if parts.scheme == "https" else "http"
+    return Target(scheme, host, parts.port or _PORTS[scheme], literal_of(host))
+
+
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of an address as a text; two that are one place have the same."""
+    place = place_of(url)
+    return f"{place.scheme}://{place.literal or place.host}:{place.port}"
 
 
 def health_address(base_url: str, health_path: str) -> str:

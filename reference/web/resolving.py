@@ -7,7 +7,14 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 from ipaddress import ip_address
 
-from reference.protocol.destination_address import Address, BadDestination, Target, judge, target_of
+from reference.protocol.destination_address import (
+    Address,
+    Network,
+    Target,
+    Unresolved,
+    judge,
+    target_of,
+)
 
 # Returns the addresses of a name at a port, as texts.
 Lookup = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -28,15 +35,24 @@ async def system_lookup(host: str, port: int) -> Sequence[str]:
 class AddressCheck:
     """Tells where a destination may be reached, by looking it up anew each time."""
 
-    def __init__(self, *, allow_loopback: bool, lookup: Lookup = system_lookup, seconds: float = _SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        allow_loopback: bool,
+        allowed: tuple[Network, ...] = (),
+        lookup: Lookup = system_lookup,
+        seconds: float = _SECONDS,
+    ) -> None:
         """Take the rules.
 
         Args:
             allow_loopback: Whether http and loopback are allowed (test mode).
+            allowed: Networks that are allowed although they are not public.
             lookup: Asks for the addresses of a name.
             seconds: How long a lookup may take.
         """
         self._allow_loopback = allow_loopback
+        self._allowed = allowed
         self._lookup = lookup
         self._seconds = seconds
 
@@ -56,7 +72,7 @@ class AddressCheck:
         """
         literal = target.literal
         found = await self._addresses(target.host, target.port) if literal is None else [literal]
-        judge(found, allow_loopback=self._allow_loopback)
+        judge(found, allow_loopback=self._allow_loopback, allowed=self._allowed)
         return found
 
     async def _addresses(self, host: str, port: int) -> list[Address]:
@@ -64,4 +80,4 @@ class AddressCheck:
             async with asyncio.timeout(self._seconds):
                 return [ip_address(text) for text in await self._lookup(host, port)]
         except (OSError, TimeoutError, UnicodeError, ValueError) as fault:
-            raise BadDestination("the host cannot be looked up") from fault
+            raise Unresolved("the host cannot be looked up") from fault

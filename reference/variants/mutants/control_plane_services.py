@@ -14,6 +14,7 @@ from reference.variants.mutants.control_plane_access import Answer, hub_mutant, 
 from reference.variants.seams import replace
 from reference.web.errors import Refused
 from reference.web.exchange import Reply
+from reference.web.resolving import AddressCheck
 
 _FINE = Finding(200, 1, None)
 
@@ -83,8 +84,8 @@ def _without_a_time() -> None:
     """Wait for an answer for as long as it takes."""
 
     def made(initialise: Callable[..., None]) -> Callable[..., None]:
-        def initialised(self: HealthAsker, agent: str, *, seconds: float) -> None:
-            initialise(self, agent, seconds=max(seconds, 3600.0))
+        def initialised(self: HealthAsker, agent: str, check: AddressCheck, *, seconds: float) -> None:
+            initialise(self, agent, check, seconds=max(seconds, 3600.0))
 
         return initialised
 

@@ -122,7 +122,7 @@ def alter(settings: ControlPlaneSettings, statements: Sequence[str]) -> None:
 
 def told_settings(**told: Any) -> ControlPlaneSettings:
     """Return settings; the control plane's own are named without S2CP_."""
-    own = ("data_dir", "db", "health_timeout", "rate", "issuer_did")
+    own = ("data_dir", "db", "health_timeout", "rate", "issuer_did", "service_networks")
     return ControlPlaneSettings(**{f"S2CP_{name.upper()}" if name in own else name: one for name, one in told.items()})
 
 

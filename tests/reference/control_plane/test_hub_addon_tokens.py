@@ -1,4 +1,4 @@
-"""A token for each addon: it registers the service of that name, and nothing else (0042)."""
+"""A token for each addon: it registers the service of that name, where it is, and nothing else (0042, 0071)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,20 @@ from reference.web.bearer_token import BearerToken
 from tests.reference.control_plane.hub_process import HubProcess
 from tests.reference.control_plane.hub_stack import AUDIT, SERVICES, Hub, falcon_key, hub
 
-RECORD = {"name": "mine", "base_url": "http://127.0.0.1:9"}
+ORIGIN = "http://127.0.0.1:9"
+RECORD = {"name": "mine", "base_url": ORIGIN}
+
+WRONG = (
+    ("no name", "--at", ORIGIN),
+    ("mine",),
+    ("mine", "--at", "nowhere"),
+    ("mine", "--at", "http://a@b"),
+)
 
 
-def own(plane: Hub, name: str = "mine") -> dict[str, str]:
-    """Return the headers of the addon with a name."""
-    token = Registering(BearerToken.of(plane.settings.token_file)).token(name)
+def own(plane: Hub, name: str = "mine", at: str = ORIGIN) -> dict[str, str]:
+    """Return the headers of the addon with a name, whose token is for an origin, or for the recorded one alone."""
+    token = Registering(BearerToken.of(plane.settings.token_file)).token(name, at)
     return {"Authorization": f"Bearer {token.text()}"}
 
 
@@ -28,13 +36,59 @@ async def register(plane: Hub, headers: dict[str, str], **changes: Any) -> httpx
 
 
 async def test_it_registers_its_own_service(either: Hub) -> None:
-    """New, again, and at another address."""
-    statuses = [
-        (await register(either, own(either), base_url=f"http://127.0.0.1:{port}")).status_code for port in (9, 9, 8)
-    ]
+    """New, and again; the log names the service, once."""
+    statuses = [(await register(either, own(either))).status_code for _ in range(3)]
 
     assert statuses == [201, 200, 200]
-    assert [one["base_url"] for one in (await either.posture(admin=True))["services"]] == ["http://127.0.0.1:8"]
+    assert [(one["action"], one["actor"], one["subject"]) for one in (await either.audit())["entries"]] == [
+        ("service.registered", "service:mine", "mine")
+    ]
+    assert (await either.audit(verify="full"))["valid"] is True
+
+
+@pytest.mark.parametrize("other", ["http://127.0.0.1:8", "http://127.0.0.2:9", "https://127.0.0.1:9"])
+async def test_it_moves_its_service_nowhere(plane: Hub, other: str) -> None:
+    """Another port, host or scheme is another service's: 401, before and after the first registration."""
+    for _ in range(2):
+        assert (await register(plane, own(plane), base_url=other)).status_code == 401
+        assert (await register(plane, own(plane), base_url=f"{ORIGIN}/")).status_code in {200, 201}
+    assert [one["base_url"] for one in (await plane.posture(admin=True))["services"]] == [f"{ORIGIN}/"]
+
+
+async def test_a_token_of_a_name_alone_registers_where_the_service_is_recorded(plane: Hub) -> None:
+    """Such tokens were made before: 403 for a new service and for another address, and nothing is written."""
+    headers = own(plane, at="")
+    assert (await register(plane, headers)).status_code == 403
+    assert (await register(plane, plane.admin)).status_code == 201
+    assert (await register(plane, headers)).status_code == 200
+    refused = await register(plane, headers, base_url="http://127.0.0.1:8")
+    assert refused.status_code == 403
+    assert "--at" in refused.json()["detail"]
+    assert [one["actor"] for one in (await plane.audit())["entries"]] == ["admin"]
+
+
+async def test_its_changes_are_few(tmp_path: Path) -> None:
+    """One a minute, with the time to wait; the same record again is none, and the administrator's are not counted."""
+    clock = tmp_path / "clock"
+    clock.write_text("0", "ascii")
+    async with hub(tmp_path, clock_offset_file=clock) as plane:
+        headers = own(plane)
+        assert (await register(plane, headers)).status_code == 201
+        for _ in range(3):
+            early = await register(plane, headers, health_path="/up")
+            assert early.status_code == 429
+            assert 1 <= int(early.headers["Retry-After"]) <= 60
+            assert (await register(plane, headers)).status_code == 200
+        clock.write_text("61", "ascii")
+        assert (await register(plane, headers, health_path="/up")).status_code == 200
+        assert (await register(plane, headers)).status_code == 429
+        assert (await register(plane, plane.admin)).status_code == 200
+        told = [(one["action"], one["actor"]) for one in (await plane.audit(verify="full"))["entries"]]
+    assert told == [
+        ("service.registered", "service:mine"),
+        ("service.updated", "service:mine"),
+        ("service.updated", "admin"),
+    ]
 
 
 async def test_it_does_nothing_else(plane: Hub) -> None:
@@ -61,8 +115,9 @@ async def test_it_does_nothing_else(plane: Hub) -> None:
 
 
 async def test_its_records_are_judged_as_any(plane: Hub) -> None:
-    """422 for an address that is none."""
-    assert (await register(plane, own(plane), base_url="nowhere")).status_code == 422
+    """422 for a path that is none; an address that is none is not the one of its token."""
+    assert (await register(plane, own(plane), health_path="nowhere")).status_code == 422
+    assert (await register(plane, own(plane), base_url="nowhere")).status_code == 401
 
 
 async def test_the_admin_token_may_be_kept_from_registering(tmp_path: Path) -> None:
@@ -77,8 +132,8 @@ def test_a_command_tells_the_token(tmp_path: Path) -> None:
     """Also before the first start; a running control plane takes it."""
     process = HubProcess(tmp_path)
     try:
-        told = process.command("addon-token", "mine")
-        wrong = process.command("addon-token", "no name")
+        told = process.command("addon-token", "mine", "--at", "http://127.0.0.1:9/base")
+        wrong = [process.command("addon-token", *words) for words in WRONG]
         process.start().ready()
         headers = {"Authorization": f"Bearer {told.stdout.strip()}"}
         made = process.http.post(SERVICES, json=RECORD, headers=headers)
@@ -87,7 +142,7 @@ def test_a_command_tells_the_token(tmp_path: Path) -> None:
         process.close()
 
     assert (told.returncode, told.stderr, made.status_code, other.status_code) == (0, "", 201, 401)
-    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert [(one.returncode, one.stdout) for one in wrong] == [(2, "")] * len(WRONG)
 
 
 @pytest.mark.parametrize("name", ["mine", "other", ""])
@@ -100,3 +155,4 @@ def test_tokens_differ_by_name(tmp_path: Path, name: str) -> None:
     assert len(text) == 43
     assert text != admin.text()
     assert text != registering.token(name + "x").text()
+    assert text != registering.token(name, ORIGIN).text() != registering.token(name, ORIGIN + "0").text()

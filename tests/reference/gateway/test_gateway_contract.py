@@ -148,7 +148,7 @@ def test_every_refusal_of_the_code_is_documented_at_its_status() -> None:
     unknown = {code for _, code in stated} - {code for _, code in refused()}
     assert unknown <= {
         *("validation_error", "receipt_verification_failed", "internal_error", "rate_limited", "request_timeout"),
-        *("payload_too_large", "uri_too_long", "headers_too_large"),
+        *("payload_too_large", "uri_too_long", "headers_too_large", "shutting_down"),
     }
 
 
