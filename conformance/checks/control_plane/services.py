@@ -219,6 +219,45 @@ async def a_redirect_of_health_is_not_followed(case: Case) -> None:
         case.expect("CP-CONF-06", not elsewhere.calls, expected, found, exchange=answer)
 
 
+@check(
+    "CP-CONF-06",
+    surface="control_plane",
+    fix="Take a health path only as a path below the base address, and refuse one that can name another host.",
+    quick=WAITS,
+)
+async def a_health_path_leads_to_no_other_host(case: Case) -> None:
+    """A health path that names another host, in the eyes of some reader, leads the control plane nowhere else.
+
+    Where the profile's body of a registration has a health path of its own, registers services whose path begins with
+    `@` and a host, with `//` and a host, or is a whole address, and reads the posture. Expects each refused, or no call
+    at that host. It warns: the interface leaves open which addresses a registration may name.
+    """
+    hub = await hub_of(case)
+    hub.known_token  # noqa: B018 - without it nothing can be registered
+    if not hub.says_health_path_apart:
+        case.not_applicable("CP-CONF-06", "the profile binds no [hub] service_body with a health path of its own")
+        return
+    async with AsyncExitStack() as kept:
+        elsewhere = await played(case, kept, "elsewhere")
+        host = elsewhere.url.partition("://")[2]
+        paths = {"userinfo": f"@{host}{HEALTH}", "reference": f"//{host}{HEALTH}", "address": elsewhere.url + HEALTH}
+        for label, path in paths.items():
+            service = await played(case, kept, label, health=path)
+            answer = await hub.register_service(service)
+            if refusal := token_refused(answer):
+                raise Inconclusive(refusal)
+            kept.push_async_callback(hub.remove_service, service)
+            before = len(elsewhere.calls)
+            if success(answer):
+                answer = await hub.posture()
+                await asyncio.sleep(_FOLLOWS_SECONDS)
+            called = len(elsewhere.calls) > before
+            found = "a call at the host that the path names" if called else "refused, or none called there"
+            where, beyond = {"path": label}, "which addresses a registration may name"
+            expected = "no call at another host than that of the base address"
+            case.expect("CP-CONF-06", not called, expected, found, exchange=answer, where=where, beyond=beyond)
+
+
 def _times(count: int) -> str:
     return {0: "not listed", 1: "listed once"}.get(count, f"listed {count} times")
 

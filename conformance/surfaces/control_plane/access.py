@@ -198,8 +198,16 @@ class Hub:
 
         Of a body that was found by trying, nobody knows whether its health path is read: the address alone may be.
         """
+        return self._body_says("health_path") or self._body_says("health_url")
+
+    @property
+    def says_health_path_apart(self) -> bool:
+        """Whether the operator's own body of a registration has the health path separate from the address."""
+        return self._body_says("health_path")
+
+    def _body_says(self, name: str) -> bool:
         body = self.case.profile.hub_bindings.service_body
-        return body is not None and any(f"{{{name}}}" in json.dumps(body) for name in ("health_path", "health_url"))
+        return body is not None and f"{{{name}}}" in json.dumps(body)
 
     async def register_service(self, service: Named) -> Answer:
         """Register a service with the admin token."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from reference.control_plane import posture
+from reference.control_plane import app, posture
 from reference.control_plane.asking import Finding, HealthAsker
 from reference.control_plane.calls import Call
 from reference.control_plane.posture import Posture
-from reference.control_plane.services import ServiceRegister
+from reference.control_plane.services import NewService, ServiceRegister
 from reference.variants.mutants.control_plane_access import Answer, hub_mutant, retold
 from reference.variants.seams import replace
 from reference.web.errors import Refused
@@ -135,6 +135,15 @@ def _redirects_followed() -> None:
     replace(HealthAsker, "__call__", asking)
 
 
+def _health_path_anywhere() -> None:
+    """Take any text for a path and put it behind the address, so that `@host` names another host."""
+
+    class AnyPath(NewService):
+        health_path: str = "/health"
+
+    app.NewService = AnyPath  # type: ignore[misc]
+
+
 def _is_healthy(one: Mapping[str, Any], healthy: bool) -> dict[str, Any]:
     return {**one, "healthy": healthy}
 
@@ -156,5 +165,6 @@ MUTANTS = (
     hub_mutant("first-finding-kept", "the posture follows (7.3)", _first_finding_kept),
     hub_mutant("never-back", "recovery is shown (7.3)", _never_back),
     hub_mutant("asks-for-ever", "two seconds each (7.3)", _without_a_time),
+    hub_mutant("health-path-anywhere", "a health path names no other host (7.1)", _health_path_anywhere),
     hub_mutant("redirects-followed", "no redirect is followed (C-05)", _redirects_followed),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import http.client
 import json
 import os
 import re
@@ -327,13 +328,16 @@ class Hub:
         name, url = body.get("name"), body.get("base_url" if self.look == "ours" else "url")
         if not isinstance(name, str) or not isinstance(url, str):
             return 422, {"detail": "name and address"}
+        path = self._health_path(body)
+        if (not path.startswith("/") or path.startswith("//")) and self.flaw != "takes any path":
+            return 422, {"detail": "a path"}
         key = f"{name} {len(self.services)}" if self.flaw == "lists every registration" else name
         if self.flaw == "registers the first only" and self.services:
             return 201, {}
         if self.flaw == "keeps the first address" and key in self.services:
             return 200, {"name": name}
         if self.flaw != "registers no service":
-            self.services[key] = {"name": name, "url": url, "path": self._health_path(body)}
+            self.services[key] = {"name": name, "url": url, "path": path}
             self._keep()
         return 201, {"name": name, "url": url}
 
@@ -363,12 +367,14 @@ class Hub:
         seconds = 60.0 if self.flaw == "waits for everybody" else _ASKING_SECONDS
         try:
             opener = urllib.request.build_opener() if self.flaw == "follows redirects" else _TO_THE_ADDRESS
-            with opener.open(service["url"] + service["path"], timeout=seconds) as answer:
+            address = service["url"] + service["path"]
+            address = "http://" + address.rpartition("@")[2] if "@" in address else address
+            with opener.open(address, timeout=seconds) as answer:
                 well = bool(answer.status == 200) or self.flaw == "any success is health"
         except urllib.error.HTTPError as answer:
             below = {"well below 500": 500, "well below 400": 400}.get(self.flaw, 0)
             well = self.flaw == "any answer is health" or answer.code < below
-        except OSError:
+        except (OSError, http.client.HTTPException):
             well = False
         if self.flaw == "always well":
             well = True
