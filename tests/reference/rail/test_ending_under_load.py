@@ -11,8 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
+from eth_account import Account
 
-from tests.reference.rail.base_stack import until
+from tests.reference.rail.a2a.a2a_client import entry_of, envelope, opened, paying
+from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, base_settings, until
 from tests.reference.rail.rail_stack import COMPLIANCE, COMPLIANCE_BODY, Payer, Rail, SimulatedChain, header, proof_of
 from tests.reference.rail.rail_tables import rows_of
 from tests.reference.stalling_node import StallingNode, stalling_node
@@ -107,6 +109,60 @@ def test_what_was_under_way_is_kept_and_free(chain: SimulatedChain, pay_to: str,
                 rail.stop()
             (row,) = rows_of(rail)
             assert (row.lease, row.is_kept) == (None, True)
+        finally:
+            node.flowing.set()
+            rail.close()
+
+
+def test_a_settlement_that_the_end_interrupts_charges_once(
+    chain: SimulatedChain, base: SimulatedBase, base_payer: BasePayer, settler: Settler, tmp_path: Path
+) -> None:
+    """On Base the rail sends the payment itself: 503 at the end, one transfer and one receipt after the restart."""
+    with stalling_node(base.rpc) as node:
+        settings = base_settings(base, settler, Account.create().address) | {"WP_NODE_BASE_MAINNET": node.url}
+        rail = Rail(chain, tmp_path / "rail", "", settings).start()
+        try:
+            proof, before = base_payer.authorize(rail.quote()), base_payer.usdc
+            (paid,), _ = answers_over_a_restart(rail, node, [proof])
+            assert paid is not None
+            check_specified(paid)
+            assert paid.status_code == 503
+            served = until(lambda: answered(rail, proof))
+            assert rail.present(proof).content == served.content
+            assert before - base_payer.usdc == PRICE
+        finally:
+            node.flowing.set()
+            rail.close()
+
+
+def answered(rail: Rail, proof: Any) -> httpx.Response | None:
+    """Return the paid answer to a proof, None while its payment is under way."""
+    answer = rail.present(proof)
+    assert answer.status_code in {200, 402, 409}, answer.text
+    assert answer.status_code != 402 or answer.json()["error"] == "tx_not_confirmed"
+    return answer if answer.status_code == 200 else None
+
+
+def test_a_payment_over_a2a_that_the_end_interrupts_is_served_after_it(
+    chain: SimulatedChain, pay_to: str, payer: Payer, tmp_path: Path
+) -> None:
+    """The task stays open: the same message completes it."""
+    with stalling_node(chain.algod) as node:
+        rail = Rail(chain, tmp_path / "rail", pay_to, {"WP_NODE_ALGORAND_MAINNET": node.url}).start()
+        try:
+            task = opened(rail)
+            entry = entry_of(task)
+            paid = envelope("message/send", paying(task["id"], proof_of(payer.pay(entry), entry)))
+            node.stall()
+            with ThreadPoolExecutor(1) as pool:
+                call = pool.submit(httpx.post, f"{rail.url}/a2a", json=paid, trust_env=False, timeout=60)
+                until(lambda: node.held >= 1)
+                rail.stop()
+                check_specified(call.result())
+            node.flowing.set()
+            rail.start()
+            answer = rail.http.post("/a2a", json=paid)
+            assert answer.json()["result"]["status"]["state"] == "completed", answer.text
         finally:
             node.flowing.set()
             rail.close()
