@@ -23,6 +23,7 @@ KEY_VARIABLE = "WELDPROOF_ADMIN_KEY"
 _USUAL_URL = "http://localhost:8090"
 # Letters of one value, or of what the gateway said, that are shown.
 _SHOWN = 1000
+_PAYMENT_STATES = ("paid", "late", "short", "surplus", "other_asset", "ambiguous")
 _SHOWN_ONCE = "The {} is shown once; keep it now."
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -114,10 +115,10 @@ async def kyc(administrator: Administrator, tenant_id: str, status: str, plan: s
 
 @command.command("payments")
 @click.argument("tenant_id")
-@click.option("--state", type=click.Choice(["paid", "late"]), default="paid", show_default=True, help="Which ones.")
+@click.option("--state", type=click.Choice(_PAYMENT_STATES), default="paid", show_default=True, help="Which ones.")
 @_asks
 async def payments(administrator: Administrator, tenant_id: str, state: str) -> Any:
-    """List payments of a tenant, newest first; a late one came for a link that was no longer active."""
+    """List payments of a tenant, newest first; all but paid ones counted for no link (specification, P-CK-10)."""
     return await administrator.ask("GET", tenant_id, "payments", query={"state": state})
 
 

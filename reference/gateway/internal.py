@@ -113,10 +113,10 @@ class Internal:
         return await self.show(call)
 
     async def payments(self, call: Call) -> Reply:
-        """Answer GET …/payments?state=paid|late."""
+        """Answer GET …/payments?state=…, with one of the states of payments."""
         asked = parse_qs(call.request.query).get("state", [])
-        if len(asked) != 1 or asked[0] not in {PaymentState.PAID, PaymentState.LATE}:
-            where = {"loc": ["query", "state"], "msg": "give paid or late", "type": "enum"}
+        if len(asked) != 1 or asked[0] not in set(PaymentState):
+            where = {"loc": ["query", "state"], "msg": f"give one of {', '.join(PaymentState)}", "type": "enum"}
             raise Unprocessable([where])
         listed = await self._tenancy.payments(call.arguments["tenant_id"], PaymentState(asked[0]))
         return json_reply(200, {"payments": listed})

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reference.store.database import DatabaseUnavailable
-from reference.store.payments import Payments
+from reference.store.payments import UNCOUNTED, Payments
 from reference.web.clock import WpClock
 from reference.web.metrics import Gauge
 
-_STATES = ("late", "short", "refunded")
-_PAYMENTS = "Payments of links that counted for nothing, by what they are: late, short, or given back."
+_STATES = (*(state.value for state in UNCOUNTED), "refunded")
+_PAYMENTS = "Payments that counted for no link, by why they did not; those that were given back are `refunded`."
 
 
 class GatewayMeasures:

@@ -1,4 +1,4 @@
-"""`weldproof-gateway payments`: what came for links and counted for nothing, and what an operator gave back of it."""
+"""`weldproof-gateway payments`: money that counted for no link, and what an operator gave back of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import click
 
 from reference.gateway.runtime import database_dsn
 from reference.gateway.settings import GatewaySettings
-from reference.gateway.uncounted import UncountedPayments, described
-from reference.protocol.money import amount_pretty
-from reference.protocol.networks import NETWORKS
+from reference.gateway.uncounted import UncountedPayments, amount_text, described
 from reference.protocol.times import utc_text
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Links
@@ -23,7 +21,7 @@ from reference.web.errors import Refused, Unprocessable
 from reference.web.operating import NotDone, carried_out, lists_payments, show_payments
 from reference.web.settings import Misconfigured, read_settings
 
-_COLUMNS = "{:<36} {:<20} {:<6} {:<17} {:<19} {}"
+_COLUMNS = "{:<36} {:<20} {:<11} {:<17} {:<19} {}"
 _HEAD = _COLUMNS.format("ID", "SEEN", "STATE", "REASON", "NETWORK", "AMOUNT")
 _Result = TypeVar("_Result")
 
@@ -32,7 +30,9 @@ _Result = TypeVar("_Result")
 @lists_payments
 @click.pass_context
 def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) -> None:
-    """List payments that counted for no link, of every tenant: they came too late, or moved too little.
+    """List money that counted for no link, of every tenant, with the reason.
+
+    Payments that came too late or moved too little, what was paid above an amount, other assets and unclear memos.
 
     Reads the database of the gateway's settings, beside its workers or without any. Ends with 0 whether or not there
     are any, and with 2 when settings or database cannot be used.
@@ -97,10 +97,8 @@ def _lines(found: Sequence[Uncounted]) -> list[str]:
     lines = [_HEAD]
     for one in found:
         told = described(one)
-        network = NETWORKS.get(one.payment.network)
-        amount = amount_pretty(one.payment.value, network.asset_label) if network else told["amount"]
-        place = (told["payment_id"], told["seen_at"], one.payment.state.value, told["reason"], told["network"], amount)
-        lines.append(_COLUMNS.format(*place))
+        place = (told["payment_id"], told["seen_at"], one.state.value, told["reason"], told["network"])
+        lines.append(_COLUMNS.format(*place, amount_text(told)))
         refunded_at = "" if one.refunded_at is None else f", {utc_text(one.refunded_at)}"
         given_back = one.refund_tx_id and f"{one.refund_tx_id}{refunded_at}"
         facts = (

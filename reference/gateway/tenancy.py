@@ -97,6 +97,8 @@ class Tenancy:
     async def payments(self, tenant_id: str, state: PaymentState) -> list[dict[str, Any]]:
         """Return a tenant's payments, newest first; `amount` is atomic units as text (P-CK-10)."""
         await self.find(tenant_id)
+        if state is not PaymentState.PAID:
+            return await self._uncounted.of_state(tenant_id, state)
         return [listed(payment) for payment in await self._payments.of_tenant(tenant_id, state)]
 
     async def listed(self, after: str | None = None) -> Page:

@@ -1,22 +1,29 @@
-"""Payments that counted for no link, late or too small: seen, and noted as given back (P-CK-10).
+"""Money that counted for no link: listed with its reason, and noted as given back (P-CK-10).
 
 The dashboard asks for those of one tenant, the operator's command for everybody's; the rules are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reference.gateway import refusals
+from reference.gateway.page_parts import atomic_pretty
 from reference.protocol.checkout import LinkState
 from reference.protocol.networks import NETWORKS, canonical_tx_id
 from reference.protocol.times import utc_text
-from reference.store.payments import Payment, Payments, PaymentState, Uncounted
+from reference.store.payments import UNCOUNTED, Payment, Payments, PaymentState, Uncounted
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
 
-_STATES = (PaymentState.LATE, PaymentState.SHORT)
+# A late payment's reason is how its link had ended.
+_REASONS = {
+    PaymentState.SHORT: "wrong_amount",
+    PaymentState.SURPLUS: "surplus",
+    PaymentState.OTHER_ASSET: "wrong_asset",
+    PaymentState.AMBIGUOUS: "ambiguous_memo",
+}
 
 
 class UncountedPayments:
@@ -27,17 +34,21 @@ class UncountedPayments:
         self._payments = payments
 
     async def of_tenant(self, tenant_id: str) -> list[dict[str, Any]]:
-        """Return a tenant's, given back or not: late ones first, then the small, each the newest first.
+        """Return a tenant's, given back or not, in the order of the states, each the newest first.
 
         `refund_tx_id` and `refunded_at` are null until one is noted as given back.
         """
-        return [described(one) for state in _STATES for one in await self._payments.uncounted(tenant_id, state)]
+        return [one for state in UNCOUNTED for one in await self.of_state(tenant_id, state)]
+
+    async def of_state(self, tenant_id: str, state: PaymentState) -> list[dict[str, Any]]:
+        """Return a tenant's of one state, given back or not, the newest first."""
+        return [described(one) for one in await self._payments.uncounted(tenant_id, state)]
 
     async def of_all(self, *, refunded: bool, most: int) -> Sequence[Uncounted]:
         """Return everybody's that are not given back, or those that are, the newest first."""
         found = [
             one
-            for state in _STATES
+            for state in UNCOUNTED
             for one in await self._payments.uncounted_of_all(state, refunded=refunded, most=most)
         ]
         return sorted(found, key=lambda one: (-one.payment.seen_at, one.payment.id))[:most]
@@ -68,15 +79,30 @@ class UncountedPayments:
 
 
 def described(one: Uncounted) -> dict[str, Any]:
-    """Return a payment that counted for nothing as JSON, with its link and the reason."""
+    """Return a payment that counted for nothing as JSON, with its link and the reason.
+
+    `amount` is what moved, in atomic units of the asset `asset_id`; `surplus` is the part above the link's amount.
+    """
     return {
         **listed(one.payment),
+        "state": one.state,
+        "asset_id": one.asset_id or NETWORKS[one.payment.network].asset_id,
+        "surplus": None if one.surplus is None else str(one.surplus),
         "label": one.link.label,
         "token": one.link.token,
         "reason": _reason(one),
         "refund_tx_id": one.refund_tx_id,
         "refunded_at": None if one.refunded_at is None else utc_text(one.refunded_at),
     }
+
+
+def amount_text(told: Mapping[str, Any]) -> str:
+    """Return for people what a payment of `described` moved, of a surplus what is above the link's amount."""
+    network = NETWORKS.get(told["network"])
+    if network is None or told["asset_id"] != network.asset_id:
+        return f"{told['amount']} units of asset {told['asset_id']}"
+    moved = atomic_pretty(int(told["amount"]), network)
+    return moved if told["surplus"] is None else f"{atomic_pretty(int(told['surplus']), network)} of {moved}"
 
 
 def listed(payment: Payment) -> dict[str, Any]:
@@ -100,9 +126,9 @@ def _no_refund(why: str) -> Unprocessable:
 
 
 def _reason(late: Uncounted) -> str:
-    """Return why a payment counted for nothing: its amount, what had ended its link, or its block's time."""
-    if late.payment.state is PaymentState.SHORT:
-        return "wrong_amount"
+    """Return why a payment counted for nothing: what is wrong with it, or what had ended its link and when."""
+    if late.state in _REASONS:
+        return _REASONS[late.state]
     if late.link_state in {LinkState.PAID, LinkState.CANCELLED}:
         return late.link_state
     return "after_expiry" if late.payment.block_time > late.link.expires_at else "seen_after_expiry"

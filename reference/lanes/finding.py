@@ -74,6 +74,13 @@ class Finder(Protocol):
     async def waiting(self, address: str) -> tuple[str, ...]:
         """Return transactions to an address that wait in the node's pool, as far as the node tells."""
 
+    async def strays(self, address: str, after: int, head: Head) -> Found:
+        """Return transactions that moved other assets to an address, in blocks after `after`, as far as is cheap.
+
+        They pay nothing and are only listed. A search looks back a bounded way, however long ago `after` is, and asks
+        for a bounded number of pages, because anybody can send an asset of their own to any address.
+        """
+
 
 TimeOf = Callable[[int], Awaitable[int | None]]
 

@@ -8,7 +8,7 @@ one that came closest.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from reference.protocol.eip3009 import follows, nonce_of
@@ -16,7 +16,7 @@ from reference.protocol.money import atomic_units
 from reference.protocol.networks import Network, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
 from reference.protocol.purposes import is_for_a_call
-from reference.protocol.solana_transfers import associated_account
+from reference.protocol.solana_transfers import associated_account, is_address
 from reference.protocol.states import StateTable
 
 _PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
@@ -189,12 +189,18 @@ def uses_bound_nonce(transfer: Transfer, seen: ObservedTransaction, asked: Asked
 
 def calldata_ends_in_memo(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
     """Base, where it binds: a plain transfer sent straight to the asset, its call data followed by the memo alone."""
-    if not asked.suffix_binds:
-        return False
-    words = bytes.fromhex(transfer.receiver[2:]).rjust(32, b"\0") + transfer.value.to_bytes(32, "big")
+    return asked.suffix_binds and _text_behind(transfer, seen, asked) == asked.memo.encode()
+
+
+def _text_behind(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bytes:
+    """Base: return what follows the call data of a plain transfer sent straight to the asset; empty for another."""
+    if not seen.calldata:
+        return b""
+    plain = _PLAIN_TRANSFER + bytes.fromhex(transfer.receiver[2:]).rjust(32, b"\0") + transfer.value.to_bytes(32, "big")
     sent_straight = same_address(asked.network, seen.called, asked.network.asset_id)
     by_sender = same_address(asked.network, seen.sender, transfer.sender)
-    return sent_straight and by_sender and seen.calldata == _PLAIN_TRANSFER + words + asked.memo.encode()
+    is_plain = sent_straight and by_sender and seen.calldata.startswith(plain)
+    return seen.calldata[len(plain) :] if is_plain else b""
 
 
 Rule = Callable[[ObservedTransaction, Asked], bool]
@@ -242,6 +248,49 @@ def too_small(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
     for holds, reason in TRANSFERS:
         left = tuple(one for one in left if holds(one, seen, asked) is (reason != "wrong_amount"))
     return left
+
+
+def bound(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+    """Return the transfers that fit a link and carry its memo, whatever amount above 0 each moves."""
+    return _left(seen, asked, unless={"wrong_amount"})
+
+
+def in_other_assets(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+    """Return the transfers that go to the payout address and carry the link's memo, in another asset than its own.
+
+    The other asset is read as if it were the link's: the memo binds in the same ways, and on Solana the transfer must
+    credit the payout address's associated account for that asset. Any account can issue an asset, so its amount says
+    nothing about money.
+    """
+    found: list[Transfer] = []
+    for asset in dict.fromkeys(one.asset for one in seen.transfers if one.asset):
+        is_mint = asked.network.family != "solana" or is_address(asset)
+        if is_mint and not same_address(asked.network, asset, asked.network.asset_id):
+            other = replace(asked, network=replace(asked.network, asset_id=asset))
+            moved = tuple(one for one in seen.transfers if one.asset == asset)
+            found += _left(replace(seen, transfers=moved), other, unless={"wrong_amount"})
+    return tuple(found)
+
+
+def with_unclear_memo(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+    """Return the transfers that go to the payout address and name the link without carrying its memo exactly.
+
+    The memo's text is part of a longer one, such as a note with two memos. On Base a plain transfer sent straight to
+    the asset, with the text behind its call data.
+    """
+    left = _left(seen, asked, unless={"wrong_amount", "memo_mismatch"})
+    memo = asked.memo.encode()
+    if asked.network.family == "evm":
+        texts = [_text_behind(one, seen, asked) for one in left] if asked.suffix_binds else []
+        return tuple(one for one, text in zip(left, texts, strict=False) if memo in text and memo != text)
+    texts = [seen.note] if asked.network.family == "algorand" else list(seen.memos)
+    return left if any(memo in text and memo != text for text in texts) else ()
+
+
+def _left(seen: ObservedTransaction, asked: Asked, *, unless: Collection[str]) -> tuple[Transfer, ...]:
+    """Return the transfers of more than 0 for which all rules hold but those that name one of the reasons `unless`."""
+    rules = [holds for holds, reason in TRANSFERS if reason not in unless]
+    return tuple(one for one in seen.transfers if one.value > 0 and all(holds(one, seen, asked) for holds in rules))
 
 
 def fitting(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:

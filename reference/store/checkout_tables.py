@@ -101,6 +101,25 @@ refunds = Table(
     Column("refunded_at", BigInteger, nullable=False),
 )
 
+# Payments that paid their links and moved more than was asked. Inserted by the transaction that ends the link.
+surpluses = Table(
+    "gateway_surpluses",
+    METADATA,
+    Column("payment_id", String(36), primary_key=True),
+    Column("tenant_id", String(36), nullable=False),
+    Column("network", String(64), nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Index("gateway_surplus_tenant", "tenant_id", "seen_at"),
+)
+
+# The asset of a payment that is not its link's.
+payment_assets = Table(
+    "gateway_payment_assets",
+    METADATA,
+    Column("payment_id", String(36), primary_key=True),
+    Column("asset_id", String(128), nullable=False),
+)
+
 # Payments that were shown before they were final: a node may list nothing that waits for a block.
 shown = Table(
     "gateway_shown_payments",

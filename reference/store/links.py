@@ -4,17 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from sqlalchemy import and_, bindparam, func, insert, literal_column, or_, select, update
+from sqlalchemy import (
+    Numeric,
+    and_,
+    bindparam,
+    case,
+    cast,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from reference.protocol.checkout import LINK, LinkEnding, LinkState
 from reference.protocol.eip3009 import nonce_of
+from reference.protocol.money import atomic_units
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 from reference.store import used_transfers
-from reference.store.checkout_tables import METADATA, link_ends, links, payments
-from reference.store.database import Change, Database, Row
+from reference.store.checkout_tables import METADATA, link_ends, links, payments, surpluses
+from reference.store.database import Change, Database, Row, Taken
 from reference.store.paging import behind
 from reference.store.used_transfers import UsedBy
 
@@ -92,6 +107,21 @@ _SOLD_BEFORE = select(
     payments.c.seen_at >= bindparam("since"),
     used_transfers.is_unlisted(payments.c.network, payments.c.tx_id, payments.c.link_id),
 )
+_UNITS = {key: atomic_units(1, network.decimals) for key, network in NETWORKS.items()}
+# What was paid above a link's amount by way of workers of before surpluses were listed, in the asset's own units.
+_SURPLUS_BEFORE = (
+    select(payments.c.id, payments.c.tenant_id, payments.c.network, payments.c.seen_at)
+    .select_from(payments.join(links, links.c.id == payments.c.link_id))
+    .where(
+        payments.c.state == "paid",
+        payments.c.seen_at >= bindparam("since"),
+        cast(payments.c.value, Numeric)
+        > cast(_ROW.amount_microunits, Numeric) * case(_UNITS, value=_ROW.network, else_=1),
+        ~exists().where(surpluses.c.payment_id == payments.c.id),
+    )
+)
+_ONE_SURPLUS_BEFORE = _SURPLUS_BEFORE.limit(1)
+_LIST_SURPLUSES = insert(surpluses).from_select(list(surpluses.columns.keys()), _SURPLUS_BEFORE)
 _INSERT = insert(links).values({name: bindparam(name) for name in (*_NAMES, "nonce")})
 _BY_TOKEN = _SELECT.where(_ROW.token == bindparam("token"))
 _BY_NONCE = _SELECT.where(_ROW.nonce == bindparam("nonce"))
@@ -146,6 +176,9 @@ class Links:
         await self._database.create(METADATA)
         since = int(time.time()) - used_transfers.OF_BEFORE_SECONDS
         await used_transfers.list_those_of_before(self._database, _SOLD_BEFORE, since=since)
+        while await self._database.rows(_ONE_SURPLUS_BEFORE, since=since):
+            with suppress(Taken):  # another worker lists them, too
+                await self._database.change(_LIST_SURPLUSES, since=since)
 
     def insertion(self, link: Link) -> Change:
         """Return the change that creates a link; a token that exists already is refused as `Taken`."""

@@ -7,22 +7,43 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import bindparam, delete, exists, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, exists, func, insert, or_, select, update
 
+from reference.protocol.money import atomic_units
+from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import Transfer
 from reference.store import used_transfers
-from reference.store.checkout_tables import cursors, link_ends, links, payments, refunds, shown
+from reference.store.checkout_tables import (
+    cursors,
+    link_ends,
+    links,
+    payment_assets,
+    payments,
+    refunds,
+    shown,
+    surpluses,
+)
 from reference.store.database import Change, Database, Row, Taken
 from reference.store.links import Link
 from reference.store.used_transfers import UsedBy
 
 
 class PaymentState(StrEnum):
-    """What a payment did: it paid its link, it came when the link was no longer active, or it moved too little."""
+    """What a payment did: it paid its link, or why it did not.
+
+    A surplus is the part of a paid payment that is above its link's amount: its row says `paid`, and a row of the table
+    of surpluses lists it.
+    """
 
     PAID = "paid"
     LATE = "late"
     SHORT = "short"
+    SURPLUS = "surplus"
+    OTHER_ASSET = "other_asset"
+    AMBIGUOUS = "ambiguous"
+
+
+UNCOUNTED = tuple(state for state in PaymentState if state is not PaymentState.PAID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,21 +108,32 @@ class Payment:
 
 @dataclass(frozen=True, slots=True)
 class Uncounted:
-    """A payment that counted for nothing: it came when its link was no longer active, or moved too little.
+    """Money that counted for nothing: a payment that paid no link, or what another paid above its link's amount.
 
     Attributes:
+        state: Why it is listed.
         payment: The payment.
         link: The link.
         link_state: How the link has ended, or `active` when it has no end.
+        asset_id: The asset that moved, where it is not the link's.
         refund_tx_id: The transaction that gave it back, as far as that was noted.
         refunded_at: Unix seconds of when it was.
     """
 
+    state: PaymentState
     payment: Payment
     link: Link
     link_state: str
+    asset_id: str | None = None
     refund_tx_id: str | None = None
     refunded_at: int | None = None
+
+    @property
+    def surplus(self) -> int | None:
+        """Atomic units that were paid above the link's amount, of a surplus."""
+        if self.state is not PaymentState.SURPLUS:
+            return None
+        return self.payment.value - atomic_units(self.link.amount_microunits, NETWORKS[self.link.network].decimals)
 
 
 _ROW = payments.c
@@ -119,6 +151,7 @@ _UNLIST = delete(payments).where(
 _SHOW = insert(shown).values(link_id=bindparam("link_id"), tx_id=bindparam("tx_id"))
 _SHOWN = select(shown.c.tx_id).where(shown.c.link_id == bindparam("link_id"))
 _OF_TRANSACTION = _SELECT.where(_ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"), _IS_PAID)
+_EACH_OF_TRANSACTION = _SELECT.where(_ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"))
 _OF_LINK = _SELECT.where(_ROW.link_id == bindparam("link_id"), _IS_PAID)
 _other = payments.alias()
 _used = used_transfers.used_transfers.c
@@ -144,33 +177,56 @@ _OF_TENANT = (
     .limit(bindparam("most"))
 )
 _LINK = tuple(Link.__slots__)
-_EACH_UNCOUNTED = (
-    select(
-        *(_ROW[name] for name in _NAMES),
-        *(links.c[name] for name in _LINK),
-        func.coalesce(link_ends.c.state, "active"),
-        refunds.c.tx_id,
-        refunds.c.refunded_at,
-    )
-    .select_from(
-        payments.join(links, links.c.id == _ROW.link_id)
-        .outerjoin(link_ends, link_ends.c.link_id == links.c.id)
-        .outerjoin(refunds, refunds.c.payment_id == _ROW.id)
-    )
+_COLUMNS = (
+    *(_ROW[name] for name in _NAMES),
+    *(links.c[name] for name in _LINK),
+    func.coalesce(link_ends.c.state, "active"),
+    payment_assets.c.asset_id,
+    refunds.c.tx_id,
+    refunds.c.refunded_at,
+)
+_WITH_LINKS = (
+    payments.join(links, links.c.id == _ROW.link_id)
+    .outerjoin(link_ends, link_ends.c.link_id == links.c.id)
+    .outerjoin(payment_assets, payment_assets.c.payment_id == _ROW.id)
+    .outerjoin(refunds, refunds.c.payment_id == _ROW.id)
+)
+_EACH_UNPAID = (
+    select(*_COLUMNS)
+    .select_from(_WITH_LINKS)
     .where(_ROW.state == bindparam("state"), ~_PAID_ANOTHER)
     .order_by(_ROW.seen_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
-_UNCOUNTED = _EACH_UNCOUNTED.where(_ROW.tenant_id == bindparam("tenant_id"))
-_UNCOUNTED_OF_ALL = {
-    True: _EACH_UNCOUNTED.where(refunds.c.tx_id.isnot(None)),
-    False: _EACH_UNCOUNTED.where(refunds.c.tx_id.is_(None)),
-}
-_ONE_UNCOUNTED = _SELECT.where(_ROW.id == bindparam("payment_id"), ~_IS_PAID, ~_PAID_ANOTHER)
+_EACH_SURPLUS = (
+    select(*_COLUMNS)
+    .select_from(_WITH_LINKS.join(surpluses, surpluses.c.payment_id == _ROW.id))
+    .order_by(surpluses.c.seen_at.desc(), _ROW.id)
+    .limit(bindparam("most"))
+)
+_UNPAID = _EACH_UNPAID.where(_ROW.tenant_id == bindparam("tenant_id"))
+_SURPLUS = _EACH_SURPLUS.where(surpluses.c.tenant_id == bindparam("tenant_id"))
+_IS_GIVEN_BACK = {True: refunds.c.tx_id.isnot(None), False: refunds.c.tx_id.is_(None)}
+_UNPAID_OF_ALL = {given: _EACH_UNPAID.where(holds) for given, holds in _IS_GIVEN_BACK.items()}
+_SURPLUS_OF_ALL = {given: _EACH_SURPLUS.where(holds) for given, holds in _IS_GIVEN_BACK.items()}
+_HAS_SURPLUS = exists().where(surpluses.c.payment_id == _ROW.id).correlate(payments)
+_ONE_UNCOUNTED = _SELECT.where(
+    _ROW.id == bindparam("payment_id"), or_(and_(~_IS_PAID, ~_PAID_ANOTHER), and_(_IS_PAID, _HAS_SURPLUS))
+)
+_SURPLUS_NAMES = ("payment_id", "tenant_id", "network", "seen_at")
+_NOTE_SURPLUS = insert(surpluses).values({name: bindparam(name) for name in _SURPLUS_NAMES})
+_NOTE_ASSET = insert(payment_assets).values(payment_id=bindparam("payment_id"), asset_id=bindparam("asset_id"))
+_MISDIRECTED = select(func.count()).where(
+    _ROW.link_id == bindparam("link_id"),
+    or_(_ROW.state == PaymentState.OTHER_ASSET.value, _ROW.state == PaymentState.AMBIGUOUS.value),
+)
 _NOTE_REFUND = insert(refunds).values({name: bindparam(name) for name in ("payment_id", "tx_id", "refunded_at")})
 _is_refunded = exists().where(refunds.c.payment_id == _ROW.id).correlate(payments)
 _each = select(_ROW.state, _ROW.network, _is_refunded.label("refunded")).where(~_IS_PAID, ~_PAID_ANOTHER).subquery()
 _COUNTED = select(*_each.c, func.count()).group_by(*_each.c)
+_has_refund = exists().where(refunds.c.payment_id == surpluses.c.payment_id).correlate(surpluses)
+_each_surplus = select(surpluses.c.network, _has_refund.label("refunded")).subquery()
+_COUNTED_SURPLUS = select(*_each_surplus.c, func.count()).group_by(*_each_surplus.c)
 _DUE = (
     _SELECT.where(_ROW.network == bindparam("network"), _ROW.recheck_at <= bindparam("now"))
     .order_by(_ROW.recheck_at)
@@ -206,6 +262,11 @@ class Payments:
         told = {"state": payment.state.value, "value": str(payment.value), "recheck_at": recheck_at}
         return Change(_INSERT, {**members, **told})
 
+    def surplus(self, payment: Payment) -> Change:
+        """Return the change that lists what a payment moved above its link's amount."""
+        place = {"payment_id": payment.id, "tenant_id": payment.tenant_id, "network": payment.network}
+        return Change(_NOTE_SURPLUS, {**place, "seen_at": payment.seen_at})
+
     def unlisting(self, payment: Payment) -> Change:
         """Return the change that takes a payment off the lists of those that count for nothing, where it may be."""
         place = {"on_network": payment.network, "in_transaction": payment.tx_id, "at_ordinal": payment.ordinal}
@@ -223,13 +284,23 @@ class Payments:
         """
         return await used_transfers.used_beside_links(self._database, network, tx_id)
 
-    async def note(self, payment: Payment) -> bool:
-        """Note a payment that counts for nothing; False when it was noted already."""
+    async def note(self, payment: Payment, *, asset: str | None = None) -> bool:
+        """Note a payment that counts for nothing; False when it was noted already.
+
+        Args:
+            payment: The payment.
+            asset: The asset that it moved, where that is not the link's.
+        """
+        moved = () if asset is None else (Change(_NOTE_ASSET, {"payment_id": payment.id, "asset_id": asset}),)
         try:
-            await self._database.change_all(self.insertion(payment, recheck_at=None))
+            await self._database.change_all(self.insertion(payment, recheck_at=None), *moved)
         except Taken:
             return False
         return True
+
+    async def misdirected(self, link_id: str) -> int:
+        """Return how many payments of another asset or with an ambiguous memo are listed for a link."""
+        return int((await self._database.rows(_MISDIRECTED, link_id=link_id))[0][0])
 
     async def show(self, link_id: str, tx_id: str) -> None:
         """Note that a payment of a link was shown that is not final yet."""
@@ -240,9 +311,10 @@ class Payments:
         """Return the payments of a link that were shown before they were final."""
         return [str(row[0]) for row in await self._database.rows(_SHOWN, link_id=link_id)]
 
-    async def of_transaction(self, network: str, tx_id: str) -> Sequence[Payment]:
-        """Return which transfers of a transaction have paid links."""
-        return _all(await self._database.rows(_OF_TRANSACTION, network=network, tx_id=tx_id))
+    async def of_transaction(self, network: str, tx_id: str, *, of_all_states: bool = False) -> Sequence[Payment]:
+        """Return which transfers of a transaction have paid links, or also which are listed as paying none."""
+        asked = _EACH_OF_TRANSACTION if of_all_states else _OF_TRANSACTION
+        return _all(await self._database.rows(asked, network=network, tx_id=tx_id))
 
     async def of_link(self, link_id: str) -> Payment | None:
         """Return the payment that paid a link."""
@@ -252,39 +324,47 @@ class Payments:
         """Return a tenant's payments of a state, `paid` or `late`, newest first (P-CK-10)."""
         return _all(await self._database.rows(_OF_TENANT, tenant_id=tenant_id, state=state, most=most))
 
-    async def uncounted(self, tenant_id: str, state: str, *, most: int = 500) -> Sequence[Uncounted]:
-        """Return a tenant's payments that counted for nothing, `late` or `short`, newest first (P-CK-10)."""
-        return _uncounted(await self._database.rows(_UNCOUNTED, tenant_id=tenant_id, state=state, most=most))
+    async def uncounted(self, tenant_id: str, state: PaymentState, *, most: int = 500) -> Sequence[Uncounted]:
+        """Return what counted for nothing of a tenant, by one of the states `UNCOUNTED`, newest first (P-CK-10)."""
+        asked = {"tenant_id": tenant_id, "most": most}
+        if state is PaymentState.SURPLUS:
+            return _uncounted(state, await self._database.rows(_SURPLUS, **asked))
+        return _uncounted(state, await self._database.rows(_UNPAID, **asked, state=state))
 
-    async def uncounted_of_all(self, state: str, *, refunded: bool, most: int) -> Sequence[Uncounted]:
+    async def uncounted_of_all(self, state: PaymentState, *, refunded: bool, most: int) -> Sequence[Uncounted]:
         """Return every tenant's that counted for nothing and were not given back, or were, newest first."""
-        return _uncounted(await self._database.rows(_UNCOUNTED_OF_ALL[refunded], state=state, most=most))
+        if state is PaymentState.SURPLUS:
+            return _uncounted(state, await self._database.rows(_SURPLUS_OF_ALL[refunded], most=most))
+        return _uncounted(state, await self._database.rows(_UNPAID_OF_ALL[refunded], state=state, most=most))
 
     async def one_uncounted(self, payment_id: str, *, tenant_id: str | None = None) -> Payment | None:
-        """Return a payment that counted for nothing, of a tenant or of anybody."""
+        """Return a payment that counted for nothing, or more than its link asks, of a tenant or of anybody."""
         found = _all(await self._database.rows(_ONE_UNCOUNTED, payment_id=payment_id))
         return next((one for one in found if tenant_id in {None, one.tenant_id}), None)
 
     async def give_back(self, payment: Payment, tx_id: str, *, now: int) -> bool:
         """Note that a payment was given back, and use up its transfer: nothing can be paid by it any more.
 
+        Of a payment that paid its link, the surplus was given back: its transfer is used already.
+
         Returns:
             Whether it was noted. Not when it was before, or when the transfer has paid something meanwhile.
         """
         place = (payment.network, payment.tx_id, payment.ordinal)
+        is_paid = payment.state is PaymentState.PAID
+        use = () if is_paid else (used_transfers.use(*place, UsedBy.REFUND, payment.id, now=now),)
+        noted = Change(_NOTE_REFUND, {"payment_id": payment.id, "tx_id": tx_id, "refunded_at": now})
         try:
-            await self._database.change_all(
-                used_transfers.use(*place, UsedBy.REFUND, payment.id, now=now),
-                Change(_NOTE_REFUND, {"payment_id": payment.id, "tx_id": tx_id, "refunded_at": now}),
-            )
+            await self._database.change_all(*use, noted)
         except Taken:
             return False
         return True
 
     async def counted(self) -> Mapping[tuple[str, str], int]:
-        """Return how many payments counted for nothing, by state (`late`, `short`, `refunded`) and network."""
+        """Return how many payments counted for nothing, by state (`UNCOUNTED`, or `refunded`) and network."""
         counts: dict[tuple[str, str], int] = {}
-        for state, network, refunded, count in await self._database.rows(_COUNTED):
+        surplus = [(PaymentState.SURPLUS, *row) for row in await self._database.rows(_COUNTED_SURPLUS)]
+        for state, network, refunded, count in [*await self._database.rows(_COUNTED), *surplus]:
             key = "refunded" if refunded else str(state), str(network)
             counts[key] = counts.get(key, 0) + int(count)
         return counts
@@ -323,10 +403,10 @@ class Payments:
             return
 
 
-def _uncounted(rows: Sequence[Row]) -> Sequence[Uncounted]:
+def _uncounted(state: PaymentState, rows: Sequence[Row]) -> Sequence[Uncounted]:
     end = len(_NAMES) + len(_LINK)
     found = zip(_all([row[: len(_NAMES)] for row in rows]), rows, strict=True)
-    return [Uncounted(payment, Link(*row[len(_NAMES) : end]), *row[end:]) for payment, row in found]
+    return [Uncounted(state, payment, Link(*row[len(_NAMES) : end]), *row[end:]) for payment, row in found]
 
 
 def payment_of(row: Row) -> Payment:

@@ -108,6 +108,7 @@ class Actions:
                 raise refusals.self_payment_blocked() from fault
             if checkout.may_be_on_its_way(seen, self._settling.asked(link)):
                 await self._settling.payments.show(link.id, tx_id)
+            await self._watcher(link).note_misdirected(tx_id, seen)
             raise refusals.not_verified(fault.reason) from fault
         except TransferUsed as used:
             if used.cross_tenant:

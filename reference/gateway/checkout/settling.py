@@ -120,7 +120,7 @@ class Settling:
             LinkEnded: The link has an end already.
         """
         asked = self.asked(link)
-        found = await self._for(link, seen, checkout.fitting(seen, asked))
+        found = await self.for_link(link, seen, checkout.fitting(seen, asked))
         while True:
             transfer = await self._free(link, tx_id, found)
             payment = self._payment(link, tx_id, transfer, PaymentState.PAID, seen)
@@ -139,13 +139,16 @@ class Settling:
         try:
             # A reorganisation may have moved what was late into time, and made enough of what was short.
             unlisted = self.payments.unlisting(payment)
+            above = (self.payments.surplus(payment),) if payment.value > self.asked(link).atomic else ()
             ending = self.links.ending(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
-            await self._database.change_all(unlisted, noted, self.payments.use(payment), *ending, *told)
+            await self._database.change_all(unlisted, noted, self.payments.use(payment), *above, *ending, *told)
         except Taken:
             return False
         return True
 
-    async def _for(self, link: Link, seen: ObservedTransaction, found: tuple[Transfer, ...]) -> tuple[Transfer, ...]:
+    async def for_link(
+        self, link: Link, seen: ObservedTransaction, found: tuple[Transfer, ...]
+    ) -> tuple[Transfer, ...]:
         """Return the transfers that a link may take of those that fit it.
 
         Beside a memo that names no link of this database, a transaction may pay another gateway: then a transfer is the
@@ -175,14 +178,14 @@ class Settling:
         used = await self.payments.of_transaction(link.network, tx_id)
         if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
             raise LinkEnded
-        others = await self._used_beside_links(link.network, tx_id, found)
+        others = await self.used_beside_links(link.network, tx_id, found)
         transfer = checkout.chosen(found, others | {one.ordinal for one in used}, self.asked(link))
         if transfer is None:
             paid = [one for one in used if one.ordinal in {fitting.ordinal for fitting in found}]
             raise TransferUsed(bool(paid) and not others and all(one.tenant_id != link.tenant_id for one in paid))
         return transfer
 
-    async def _used_beside_links(self, network: str, tx_id: str, found: tuple[Transfer, ...]) -> set[int]:
+    async def used_beside_links(self, network: str, tx_id: str, found: tuple[Transfer, ...]) -> set[int]:
         """Return the places of the transfers that have bought calls of a rail on this database, or were given back.
 
         Of a call that was sold before places were kept, any transfer may be the one that names a reference.
@@ -209,7 +212,7 @@ class Settling:
         self, link: Link, tx_id: str, seen: ObservedTransaction, fit: tuple[Transfer, ...], state: PaymentState
     ) -> None:
         try:
-            transfer = await self._free(link, tx_id, await self._for(link, seen, fit))
+            transfer = await self._free(link, tx_id, await self.for_link(link, seen, fit))
         except (NotPaid, TransferUsed, LinkEnded):
             return
         await self.payments.note(self._payment(link, tx_id, transfer, state, seen))

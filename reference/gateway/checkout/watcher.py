@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 
+from reference.gateway.checkout.misdirected import Misdirected
 from reference.gateway.checkout.settling import LinkEnded, Settling, TransferUsed
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.finding import LEAST_LOOK_BACK, Candidate, Head
@@ -36,6 +37,9 @@ GRACE_SECONDS = 10
 UNREADABLE_SECONDS = 3600
 _ASK_AGAIN_SECONDS = 600
 _SEARCHES_AT_ONCE = 8
+# Transfers in other assets pay nothing: they are looked for more rarely, and a few at a time.
+STRAY_SECONDS = 15.0
+_STRAYS_AT_ONCE = 16
 
 
 @dataclass(slots=True)
@@ -85,6 +89,9 @@ class Watcher:
         self._watched: dict[str, int] = {}
         self._looked_at: int | None = None
         self._kept_at = -_KEEP_EVERY_SECONDS
+        self._misdirected = Misdirected(settling, clock, settings.word.memo(""))
+        # From where each payout address is searched for other assets, and when it was last.
+        self._strays: dict[str, tuple[int, float]] = {}
         # Transactions that will never tell anything new.
         self._done: OrderedDict[str, None] = OrderedDict()
         self._doubts: OrderedDict[str, Doubt] = OrderedDict()
@@ -99,7 +106,10 @@ class Watcher:
         now = self._clock.now()
         await self._follow_links(now)
         if self._watched:
-            await self._search_all(await self._lane.finder.head(), now)
+            head = await self._lane.finder.head()
+            before = dict(self._positions)
+            await self._search_all(head, now)
+            await self._search_strays(before, head)
         await self._recheck()
         await self._keep()
 
@@ -206,8 +216,47 @@ class Watcher:
                 look.held[link.id] = candidate.tx_id
 
     async def _settle_all(self, tx_id: str, seen: ObservedTransaction) -> None:
-        for link in await self._settling.bound(self.network, seen):
+        bound = await self._settling.bound(self.network, seen)
+        for link in bound:
             await self._settle(link, tx_id, seen)
+        await self._misdirected.note(self.network, tx_id, seen, bound)
+
+    async def note_misdirected(self, tx_id: str, seen: ObservedTransaction) -> None:
+        """List what a transaction moved that names links and pays none, if it is final."""
+        await self._misdirected.note(self.network, tx_id, seen, await self._settling.bound(self.network, seen))
+
+    async def _search_strays(self, before: dict[str, int], head: Head) -> None:
+        """Look for transfers in other assets, at the addresses where that is due; a node that refuses shows none.
+
+        Args:
+            before: How far each address was searched for payments before this round.
+            head: The chain's newest block.
+        """
+        now = time.monotonic()
+        for address in list(self._watched):
+            position, looked = self._strays.get(address, (before.get(address, head.position), -STRAY_SECONDS))
+            if now - looked < STRAY_SECONDS:
+                continue
+            position = max(0, min(position, head.position - LEAST_LOOK_BACK))
+            self._strays[address] = position, now
+            try:
+                self._strays[address] = await self._consider_strays(address, position, head), now
+            except ChainUnavailable as fault:
+                _log.info("stray_search_failed", network=self.network, reason=str(fault))
+        for address in [one for one in self._strays if one not in self._watched]:
+            del self._strays[address]
+
+    async def _consider_strays(self, address: str, position: int, head: Head) -> int:
+        """Note what the oldest strays are that are not known yet, and return from where to search next."""
+        found = await self._lane.finder.strays(address, position, head)
+        fresh = [one for one in found.candidates if one.tx_id not in self._done]
+        for candidate in fresh[:_STRAYS_AT_ONCE]:
+            seen = await self._lane.observe(candidate.tx_id)
+            if seen.final or seen.status is TxStatus.FAILED:
+                await self._settle_all(candidate.tx_id, seen)
+                self._remember(candidate.tx_id)
+        left = fresh[_STRAYS_AT_ONCE:]
+        return min(found.searched, left[0].position - 1) if left else found.searched
 
     async def _read(self, tx_id: str) -> ObservedTransaction | None:
         """Return a transaction, or None when it is to be asked for again or was given up.

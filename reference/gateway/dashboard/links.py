@@ -1,4 +1,4 @@
-"""A tenant's links, what became of each, and payments that counted for nothing: too late, or too small."""
+"""A tenant's links, what became of each, and money that counted for nothing, with the reason."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
 from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.tenancy import Page
+from reference.gateway.uncounted import amount_text
 from reference.store.payments import PaymentState
 from reference.web.errors import Unprocessable
 from reference.web.exchange import Reply
@@ -19,6 +20,9 @@ _REASONS: Mapping[str, str] = {
     "after_expiry": "Its block came after the link's expiry",
     "seen_after_expiry": "It was seen when the link had expired already",
     "wrong_amount": "Less than the link asks; parts are not added up",
+    "surplus": "More than the link asks; the link is paid",
+    "wrong_asset": "Another asset than the link asks. Any account can issue one: never give USDC back for it",
+    "ambiguous_memo": "Its memo is not exactly that of one link; another link may be meant",
 }
 _REFUND = ("tenants:admin",)
 
@@ -81,5 +85,5 @@ class LinkScreen:
 
 
 def late_rows(uncounted: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return payments that counted for nothing, each with its reason in words."""
-    return [{**one, "reason": _REASONS[one["reason"]]} for one in uncounted]
+    """Return payments that counted for nothing, each with its amount and its reason in words."""
+    return [{**one, "reason": _REASONS[one["reason"]], "amount": amount_text(one)} for one in uncounted]

@@ -29,11 +29,13 @@ _ROUNDS_A_SEARCH = 128
 _KEPT_ROUNDS = 512
 _PAGE = 500
 _PAGES = 1_000
+_STRAY_PAGES = 4
 _ADDRESSES = frozenset({"snd", "arcv", "asnd", "aclose", "rekey"})
 _BYTES = frozenset({"note", "lx", "grp", "gh"})
 
 _Header = Mapping[str, Any]
-_Payments = Sequence[tuple[str, str]]
+# Id and receiver of each transfer, and whether it moves the network's USDC.
+_Payments = Sequence[tuple[str, str, bool]]
 
 
 class AlgorandFinder:
@@ -69,24 +71,47 @@ class AlgorandFinder:
             found += listed
         last = min(head.position, reached + _ROUNDS_A_SEARCH)
         for number in range(reached + 1, last + 1):
-            found += [Candidate(tx_id, number) for tx_id, receiver in await self._round(number) if receiver == address]
+            found += await self._in_round(number, address, is_usdc=True)
         return Found(tuple(found), max(reached, last), last >= head.position)
+
+    async def strays(self, address: str, after: int, head: Head) -> Found:
+        """Read the newest rounds again, which `find` has kept; those before them are listed by the indexer."""
+        kept = max(after, head.position - _ROUNDS_A_SEARCH)
+        found: list[Candidate] = []
+        if kept > after and self._indexer is not None:
+            found, _ = await self._search(address, after, kept, is_usdc=False)
+        for number in range(kept + 1, head.position + 1):
+            found += await self._in_round(number, address, is_usdc=False)
+        return Found(tuple(found), head.position, complete=True)
+
+    async def _in_round(self, number: int, address: str, *, is_usdc: bool) -> list[Candidate]:
+        return [
+            Candidate(tx_id, number)
+            for tx_id, receiver, moves_usdc in await self._round(number)
+            if receiver == address and moves_usdc is is_usdc
+        ]
 
     async def waiting(self, address: str) -> tuple[str, ...]:
         """Return what algod's pool holds for an address."""
         path = f"/v2/accounts/{address}/transactions/pending?format=json"
         told = await _given(self._algod, path)
-        return tuple(tx_id for tx_id, receiver in self._payments(told.get("top-transactions")) if receiver == address)
+        waiting = self._payments(told.get("top-transactions"))
+        return tuple(tx_id for tx_id, receiver, is_usdc in waiting if receiver == address and is_usdc)
 
     # The indexer.
 
-    async def _search(self, address: str, after: int, last: int) -> tuple[list[Candidate], int]:
-        """Return what the indexer lists, and how far it knows its chain; nothing of it counts if it fails midway."""
+    async def _search(
+        self, address: str, after: int, last: int, *, is_usdc: bool = True
+    ) -> tuple[list[Candidate], int]:
+        """Return what the indexer lists, and how far it knows its chain; nothing of it counts if it fails midway.
+
+        Of other assets than USDC a few pages are read, and what they list counts.
+        """
         indexer = self._indexer
         assert indexer is not None  # noqa: S101 - asked only where there is one
-        wanted = {
+        wanted: dict[str, str | int] = {
             "address-role": "receiver",
-            "asset-id": self._asset,
+            **({"asset-id": self._asset} if is_usdc else {}),
             "tx-type": "axfer",
             "min-round": after + 1,
             "limit": _PAGE,
@@ -94,7 +119,7 @@ class AlgorandFinder:
         found: list[Candidate] = []
         known = last
         try:
-            for _ in range(_PAGES):
+            for _ in range(_PAGES if is_usdc else _STRAY_PAGES):
                 page = await _given(indexer, f"/v2/accounts/{address}/transactions?{urlencode(wanted)}")
                 if "max-round" not in wanted:
                     # Pages are pinned to what the indexer knew at first: else new rounds would push others over.
@@ -104,6 +129,7 @@ class AlgorandFinder:
                     Candidate(str(one.get("id")), _integer(one, "confirmed-round"))
                     for one in _objects(page, "transactions")
                     if one.get("note") and _integer(one, "confirmed-round") <= known
+                    if is_usdc or self._is_stray(one)
                 ]
                 following = page.get("next-token")
                 if not following or not page.get("transactions"):
@@ -111,7 +137,15 @@ class AlgorandFinder:
                 wanted["next"] = str(following)
         except ChainUnavailable:
             return [], after  # algod goes on alone
+        if not is_usdc:
+            return sorted(found, key=lambda one: one.position), known
         raise ChainUnavailable("the indexer has no end of pages")
+
+    def _is_stray(self, listed: Mapping[str, Any]) -> bool:
+        """Return whether a transaction of the indexer moves something of another asset."""
+        moved = listed.get("asset-transfer-transaction")
+        told = moved if isinstance(moved, dict) else {}
+        return told.get("asset-id") != self._asset and bool(told.get("amount"))
 
     # algod.
 
@@ -131,13 +165,17 @@ class AlgorandFinder:
             return payments
 
     def _payments(self, signed: Any, block: Mapping[str, Any] | None = None) -> _Payments:
-        """Return ids and receivers of the asset's transfers with a note, among transactions in algod's short form."""
+        """Return the asset transfers with a note, among transactions in algod's short form.
+
+        Of another asset, those that move something: an account that has not opted in can be sent nothing more.
+        """
         found = []
         for one in _objects({"txns": signed}, "txns"):
             txn = one.get("txn")
             told = txn if isinstance(txn, dict) and isinstance(txn.get("arcv"), str) else {}
-            if told.get("type") == "axfer" and told.get("xaid") == self._asset and told.get("note"):
-                found.append((_id_of(told, one, block), told["arcv"]))
+            is_usdc = told.get("xaid") == self._asset
+            if told.get("type") == "axfer" and told.get("note") and (is_usdc or told.get("aamt")):
+                found.append((_id_of(told, one, block), told["arcv"], is_usdc))
         return tuple(found)
 
     async def _same_chain(self, last: int, header: _Header | None) -> bool:

@@ -67,15 +67,30 @@ class BaseFinder:
             first, parts = last + 1, parts + 1
         return Found(tuple(dict.fromkeys(found)), max(after, min(first - 1, settled)), complete=False)
 
+    async def strays(self, address: str, after: int, head: Head) -> Found:
+        """Search the Transfer events of all contracts in the newest blocks, with one question.
+
+        A node that does not answer it, or too long, shows none: nothing is halved and asked again for them.
+        """
+        first = max(after + 1, head.position - _BLOCKS_A_SEARCH + 1)
+        settled = max(after, head.final - LAG_BLOCKS)
+        try:
+            logs = await self._rpc.call("eth_getLogs", self._wanted(address, first, head.position, of_any_asset=True))
+        except (NodeRefused, AnswerTooLong):
+            return Found((), settled, complete=False)
+        own = self._asset
+        others = [log for log in logs if str(log.get("address")).lower() != own] if isinstance(logs, list) else []
+        return Found(tuple(dict.fromkeys(_candidates(others))), settled, complete=True)
+
     async def waiting(self, address: str) -> tuple[str, ...]:
         """Return nothing: a pool tells nothing of events."""
         del address
         return ()
 
-    def _wanted(self, address: str, first: int, last: int) -> dict[str, Any]:
+    def _wanted(self, address: str, first: int, last: int, *, of_any_asset: bool = False) -> dict[str, Any]:
         receiver = "0x" + address.lower().removeprefix("0x").rjust(64, "0")
-        topics = [_TRANSFER, None, receiver]
-        return {"address": self._asset, "fromBlock": hex(first), "toBlock": hex(last), "topics": topics}
+        blocks = {"fromBlock": hex(first), "toBlock": hex(last), "topics": [_TRANSFER, None, receiver]}
+        return blocks if of_any_asset else {"address": self._asset, **blocks}
 
     async def _time_of(self, number: int) -> int | None:
         block = await self._rpc.ask("eth_getBlockByNumber", hex(number), False)

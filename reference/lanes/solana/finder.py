@@ -10,13 +10,16 @@ from reference.lanes.json_rpc import JsonRpc, NodeRefused, member
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.solana.block_times import block_time
 from reference.protocol.networks import Network
-from reference.protocol.solana_transfers import associated_account
+from reference.protocol.solana_transfers import TOKEN_PROGRAM, associated_account
 
 _PAGE = 1_000
 _PAGES = 100
 # A node's index of signatures may lag without saying so: the newest slots, ten minutes, are searched every time.
 LAG_SLOTS = 1_500
 _NEIGHBOURS = 4
+_STRAY_ACCOUNTS = 8
+_HELD = {"encoding": "base64", "dataSlice": {"offset": 0, "length": 0}, "commitment": "confirmed"}
+_NEWEST = {"limit": 100, "commitment": "confirmed"}
 
 
 class SolanaFinder:
@@ -65,6 +68,23 @@ class SolanaFinder:
                 return Found(tuple(dict.fromkeys(reversed(found))), searched, complete=True)
             wanted["before"] = listed[-1][0].tx_id
         raise ChainUnavailable("the node has no end of signatures")
+
+    async def strays(self, address: str, after: int, head: Head) -> Found:
+        """List the newest signatures of a few further token accounts of the payout address.
+
+        Its associated account for an asset exists once somebody has paid the rent of it, so there are few of them.
+        """
+        held = await self._rpc.ask("getTokenAccountsByOwner", address, {"programId": TOKEN_PROGRAM}, _HELD)
+        accounts = [member(one, "pubkey", str) for one in member(held, "value", list)]
+        own = associated_account(address, self._mint)
+        found: list[Candidate] = []
+        for account in [one for one in accounts if one != own][:_STRAY_ACCOUNTS]:
+            page = await self._rpc.ask("getSignaturesForAddress", account, _NEWEST)
+            listed = page if isinstance(page, list) else []
+            told = [Candidate(member(one, "signature", str), _slot_of(one)) for one in listed if one.get("err") is None]
+            found += [one for one in told if one.position > after]
+        found.sort(key=lambda one: one.position)
+        return Found(tuple(dict.fromkeys(found)), max(after, head.final - LAG_SLOTS), complete=True)
 
     async def waiting(self, address: str) -> tuple[str, ...]:
         """Return nothing: a search sees no earlier than `confirmed`."""

@@ -38,7 +38,7 @@ async def test_what_counted_for_nothing_is_measured(tmp_path: Path, monkeypatch:
         right = {"Authorization": f"Bearer {token_file.read_text('ascii')}"}
         told = measured(await shop.http.get("/metrics", headers=right))
         assert told == {"clock_in_doubt": 0, "store_up": 1} | {
-            f"payments {one}": 0 for one in ("late", "short", "refunded")
+            f"payments {one}": 0 for one in ("late", "short", "surplus", "other_asset", "ambiguous", "refunded")
         }
         tenant = await shop.tenant()
         link = await shop.on(NETWORK, tenant)

@@ -173,8 +173,22 @@ class ScriptedLane:
             if after < one.position <= last
             and tx_id not in self.chain.hidden
             and address == PAYOUTS[self.chain.network]
+            and self._moves_usdc(one.seen)
         )
         return Found(told, min(last, head.final), last == head.position)
+
+    def _moves_usdc(self, seen: ObservedTransaction) -> bool:
+        asset = NETWORKS[self.chain.network].asset_id.lower()
+        return any(one.asset.lower() in {"", asset} for one in seen.transfers)
+
+    async def strays(self, address: str, after: int, head: Head) -> Found:
+        self._ask()
+        told = tuple(
+            Candidate(tx_id, one.position)
+            for tx_id, one in self.chain.placed.items()
+            if one.position > after and address == PAYOUTS[self.chain.network] and not self._moves_usdc(one.seen)
+        )
+        return Found(told, head.final, complete=True)
 
     async def waiting(self, address: str) -> tuple[str, ...]:
         self._ask()
