@@ -22,11 +22,11 @@ from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
 from reference.protocol.canonical_json import NumberText, number_text
 from reference.protocol.keys import base64url
-from reference.protocol.money import microunits_of
+from reference.protocol.money import decimal_text, microunits_of
 from reference.protocol.networks import NETWORKS, Network
 from reference.protocol.times import utc_text
 from reference.protocol.trial import LinkRefused, Standing, admit_link
-from reference.store.links import Link, Links
+from reference.store.links import Link, Links, Price
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
@@ -132,7 +132,8 @@ class PaymentLinks:
 
         async def make() -> Made:
             link, secret = await self._drawn_up(call.tenant, call.content)
-            return Made(201, orjson.dumps(self._answer(link, secret)), (self._links.insertion(link),))
+            stored = self._links.insertion(link), self._links.pricing(link, self._price(call.content))
+            return Made(201, orjson.dumps(self._answer(link, secret)), stored)
 
         return await self._idempotency.once(call, make)
 
@@ -144,7 +145,7 @@ class PaymentLinks:
             Unprocessable: A member is out of range.
         """
         link, _ = await self._drawn_up(caller, request)
-        await self._links.add(link)
+        await self._links.add(link, self._price(request))
         return link
 
     async def _drawn_up(self, caller: Caller, request: PaymentLinkRequest) -> tuple[Link, str]:
@@ -183,6 +184,12 @@ class PaymentLinks:
             return microunits_of(request.amount, rate)
         except ValueError as fault:
             _refuse("amount", str(fault), "amount_range")
+
+    def _price(self, request: PaymentLinkRequest) -> Price:
+        """Return what an admitted request orders, for people: its amount is rounded to twelve digits."""
+        currency = request.currency.upper()
+        amount, rate = Decimal(request.amount), self._settings.rates[currency]
+        return Price(decimal_text(amount, digits=12), currency, decimal_text(rate))
 
     async def _network(self, tenant_id: str, wanted: str | None) -> tuple[Network, str]:
         payouts = await self._tenants.payouts(tenant_id)

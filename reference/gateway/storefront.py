@@ -12,12 +12,14 @@ from reference.gateway.settings import GatewaySettings
 from reference.store.merchants import Merchant, Merchants
 
 LONGEST_NAME = 64
+LONGEST_CONTACT = 254
 MOST_ADDRESSES = 9
 LOGO_BYTES = 49152
 LOGO_PIXELS = 1024
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 # It stands nowhere on the page of a link that is not paid (P-CK-01).
 _STATE_WORD = re.compile(r"\bpaid\b", re.IGNORECASE)
+_EMAIL = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", re.ASCII)
 _PNG = b"\x89PNG\r\n\x1a\n"
 _HEADER = b"\x00\x00\x00\x0dIHDR"
 _END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
@@ -53,9 +55,9 @@ class Storefronts:
         """Return the PNG of a digest that some tenant shows now."""
         return await self._merchants.logo(digest)
 
-    async def save(self, tenant_id: str, name: str, addresses: Sequence[str]) -> None:
-        """Replace a tenant's name for payers and the addresses of its shop, which have been checked."""
-        await self._merchants.save(tenant_id, name, addresses)
+    async def save(self, tenant_id: str, name: str, addresses: Sequence[str], contact: str) -> None:
+        """Replace a tenant's name and contact for payers and the addresses of its shop, which have been checked."""
+        await self._merchants.save(tenant_id, name, addresses, contact)
 
     async def save_logo(self, tenant_id: str, png: bytes) -> None:
         """Replace a tenant's logo, which has been checked."""
@@ -88,6 +90,32 @@ def check_name(name: str) -> None:
         raise Unfit(f"Give a name of at most {LONGEST_NAME} characters in one line.")
     if _STATE_WORD.search(name):
         raise Unfit("A name with the word Paid could be taken for the state of the payment.")
+
+
+def check_contact(email: str) -> None:
+    """Let a contact for payers pass; the empty one stands for none.
+
+    Raises:
+        Unfit: It is not an e-mail address in plain ASCII.
+    """
+    if email and (len(email) > LONGEST_CONTACT or _EMAIL.fullmatch(email) is None):
+        raise Unfit("Give an e-mail address like help@shop.example.")
+
+
+def payee_name(merchant: Merchant) -> str:
+    """Return by which name payers know a tenant: its own for payers, else the one that the operator gave it.
+
+    Empty where the operator's could be taken for the state of the payment.
+    """
+    if merchant.name:
+        return merchant.name
+    name = merchant.tenant_name
+    shown = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
+    try:
+        check_name(shown)
+    except Unfit:
+        return ""
+    return shown
 
 
 def check_logo(png: bytes) -> None:

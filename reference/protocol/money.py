@@ -55,6 +55,21 @@ def microunits_of(literal: str, rate: Decimal = Decimal(1)) -> int:
     return microunits
 
 
+def decimal_text(number: Decimal, *, digits: int | None = None) -> str:
+    """Return a decimal number without an exponent and without zeros at the end of its fraction.
+
+    Args:
+        number: The number, of any exponent that `microunits_of` takes.
+        digits: The most digits behind the point, ties away from zero; None for all.
+    """
+    if digits is not None and -int(number.as_tuple().exponent) > digits:
+        places = Context(prec=2 * _LARGEST_POWER)
+        number = number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, places)
+    whole, point, fraction = format(number, "f").partition(".")
+    fraction = fraction.rstrip("0")
+    return f"{whole}.{fraction}" if point and fraction else whole
+
+
 def amount_pretty(amount_microunits: int, asset_label: str) -> str:
     """Return an amount for people: 2 to 6 fraction digits, one space, the asset's label (P-MN-04)."""
     whole, fraction = divmod(amount_microunits, 10**MICRO_DIGITS)

@@ -38,6 +38,16 @@ Index(
 Index("gateway_links_watched", links.c.network, links.c.pay_to, links.c.watched_until, links.c.created_at)
 Index("gateway_links_new", links.c.network, links.c.created_at, links.c.pay_to)
 
+# What a link's amount was ordered as, in the currency of the order, and the rate. Inserted with the link.
+link_prices = Table(
+    "gateway_link_prices",
+    METADATA,
+    Column("link_id", String(36), primary_key=True),
+    Column("amount", Text, nullable=False),
+    Column("currency", String(8), nullable=False),
+    Column("rate", Text, nullable=False),
+)
+
 # How a link ended: whoever inserts its row has decided it, on any worker.
 link_ends = Table(
     "gateway_link_ends",

@@ -28,7 +28,7 @@ from reference.protocol.money import atomic_units
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 from reference.store import used_transfers
-from reference.store.checkout_tables import METADATA, link_ends, links, payments, surpluses
+from reference.store.checkout_tables import METADATA, link_ends, link_prices, links, payments, surpluses
 from reference.store.database import Change, Database, Row, Taken
 from reference.store.paging import behind
 from reference.store.used_transfers import UsedBy
@@ -63,6 +63,21 @@ class Link:
     cancel_digest: str
     created_at: int
     expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a link was ordered as; its rate was fixed when the link was created.
+
+    Attributes:
+        amount: Decimal number as text, in units of the currency.
+        currency: Currency code in capitals.
+        rate: Units of the link's asset for one unit of the currency, a decimal number as text.
+    """
+
+    amount: str
+    currency: str
+    rate: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +138,9 @@ _SURPLUS_BEFORE = (
 _ONE_SURPLUS_BEFORE = _SURPLUS_BEFORE.limit(1)
 _LIST_SURPLUSES = insert(surpluses).from_select(list(surpluses.columns.keys()), _SURPLUS_BEFORE)
 _INSERT = insert(links).values({name: bindparam(name) for name in (*_NAMES, "nonce")})
+_PRICE = tuple(Price.__slots__)
+_INSERT_PRICE = insert(link_prices).values({name: bindparam(name) for name in ("link_id", *_PRICE)})
+_PRICE_OF = select(*(link_prices.c[name] for name in _PRICE)).where(link_prices.c.link_id == bindparam("link_id"))
 _BY_TOKEN = _SELECT.where(_ROW.token == bindparam("token"))
 _BY_NONCE = _SELECT.where(_ROW.nonce == bindparam("nonce"))
 _STATE_OF = select(link_ends.c.state).where(link_ends.c.link_id == bindparam("link_id"))
@@ -185,9 +203,18 @@ class Links:
         members: Mapping[str, object] = {name: getattr(link, name) for name in _NAMES}
         return Change(_INSERT, {**members, "nonce": nonce_of(self._word.memo(link.token))})
 
-    async def add(self, link: Link) -> None:
-        """Create a link."""
-        await self._database.change_all(self.insertion(link))
+    def pricing(self, link: Link, price: Price) -> Change:
+        """Return the change that keeps what a new link was ordered as."""
+        return Change(_INSERT_PRICE, {"link_id": link.id, **{name: getattr(price, name) for name in _PRICE}})
+
+    async def add(self, link: Link, price: Price) -> None:
+        """Create a link with what it was ordered as."""
+        await self._database.change_all(self.insertion(link), self.pricing(link, price))
+
+    async def price(self, link_id: str) -> Price | None:
+        """Return what a link was ordered as; None of one that was created before prices were kept."""
+        rows = await self._database.rows(_PRICE_OF, link_id=link_id)
+        return Price(*rows[0]) if rows else None
 
     def ending(self, link_id: str, ending: LinkEnding, *, now: int, watched_until: int) -> tuple[Change, Change]:
         """Return the changes that end a link; one that has an end already refuses them as `Taken`.

@@ -6,12 +6,20 @@ from sqlalchemy import Column, Index, Integer, LargeBinary, MetaData, String, Ta
 
 METADATA = MetaData()
 
-# A tenant without a row shows no name: the one that the operator knows it by is nobody else's business.
+# A tenant without a row is shown by the name that the operator gave it (decision 0075).
 merchants = Table(
     "gateway_merchants",
     METADATA,
     Column("tenant_id", String(36), primary_key=True),
     Column("name", String(64), nullable=False),
+)
+
+# How payers reach a tenant who have a question.
+contacts = Table(
+    "gateway_merchant_contacts",
+    METADATA,
+    Column("tenant_id", String(36), primary_key=True),
+    Column("email", String(254), nullable=False),
 )
 
 # The logo of a tenant, a PNG. Whoever knows its SHA-256 may have it.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import bindparam, delete, insert, select
 
 from reference.store.database import Change, Database
-from reference.store.merchant_tables import METADATA, logos, merchants, return_addresses
+from reference.store.merchant_tables import METADATA, contacts, logos, merchants, return_addresses
 from reference.store.tenant_tables import tenants
 from reference.store.tenants import hold
 
@@ -21,19 +21,23 @@ class Merchant:
         name: Its name for payers, empty when it shows none.
         logo: SHA-256 of its logo, bare hex, or None.
         addresses: Addresses of its shop, in its order.
+        contact: E-mail address for payers, empty when it shows none.
+        tenant_name: The name that the operator gave it.
     """
 
     name: str = ""
     logo: str | None = None
     addresses: tuple[str, ...] = ()
+    contact: str = ""
+    tenant_name: str = ""
 
 
 _SHOWN = (
-    select(merchants.c.name, logos.c.digest)
+    select(merchants.c.name, logos.c.digest, contacts.c.email, tenants.c.name)
     .select_from(
-        tenants.outerjoin(merchants, merchants.c.tenant_id == tenants.c.id).outerjoin(
-            logos, logos.c.tenant_id == tenants.c.id
-        )
+        tenants.outerjoin(merchants, merchants.c.tenant_id == tenants.c.id)
+        .outerjoin(logos, logos.c.tenant_id == tenants.c.id)
+        .outerjoin(contacts, contacts.c.tenant_id == tenants.c.id)
     )
     .where(tenants.c.id == bindparam("tenant_id"))
 )
@@ -46,6 +50,8 @@ _LOGO = select(logos.c.png).where(logos.c.digest == bindparam("digest")).limit(1
 _CLEAR_NAME = delete(merchants).where(merchants.c.tenant_id == bindparam("owner"))
 _CLEAR_LOGO = delete(logos).where(logos.c.tenant_id == bindparam("owner"))
 _CLEAR_ADDRESSES = delete(return_addresses).where(return_addresses.c.tenant_id == bindparam("owner"))
+_CLEAR_CONTACT = delete(contacts).where(contacts.c.tenant_id == bindparam("owner"))
+_ADD_CONTACT = insert(contacts).values(tenant_id=bindparam("tenant_id"), email=bindparam("email"))
 _ADD_NAME = insert(merchants).values(tenant_id=bindparam("tenant_id"), name=bindparam("name"))
 _ADD_LOGO = insert(logos).values({name: bindparam(name) for name in ("tenant_id", "digest", "png")})
 _ADD_ADDRESS = insert(return_addresses).values({name: bindparam(name) for name in ("tenant_id", "place", "address")})
@@ -64,8 +70,11 @@ class Merchants:
     async def get(self, tenant_id: str) -> Merchant:
         """Return what a tenant shows: nothing of one that is not there."""
         rows = await self._database.rows(_SHOWN, tenant_id=tenant_id)
-        name, logo = rows[0] if rows else (None, None)
-        return Merchant(str(name or ""), logo, tuple(await self.addresses(tenant_id)))
+        if not rows:
+            return Merchant()
+        name, logo, contact, tenant_name = rows[0]
+        addresses = tuple(await self.addresses(tenant_id))
+        return Merchant(str(name or ""), logo, addresses, str(contact or ""), str(tenant_name))
 
     async def addresses(self, tenant_id: str) -> Sequence[str]:
         """Return the addresses of a tenant's shop, in its order."""
@@ -76,15 +85,16 @@ class Merchants:
         rows = await self._database.rows(_LOGO, digest=digest)
         return bytes(rows[0][0]) if rows else None
 
-    async def save(self, tenant_id: str, name: str, addresses: Sequence[str]) -> None:
-        """Replace a tenant's name for payers and the addresses of its shop."""
+    async def save(self, tenant_id: str, name: str, addresses: Sequence[str], contact: str = "") -> None:
+        """Replace a tenant's name and contact for payers and the addresses of its shop."""
         owner, held = hold(tenant_id)
         named = [Change(_ADD_NAME, {"tenant_id": tenant_id, "name": name})] if name else []
+        named += [Change(_ADD_CONTACT, {"tenant_id": tenant_id, "email": contact})] if contact else []
         added = (
             Change(_ADD_ADDRESS, {"tenant_id": tenant_id, "place": place, "address": address})
             for place, address in enumerate(addresses)
         )
-        cleared = (Change(_CLEAR_NAME, owner), Change(_CLEAR_ADDRESSES, owner))
+        cleared = (Change(_CLEAR_NAME, owner), Change(_CLEAR_CONTACT, owner), Change(_CLEAR_ADDRESSES, owner))
         await self._database.change_all(held, *cleared, *named, *added)
 
     async def save_logo(self, tenant_id: str, digest: str, png: bytes) -> None:

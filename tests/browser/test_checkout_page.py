@@ -70,6 +70,21 @@ async def test_without_script_the_page_flips_by_refreshing_itself(door: Door, sh
     visitor.is_content()
 
 
+async def test_times_are_those_of_the_device_and_utc_without_script(door: Door, shop: Shop) -> None:
+    """The order and its rate are shown; both times are localised, and stay what the server said as their titles."""
+    link = await shop.link(amount=12.5, currency="EUR")
+    visitor = await door.visit(link, timezone_id="America/New_York")
+    assert await visitor.text("#amount") == "13.50 USDC"
+    assert "EUR 12.50 at 1 EUR = 1.08 USDC" in await visitor.text("#ordered")
+    times = await visitor.page.locator("time").evaluate_all("all => all.map(one => [one.textContent, one.title])")
+    assert len(times) == 2
+    assert all(shown.endswith(("GMT-5", "GMT-4", "EST", "EDT")) for shown, _ in times)
+    assert all(title.endswith(" UTC") for _, title in times)
+    plain = await door.visit(link, timezone_id="America/New_York", java_script_enabled=False)
+    assert (await plain.text("#expires")).endswith(" UTC")
+    visitor.is_content()
+
+
 async def test_without_an_event_stream_the_page_polls(door: Door, shop: Shop) -> None:
     """A proxy that lets no stream through does not keep the page from flipping."""
     link = await shop.link()

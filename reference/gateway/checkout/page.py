@@ -11,6 +11,7 @@ from reference.gateway.checkout.settling import Settling, Status
 from reference.gateway.page_parts import ICON, Asset, asset, atomic_pretty, environment, icon, network_name
 from reference.gateway.return_addresses import host_of, is_at_shop
 from reference.gateway.settings import GatewaySettings
+from reference.gateway.storefront import payee_name
 from reference.lanes.registry import descriptor_of
 from reference.protocol.checkout import Asked, LinkState
 from reference.protocol.eip3009 import TRANSFER_SELECTOR, nonce_of
@@ -19,7 +20,7 @@ from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.protocol.qr_payload import Shown, qr_payload
 from reference.protocol.times import utc_text
-from reference.store.links import Link
+from reference.store.links import Link, Price
 from reference.store.merchants import Merchant
 from reference.store.payments import Payment
 from reference.web.clock import WpClock
@@ -66,13 +67,14 @@ class Page:
         """Whether the page still asks for money: the link is active and its time is not over."""
         return status.state is LinkState.ACTIVE and self._clock.now() <= link.expires_at
 
-    def html(self, link: Link, status: Status, merchant: Merchant, payment: Payment | None) -> str:
+    def html(self, link: Link, status: Status, merchant: Merchant, payment: Payment | None, price: Price | None) -> str:
         """Return the page.
 
         Args:
             link: The link.
             status: Where it stands.
             merchant: What its tenant shows of itself.
+            price: What it was ordered as, as far as that is known.
             payment: The payment that has paid it, unless the chain has undone that.
         """
         asked = self._settling.asked(link)
@@ -86,7 +88,9 @@ class Page:
             is_open=is_open,
             waits=waits,
             merchant=merchant,
-            back=_back(link, merchant),
+            payee=payee_name(merchant),
+            back=_back(link, merchant, is_over=not is_open),
+            ordered=_ordered(link, price, asked),
             receipt=_receipt(payment) if status.state is LinkState.PAID else None,
             tx_id=status.tx_id,
             explorer=None if status.tx_id is None else explorer_link(asked.network, status.tx_id),
@@ -114,13 +118,30 @@ class Page:
         return Shown(self._settling.asked(link), link.token, link.label, address, self._settings.word)
 
 
-def _back(link: Link, merchant: Merchant) -> dict[str, str] | None:
-    """Return where the payer may go back to, an address that the tenant has registered; None where it has none."""
-    if not merchant.addresses:
-        return None
+def _back(link: Link, merchant: Merchant, *, is_over: bool) -> dict[str, str] | None:
+    """Return where the payer may go back to: an address that the tenant has registered.
+
+    Of a tenant without any, the link's own address once the link is over, so that its page is no dead end.
+    """
     wanted = link.redirect_url
+    if not merchant.addresses:
+        return {"address": wanted, "host": host_of(wanted)} if wanted and is_over else None
     address = wanted if wanted and is_at_shop(wanted, merchant.addresses) else merchant.addresses[0]
     return {"address": address, "host": host_of(address)}
+
+
+def _ordered(link: Link, price: Price | None, asked: Asked) -> dict[str, str] | None:
+    """Return what the page says of an order in another currency than the asset; None where there is nothing to say."""
+    asset = asked.network.asset_label
+    if price is None or price.currency == asset:
+        return None
+    whole, _, fraction = price.amount.partition(".")
+    return {
+        "amount": f"{price.currency} {whole}.{fraction.ljust(2, '0')}",
+        "rate": f"1 {price.currency} = {price.rate} {asset}",
+        "at": utc_text(link.created_at),
+        "at_text": _readable(link.created_at),
+    }
 
 
 def _receipt(payment: Payment | None) -> dict[str, str] | None:

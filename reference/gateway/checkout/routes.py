@@ -103,7 +103,8 @@ class Routes:
         del body
         status = await self._settling.status(link)
         payment = await self._settling.paid_by(link) if status.state is LinkState.PAID else None
-        html = self._page.html(link, status, await self._storefronts.of(link.tenant_id), payment)
+        merchant, price = await self._storefronts.of(link.tenant_id), await self._settling.links.price(link.id)
+        html = self._page.html(link, status, merchant, payment, price)
         return Response(html, 200, {"Content-Type": "text/html; charset=utf-8", **SECURITY})
 
     async def _status(self, link: Link, body: Body) -> Response:

@@ -10,10 +10,12 @@ from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.storefront import (
     LOGO_BYTES,
     LOGO_PIXELS,
+    LONGEST_CONTACT,
     LONGEST_NAME,
     MOST_ADDRESSES,
     Storefronts,
     Unfit,
+    check_contact,
     check_logo,
     check_name,
 )
@@ -50,7 +52,7 @@ class StorefrontScreen:
     async def show(self, visit: SignedInRequest) -> Reply:
         """Show what payers see."""
         stored = await self._storefronts.of(visit.tenant_id)
-        return await self._form(visit, stored.name, "\n".join(stored.addresses), {})
+        return await self._form(visit, stored.name, "\n".join(stored.addresses), stored.contact, {})
 
     async def back(self, visit: SignedInRequest) -> Reply:
         """Send somebody who opens the address of a form to its screen."""
@@ -58,7 +60,7 @@ class StorefrontScreen:
 
     async def save(self, visit: SignedInRequest) -> Reply:
         """Replace name and addresses, or show beside each field what is wrong with it."""
-        name, written = visit.form.one("name"), visit.form.one("addresses")
+        name, written, contact = visit.form.one("name"), visit.form.one("addresses"), visit.form.one("contact")
         addresses = list(dict.fromkeys(written.split()))
         faults: dict[str, str] = {}
         try:
@@ -66,13 +68,17 @@ class StorefrontScreen:
         except Unfit as unfit:
             faults["name"] = unfit.sentence
         try:
+            check_contact(contact)
+        except Unfit as unfit:
+            faults["contact"] = unfit.sentence
+        try:
             self._storefronts.check_addresses(addresses)
         except Unfit as unfit:
             faults["addresses"] = unfit.sentence
         if faults:
-            return await self._form(visit, name, written, faults)
+            return await self._form(visit, name, written, contact, faults)
         await self._desk.tenancy.find(visit.tenant_id)
-        await self._storefronts.save(visit.tenant_id, name, addresses)
+        await self._storefronts.save(visit.tenant_id, name, addresses, contact)
         return gone_to(path_of(visit, _SCREEN, "saved"))
 
     async def save_logo(self, visit: SignedInRequest) -> Reply:
@@ -82,7 +88,8 @@ class StorefrontScreen:
             check_logo(png)
         except Unfit as unfit:
             stored = await self._storefronts.of(visit.tenant_id)
-            return await self._form(visit, stored.name, "\n".join(stored.addresses), {"logo": unfit.sentence})
+            addresses = "\n".join(stored.addresses)
+            return await self._form(visit, stored.name, addresses, stored.contact, {"logo": unfit.sentence})
         await self._desk.tenancy.find(visit.tenant_id)
         await self._storefronts.save_logo(visit.tenant_id, png)
         return gone_to(path_of(visit, _SCREEN, "saved"))
@@ -92,15 +99,24 @@ class StorefrontScreen:
         await self._storefronts.delete_logo(visit.tenant_id)
         return gone_to(path_of(visit, _SCREEN, "saved"))
 
-    async def _form(self, visit: SignedInRequest, name: str, addresses: str, faults: Mapping[str, str]) -> Reply:
+    async def _form(
+        self, visit: SignedInRequest, name: str, addresses: str, contact: str, faults: Mapping[str, str]
+    ) -> Reply:
         return await self._desk.page(
             visit,
             "checkout.html",
             _SCREEN,
             status=422 if faults else 200,
             name=name,
+            contact=contact,
             addresses=addresses,
             logo=(await self._storefronts.of(visit.tenant_id)).logo,
-            most={"name": LONGEST_NAME, "addresses": MOST_ADDRESSES, "kb": LOGO_BYTES // 1024, "pixels": LOGO_PIXELS},
+            most={
+                "name": LONGEST_NAME,
+                "contact": LONGEST_CONTACT,
+                "addresses": MOST_ADDRESSES,
+                "kb": LOGO_BYTES // 1024,
+                "pixels": LOGO_PIXELS,
+            },
             faults=faults,
         )

@@ -8,7 +8,7 @@ import pytest
 
 from reference.protocol.service_word import ServiceWord
 from reference.store.database import Database
-from reference.store.links import Link, Links
+from reference.store.links import Link, Links, Price
 from reference.store.merchants import Merchant, Merchants
 from reference.store.payments import Payment, Payments, PaymentState
 from reference.store.takings import Takings, Total
@@ -31,18 +31,20 @@ async def merchants(database: Database) -> Merchants:
 
 
 async def test_what_a_tenant_shows_is_replaced_as_a_whole(merchants: Merchants) -> None:
-    """Name and addresses together, in their order, the logo apart; the other tenant's stay."""
-    assert await merchants.get("a") == Merchant()
+    """Name, contact and addresses together, in their order, the logo apart; the other tenant's stay."""
+    nothing = Merchant(tenant_name="a")
+    assert (await merchants.get("a"), await merchants.get("nobody")) == (nothing, Merchant())
     await merchants.save("b", "B", ("https://b.example/",))
-    await merchants.save("a", "A", ("https://two.example/", "https://one.example/"))
+    addresses = ("https://two.example/", "https://one.example/")
+    await merchants.save("a", "A", addresses, "a@shop.example")
     await merchants.save_logo("a", "d" * 64, b"one\x00")
-    assert await merchants.get("a") == Merchant("A", "d" * 64, ("https://two.example/", "https://one.example/"))
+    assert await merchants.get("a") == Merchant("A", "d" * 64, addresses, "a@shop.example", "a")
     await merchants.save_logo("a", "e" * 64, b"two\xff")
     assert (await merchants.logo("d" * 64), await merchants.logo("e" * 64)) == (None, b"two\xff")
     await merchants.save("a", "", ())
     await merchants.delete_logo("a")
-    assert await merchants.get("a") == Merchant()
-    assert await merchants.get("b") == Merchant("B", None, ("https://b.example/",))
+    assert await merchants.get("a") == nothing
+    assert await merchants.get("b") == Merchant("B", None, ("https://b.example/",), tenant_name="b")
 
 
 async def test_two_who_save_at_once_leave_what_one_of_them_saved(merchants: Merchants) -> None:
@@ -60,7 +62,7 @@ async def paid(database: Database, tenant: str, number: int, network: str, amoun
         *(f"l-{number}", tenant, f"token-{number}", network, amount, "payee", f"Order {number}", None),
         *("c" * 64, seen_at, seen_at + 60),
     )
-    await links.add(link)
+    await links.add(link, Price("1", "USDC", "1"))
     payment = Payment(
         *(f"p-{number}", link.id, tenant, network, f"tx-{number}", 0, PaymentState.PAID, amount, "payer"),
         *(seen_at, seen_at),

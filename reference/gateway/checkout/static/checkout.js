@@ -1,7 +1,7 @@
 "use strict";
 
 // The page as the server made it is whole without this script. What is added: it flips by itself, details can be
-// copied, the receipt is printed, and the time left is counted down.
+// copied, the receipt is printed, times are in the payer's time zone, and the time left is counted down.
 
 (() => {
   const POLL_MS = 2000;
@@ -103,6 +103,19 @@
     tick();
   }
 
+  // Times are in UTC as the server made them: shown in the time zone of this device, with UTC as the title.
+
+  function localise() {
+    const parts = { day: "numeric", month: "long", year: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" };
+    const local = new Intl.DateTimeFormat("en-GB", { ...parts, hourCycle: "h23", timeZoneName: "short" });
+    for (const time of document.querySelectorAll("time[datetime]")) {
+      const moment = new Date(time.dateTime);
+      if (Number.isNaN(moment.getTime()) || time.title) continue;
+      time.title = time.textContent;
+      time.textContent = local.format(moment);
+    }
+  }
+
   // Copying.
 
   async function copy(button) {
@@ -135,6 +148,7 @@
     }
     const countdown = document.getElementById("countdown");
     if (countdown) countDown(countdown);
+    localise();
   }
 
   prepare();

@@ -11,9 +11,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 from PIL import Image
 from selectolax.lexbor import LexborHTMLParser, LexborNode
+from sqlalchemy import delete, select
 
-from reference.gateway.storefront import LOGO_BYTES, Unfit, check_logo, check_name
+from reference.gateway.storefront import LOGO_BYTES, Unfit, check_contact, check_logo, check_name
 from reference.protocol.networks import NETWORKS
+from reference.store.checkout_tables import link_prices
 from reference.store.merchants import Merchants
 from reference.store.opening import open_database, sqlite_dsn
 from tests.reference.gateway.checkout.checkout_shop import Shop, checkout_shop
@@ -58,7 +60,8 @@ async def page_of(shop: Shop, link: dict[str, object]) -> LexborHTMLParser:
 
 async def paid_page(shop: Shop, link: dict[str, object]) -> LexborHTMLParser:
     """Pay a link on Algorand and return its page."""
-    tx_id = shop.chains["algorand_testnet"].pay(1, shop.memo(link))
+    amount = int(str(link["amount_microunits"]))
+    tx_id = shop.chains["algorand_testnet"].pay(1, shop.memo(link), values=(amount,))
     assert (await shop.post(link, "/verify", {"tx_id": tx_id})).status_code == 200
     return await page_of(shop, link)
 
@@ -75,11 +78,106 @@ def target(page: LexborHTMLParser, selector: str) -> str | None:
     return None if found is None else found.attributes["href"]
 
 
-async def test_a_tenant_that_shows_nothing_is_not_named(shop: Shop, seller: Tenant) -> None:
-    """The name that the operator knows it by is not the payers' business."""
-    answer = await shop.get(await shop.made(seller))
-    page = LexborHTMLParser(answer.text)
-    assert (page.css(".merchant, .logo, #back"), "shop" in page.css_first("header").text()) == ([], False)  # type: ignore[union-attr]
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Corner <b>Shop</b>", "Corner <b>Shop</b>"),
+        ("L" * 100, "L" * 63 + "…"),
+        ("Already Paid", None),
+        ("Corner\u202eShop", None),
+    ],
+)
+async def test_a_tenant_without_a_name_for_payers_is_shown_by_its_own(
+    shop: Shop, merchants: Merchants, name: str, shown: str | None
+) -> None:
+    """Cut to the length of names for payers; not where it could be taken for a state. Its own name comes first."""
+    made = await shop.internal("POST", "", {"name": name}, status=201)
+    seller = Tenant(made["tenant_id"], made["api_key"])
+    await shop.internal("PUT", f"/{seller.id}/networks", {key: {"payout_address": PAYOUTS[key]} for key in LANES})
+    link = await shop.made(seller)
+    page = await page_of(shop, link)
+    assert [node.text() for node in page.css(".merchant")] == ([] if shown is None else [shown])
+    assert page.css(".logo, #back") == []
+    await merchants.save(seller.id, "Name for payers", ())
+    assert one(await page_of(shop, link), ".merchant").text() == "Name for payers"
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "total", "ordered", "rate"),
+    [
+        (12.5, "EUR", "13.50 USDC", "EUR 12.50", "1 EUR = 1.08 USDC"),
+        (8.41, "usd", "8.41 USDC", "USD 8.41", "1 USD = 1 USDC"),
+        (1.005, "GBP", "1.27635 USDC", "GBP 1.005", "1 GBP = 1.27 USDC"),
+        (1000, "USD", "1000.00 USDC", "USD 1000.00", "1 USD = 1 USDC"),
+        (8.41, "USDC", "8.41 USDC", None, None),
+    ],
+)
+async def test_the_order_its_rate_and_when_that_was_fixed_are_shown(
+    shop: Shop, seller: Tenant, amount: float, currency: str, total: str, ordered: str | None, rate: str | None
+) -> None:
+    """An order in the asset itself needs no second line. The line stays on the page of a paid link."""
+    link = await shop.made(seller, amount=amount, currency=currency)
+    for page in (await page_of(shop, link), await paid_page(shop, link)):
+        assert one(page, "#amount").text() == total
+        if ordered is None:
+            assert page.css("#ordered") == []
+            continue
+        line = one(page, "#ordered")
+        assert line.css_first("strong").text() == ordered  # type: ignore[union-attr]
+        assert f"at {rate}" in line.text()
+        assert line.css_first("time").attributes["datetime"] == link["created_at"]  # type: ignore[union-attr]
+
+
+async def test_a_link_of_before_has_no_order(shop: Shop, seller: Tenant) -> None:
+    """What was not kept is not made up, and a repeated call makes no second row."""
+    link = await shop.made(seller, amount=12.5, currency="EUR")
+    database = open_database(sqlite_dsn(shop.settings.gateway_data_dir / "gateway.sqlite3"))
+    assert len(await database.rows(select(link_prices))) == 1
+    await database.change(delete(link_prices))
+    await database.close()
+    page = await page_of(shop, link)
+    assert (page.css("#ordered"), one(page, "#amount").text()) == ([], "13.50 USDC")
+
+
+@pytest.mark.parametrize("ending", ["expired", "cancelled"])
+async def test_a_page_that_is_over_is_no_dead_end(
+    shop: Shop, seller: Tenant, merchants: Merchants, ending: str
+) -> None:
+    """It leads to the shop, else to the link's own address, names whom to ask, and shows the contact."""
+    wanted = {"redirect_url": "https://elsewhere.example/cart", "expires_in_seconds": 60}
+    links = [await shop.made(seller, **wanted), await shop.made(seller, expires_in_seconds=60)]
+    for link in links:
+        if ending == "cancelled":
+            secret = {"cancel_secret": link["cancel_secret"]}
+            assert (await shop.post(link, "/cancel", secret)).status_code == 200
+    if ending == "expired":
+        shop.pass_time(200)
+        for link in links:
+            assert (await shop.post(link, "/verify", {"tx_id": "B" * 51 + "A"})).status_code == 410
+    first, second = [await page_of(shop, link) for link in links]
+    assert one(first, "#state").attributes["data-state"] == ending
+    assert (target(first, "#back"), target(second, "#back")) == (wanted["redirect_url"], None)
+    assert f"Ask {one(first, '.merchant').text()} for a new link" in " ".join(one(first, ".outcome").text().split())
+    await merchants.save(seller.id, "Corner shop", (SHOP,), "help@shop.example")
+    page = await page_of(shop, links[1])
+    assert (target(page, "#back"), target(page, "#contact")) == (SHOP, "mailto:help@shop.example")
+    assert "Ask Corner shop for a new link" in " ".join(one(page, ".outcome").text().split())
+
+
+@pytest.mark.parametrize("email", ["", "help@shop.example", "a.b+c@x-y.co.uk"])
+def test_an_address_for_questions_passes(email: str) -> None:
+    """A plain one, or none."""
+    check_contact(email)
+
+
+@pytest.mark.parametrize(
+    "email",
+    ["help", "a@b", "a b@c.de", "a@b.de?subject=x", "javascript:1@b.de", "a@b.de\n", "ä@b.de", "a" * 65 + "@b.de"],
+)
+def test_what_is_no_address_is_refused(email: str) -> None:
+    """It stands in a link of the page."""
+    with pytest.raises(Unfit):
+        check_contact(email)
 
 
 async def test_name_and_logo_come_from_the_gateway_itself(shop: Shop, seller: Tenant, merchants: Merchants) -> None:
@@ -97,7 +195,7 @@ async def test_name_and_logo_come_from_the_gateway_itself(shop: Shop, seller: Te
     assert served.headers["content-security-policy"] == "default-src 'none'; sandbox"
     assert "img-src 'self';" in answer.headers["content-security-policy"]
     other = await page_of(shop, await shop.made(await shop.tenant()))
-    assert other.css(".merchant, .logo") == []
+    assert other.css(".logo") == []
     await merchants.delete_logo(seller.id)
     refused(await shop.http.get(where), 404, "not_found")
 
