@@ -69,6 +69,7 @@ from reference.web.trusted_keys import open_trusted_keys
 
 _log = get_logger()
 _TEND_SECONDS = 60.0
+_RETENTION_SECONDS = 3600.0
 _CHECK_SECONDS = 5.0
 _CLOCK_SECONDS = 1.0
 
@@ -126,6 +127,7 @@ async def opened(
             dashboard.add_routes(app)
             render_refusal = dashboard.refusal_page
             background += (_tend(parts.idempotency.forget, dashboard.forget), checkout.watch())
+            background.append(_tend(parts.webhooks.forget, every=_RETENTION_SECONDS))
             background += (work(settings, ground.database, ground.clock, ground.seal) for work in beside)
         for work in (*background, _tend(ground.chain_time.tend, every=_CLOCK_SECONDS)):
             exits.push_async_callback(_end, asyncio.create_task(work))

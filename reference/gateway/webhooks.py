@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -22,6 +23,10 @@ from reference.web.resolving import AddressCheck
 from reference.web.sealing import Seal, webhook_place
 
 MOST_LISTED = 200
+_DAY = 86_400
+# Deleted at once, so that a large outbox holds up no payment; the rest follows with the next batch.
+FORGET_BATCH = 200
+_BATCHES = 50
 
 
 class Webhooks:
@@ -56,6 +61,17 @@ class Webhooks:
         self._deliveries = deliveries
         self._seal = seal
         self._check = check
+
+    async def forget(self) -> None:
+        """Delete old events for which nothing is left to do, some at a time (P-WH-08)."""
+        days = self._settings.webhook_keep_days
+        if days == 0:
+            return
+        before = self._clock.lapsed() - days * _DAY
+        for _ in range(_BATCHES):
+            if await self._deliveries.forget(before=before, most=FORGET_BATCH) < FORGET_BATCH:
+                return
+            await asyncio.sleep(0.1)
 
     async def add(self, tenant_id: str, url: str, types: Sequence[EventType], keep: Keep = dropped) -> dict[str, Any]:
         """Make a destination; its secret is in the answer and nowhere else in clear.

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Update,
     bindparam,
     cast,
+    delete,
     exists,
     func,
     insert,
@@ -253,6 +254,23 @@ _RETRY = (
 _IS_SENDING = select(_ROW.id).where(
     _ROW.tenant_id == bindparam("owner"), _ROW.id == bindparam("delivery"), _ROW.started_ms.isnot(None)
 )
+# Deliveries that nothing is left to do for. A dead letter may be sent again by hand, so it is kept.
+_IS_OVER = or_(_ROW.state == DeliveryState.DELIVERED.value, _ROW.state == DeliveryState.DROPPED.value)
+_IS_KEPT = exists().where(_ROW.event_id == events.c.id, or_(~_IS_OVER, _ROW.delivered_at >= bindparam("before")))
+_OLD = (
+    select(events.c.id)
+    .where(events.c.created_at < bindparam("before"), ~_IS_KEPT)
+    .order_by(events.c.created_at, events.c.id)
+    .limit(bindparam("most"))
+)
+# One transaction, in this order: what a delivery is looked up by goes last. A delivery that is sent again meanwhile is
+# judged by its own state once more, and keeps its event.
+_OF_OLD = select(_ROW.id).where(_ROW.event_id.in_(_OLD))
+_FORGET = (
+    delete(attempts).where(attempts.c.delivery_id.in_(_OF_OLD)),
+    delete(deliveries).where(_ROW.event_id.in_(_OLD), _IS_OVER),
+    delete(events).where(events.c.id.in_(_OLD)),
+)
 _LISTED = ("id", "event_id", "type", "destination_id", "url", "state", "created_at", "due_ms", "delivered_at")
 _OF_TENANT = (
     select(*(events.c.type if name == "type" else _ROW[name] for name in _LISTED))
@@ -353,6 +371,22 @@ class Deliveries:
     async def drop(self, destination_id: str, *, now_ms: int) -> None:
         """Drop what is due for a destination if that is deleted."""
         await self._database.change(_DROP, destination=destination_id, now_ms=now_ms)
+
+    async def forget(self, *, before: int, most: int) -> int:
+        """Delete the oldest events with all of their deliveries and attempts, where nothing is left to do for them.
+
+        Kept are events with a delivery that is not over: pending, being sent, or a dead letter. That a link has one
+        event of a type does not depend on the event: the row of the link's end decides it.
+
+        Args:
+            before: Unix seconds; only events that are older, and that were last delivered before.
+            most: How many events at once.
+
+        Returns:
+            How many events were deleted.
+        """
+        values = {"before": before, "most": most}
+        return (await self._database.change_all(*(Change(one, values) for one in _FORGET)))[-1]
 
     # What tenants see and ask for.
 

@@ -38,6 +38,7 @@ events = Table(
     Column("created_at", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Index("gateway_webhook_event_of_link", "link_id", "type", unique=True),
+    Index("gateway_webhook_event_age", "created_at", "id"),
 )
 
 deliveries = Table(

@@ -27,6 +27,7 @@ class WebhookSettings(CommonSettings):
 
     webhook_timeout: float = Field(default=5, gt=0, le=60)
     webhook_schedule: Schedule = DEFAULT_SCHEDULE
+    webhook_keep_days: int = Field(default=365, ge=0, le=36_500)
     webhook_v2: Switch = False
     webhook_allow_loopback: Switch | None = None
 

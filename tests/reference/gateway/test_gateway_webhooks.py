@@ -9,8 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
+from reference.gateway import webhooks
 from reference.gateway.settings import GatewaySettings
+from reference.gateway.webhooks import Webhooks
+from reference.protocol.webhook_delivery import EventType
+from reference.store.deliveries import Deliveries, Event
+from reference.store.destinations import Destinations
+from reference.store.opening import open_database, sqlite_dsn
+from reference.store.webhook_tables import events
+from reference.web.clock import WpClock
 from tests.reference.gateway.gateway_stack import Gateway, Tenant, gateway, refused
 
 URL = "http://127.0.0.1:9/hook"
@@ -190,3 +199,28 @@ def test_loopback_is_for_test_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WP_WEBHOOK_ALLOW_LOOPBACK", "on")
     with pytest.raises(ValueError, match="WP_WEBHOOK_ALLOW_LOOPBACK"):
         GatewaySettings(mode="live")
+
+
+@pytest.mark.parametrize(("days", "kept"), [(30, 0), (0, 450)])
+async def test_old_events_are_forgotten_in_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int, kept: int
+) -> None:
+    """By the setting: after so many days, and never where it is 0; more than a batch in one go."""
+    settings = GatewaySettings(webhook_keep_days=days)
+    database = open_database(sqlite_dsn(tmp_path / "gateway.sqlite3"))
+    await Destinations(database).prepare()
+    deliveries, now = Deliveries(database), 1_800_000_000.0
+    for number in range(450):
+        at = int(now) - number % 3
+        event = Event(f"evt_{uuid.uuid4()}", NOBODY, str(uuid.uuid4()), EventType.PAYMENT_CONFIRMED, at, b"{}")
+        await database.change_all(*deliveries.recording(event))
+    monkeypatch.setattr(webhooks, "FORGET_BATCH", 100)
+    clock = WpClock(system=lambda: now)
+    unused: Any = None
+    made = Webhooks(settings, clock, unused, unused, deliveries, seal=unused, check=unused)
+    await made.forget()
+    assert (await database.rows(select(func.count()).select_from(events)))[0][0] == 450
+    now += 31 * 86_400
+    await made.forget()
+    assert (await database.rows(select(func.count()).select_from(events)))[0][0] == kept
+    await database.close()

@@ -9,6 +9,7 @@ import uuid
 from dataclasses import dataclass
 
 import pytest
+from sqlalchemy import func, select
 
 from reference.protocol.webhook_delivery import (
     DELIVERY,
@@ -21,6 +22,7 @@ from reference.protocol.webhook_delivery import (
 from reference.store.database import Database, Taken
 from reference.store.deliveries import Attempt, Claimed, Deliveries, Event, moving
 from reference.store.destinations import Destination, Destinations
+from reference.store.webhook_tables import attempts, deliveries, events
 
 TENANT = str(uuid.uuid4())
 OTHER = str(uuid.uuid4())
@@ -227,3 +229,78 @@ def test_statements_follow_from_the_table_of_states() -> None:
         words = str(moving(move))
         assert re.findall(r"state = '(\w+)'", words) == list(DELIVERY.starts(move))
         assert moving(move).compile().params == {"state": DELIVERY.end(move)}
+
+
+async def counts(database: Database) -> tuple[int, int, int]:
+    """Return how many events, deliveries and attempts are kept."""
+    found = [await database.rows(select(func.count()).select_from(one)) for one in (events, deliveries, attempts)]
+    return tuple(int(rows[0][0]) for rows in found)  # type: ignore[return-value]
+
+
+async def finished(box: Box, destination: Destination, move: DeliveryMove, *, at: int = NOW, failures: int = 0) -> None:
+    """Make the attempts that are due for a destination, and let them end."""
+    ended = Outcome.DELIVERED if move is DeliveryMove.ARRIVED else Outcome.STATUS
+    for one in await box.claim(destination, at):
+        attempt = Attempt(one.number, at * 1000, at * 1000, ended, 200)
+        await box.deliveries.finish(one.id, attempt, move=move, failures=failures, due_ms=None)
+
+
+async def test_old_events_are_forgotten_with_all_that_is_theirs(box: Box) -> None:
+    """What was answered, and what had no destination; the oldest first, in batches; younger ones stay."""
+    await box.tell(at=NOW - 10)
+    destination = await box.add()
+    for age in range(1, 6):
+        await box.tell(at=NOW - age)
+    await finished(box, destination, DeliveryMove.ARRIVED)
+    assert await counts(box.database) == (6, 5, 5)
+    assert await box.deliveries.forget(before=NOW - 2, most=9) == 1  # the others were delivered later than that
+    assert await box.deliveries.forget(before=NOW + 1, most=2) == 2
+    assert await counts(box.database) == (3, 3, 3)
+    assert await box.deliveries.forget(before=NOW + 1, most=9) == 3
+    assert await box.deliveries.forget(before=NOW + 1, most=9) == 0
+    assert await counts(box.database) == (0, 0, 0)
+
+
+async def test_what_is_not_delivered_is_never_forgotten(box: Box) -> None:
+    """Pending, being sent, a dead letter, or one of two destinations: the whole event stays."""
+    first = await box.add()
+    dead = await box.tell()
+    await finished(box, first, DeliveryMove.GIVEN_UP, failures=6)
+    second = await box.add()
+    await box.tell()
+    await finished(box, first, DeliveryMove.ARRIVED)
+    await box.tell()
+    assert len(await box.claim(first)) == 1
+    before = await counts(box.database)
+    assert await box.deliveries.forget(before=NOW + 10**6, most=9) == 0
+    assert await counts(box.database) == before
+    assert await box.is_due(second)
+    (delivery,) = [one for one in await box.deliveries.of_tenant(TENANT) if one.event_id == dead.id]
+    assert await box.deliveries.retry(TENANT, delivery.id, now_ms=NOW * 1000)
+    await finished(box, first, DeliveryMove.ARRIVED)
+    assert await box.deliveries.forget(before=NOW + 10**6, most=9) == 1
+    assert dead.id not in {one.event_id for one in await box.deliveries.of_tenant(TENANT)}
+
+
+async def test_what_nobody_wants_any_more_is_forgotten(box: Box) -> None:
+    """A delivery whose destination was deleted is dropped, and goes with its event."""
+    destination = await box.add()
+    await box.tell()
+    assert await box.destinations.delete(TENANT, destination.id)
+    await box.deliveries.drop(destination.id, now_ms=NOW * 1000)
+    assert await box.deliveries.forget(before=NOW + 1, most=9) == 1
+    assert await counts(box.database) == (0, 0, 0)
+
+
+async def test_what_is_sent_again_while_others_are_forgotten_keeps_its_event(box: Box) -> None:
+    """Both at one moment, many times: it is gone as a whole, or is due and has its event."""
+    destination = await box.add()
+    for _ in range(8):
+        await box.tell()
+    await finished(box, destination, DeliveryMove.ARRIVED)
+    listed = await box.deliveries.of_tenant(TENANT)
+    asked = [box.deliveries.retry(TENANT, one.id, now_ms=NOW * 1000) for one in listed]
+    done = await asyncio.gather(*asked, box.deliveries.forget(before=NOW + 1, most=9))
+    claimed = await box.claim(destination)
+    assert len(claimed) == sum(one is True for one in done[:-1])
+    assert (await counts(box.database))[:2] == (len(claimed), len(claimed))
