@@ -97,9 +97,12 @@ class Internal:
         return await self._idempotency.kept(call, lambda keep: self._tenancy.add_key(tenant_id, mode, keep))
 
     async def rotate_key(self, call: Call) -> Reply:
-        """Answer POST …/api-keys/{key_id}/rotate."""
+        """Answer POST …/api-keys/{key_id}/rotate; that of a live key wants what a new live key wants."""
         tenant_id, key_id = call.arguments["tenant_id"], call.arguments["key_id"]
-        return await self._idempotency.kept(call, lambda keep: self._tenancy.rotate_key(tenant_id, key_id, keep))
+        scopes = call.scopes
+        return await self._idempotency.kept(
+            call, lambda keep: self._tenancy.rotate_key(tenant_id, key_id, keep, scopes=scopes)
+        )
 
     async def delete_key(self, call: Call) -> Reply:
         """Answer DELETE …/api-keys/{key_id}."""

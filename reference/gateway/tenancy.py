@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,18 +168,31 @@ class Tenancy:
 
     async def add_key(self, tenant_id: str, mode: KeyMode, keep: Keep = dropped) -> dict[str, Any]:
         """Make a further key; a live one only after approval. `keep` as for `create`."""
-        tenant = await self.find(tenant_id)
-        if mode == "live" and tenant.kyc_status != "approved":
-            raise refusals.kyb_required(None)
+        await self._check_approval(tenant_id, mode)
         key, text = fresh_key(tenant_id, mode, self._settings.prefix, now=self._clock.now())
         answer = {"key_id": key.id, "api_key": text, "mode": mode}
         await self._tenants.add_key(key, write=keep(answer))
         return answer
 
-    async def rotate_key(self, tenant_id: str, key_id: str, keep: Keep = dropped) -> dict[str, Any]:
-        """Make a key in place of another, which stays valid for the overlap (P-AU-04). `keep` as for `create`."""
+    async def rotate_key(
+        self, tenant_id: str, key_id: str, keep: Keep = dropped, *, scopes: Collection[str]
+    ) -> dict[str, Any]:
+        """Make a key in place of another, which stays valid for the overlap (P-AU-04). `keep` as for `create`.
+
+        Args:
+            tenant_id: The tenant.
+            key_id: The key that is replaced.
+            keep: May keep the answer together with what is made.
+            scopes: Those of the caller. A live key is replaced by whoever may make one, for an approved tenant.
+
+        Raises:
+            Refused: 404, there is no such key; 403, the scope is missing; 422, the tenant is not approved.
+        """
         now = self._clock.now()
         old = await self._accepted(tenant_id, key_id, now)
+        if old.mode == "live" and "live:activate" not in scopes:
+            raise refusals.forbidden_scope("live:activate")
+        await self._check_approval(tenant_id, old.mode)
         until = now + self._settings.key_overlap_days * _DAY
         key, text = fresh_key(tenant_id, old.mode, self._settings.prefix, now=now)
         answer = {"key_id": key.id, "api_key": text, "mode": key.mode, "old_valid_until": utc_text(until)}
@@ -222,6 +235,11 @@ class Tenancy:
         """Set what was decided about a tenant, and its plan when one is named."""
         tenant = await self.find(tenant_id)
         await self._tenants.judge(tenant_id, kyc_status=kyc_status, plan=plan or tenant.plan)
+
+    async def _check_approval(self, tenant_id: str, mode: str) -> None:
+        tenant = await self.find(tenant_id)
+        if mode == "live" and tenant.kyc_status != "approved":
+            raise refusals.kyb_required(None)
 
     async def _accepted(self, tenant_id: str, key_id: str, now: int) -> ApiKey:
         await self.find(tenant_id)

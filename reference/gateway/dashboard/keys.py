@@ -74,16 +74,24 @@ class KeyScreens:
     async def ask_rotation(self, visit: SignedInRequest) -> Reply:
         """Ask before a key is rotated."""
         key, tenant = await self._key(visit, "accepted")
+        if key["mode"] == "live":
+            visit.need("live:activate")
         until = utc_text(self._desk.clock.now() + self._overlap_days * 86400)
         return await self._desk.page(
             visit, "key_rotate.html", _SCREEN, tenant, key=key, until=until, overlap_days=self._overlap_days
         )
 
     async def rotate(self, visit: SignedInRequest) -> Reply:
-        """Make a key in place of another and show it."""
-        await self._key(visit, "accepted")
+        """Make a key in place of another and show it; for a live one, what a new live key wants."""
+        key, tenant = await self._key(visit, "accepted")
+        if key["mode"] == "live":
+            visit.need("live:activate")
+            if tenant["kyc_status"] != "approved":
+                return await self.show(visit, "live", {"mode": _NOT_APPROVED})
         await self._desk.send_once(visit)
-        made = await self._desk.tenancy.rotate_key(visit.tenant_id, visit.arguments["key_id"])
+        made = await self._desk.tenancy.rotate_key(
+            visit.tenant_id, visit.arguments["key_id"], scopes=visit.visitor.scopes
+        )
         return await self._show_secret(visit, "The key is rotated", made, {"Old key": visit.arguments["key_id"]})
 
     async def ask_deletion(self, visit: SignedInRequest) -> Reply:

@@ -6,6 +6,9 @@ import re
 import secrets
 import uuid
 from pathlib import Path
+from typing import Any
+
+import httpx
 
 from reference.gateway.credentials import SCOPES, digest_of
 from reference.store.opening import open_database, sqlite_dsn
@@ -154,6 +157,31 @@ async def test_an_administrators_key_does_what_its_scopes_say(shop: Gateway, sel
     asked = await shop.http.post(f"/internal/tenants/{seller.id}/api-keys", json={"mode": "live"}, headers=headers)
     refused(asked, 403, "forbidden_scope", scope="live:activate")
     await database.close()
+
+
+async def test_a_live_key_is_rotated_by_who_may_make_one(shop: Gateway, seller: Tenant) -> None:
+    """The scope for keys alone replaces test keys; a live one wants the other scope too, and an approved tenant."""
+    await shop.internal("POST", f"/{seller.id}/kyc", {"status": "approved"})
+    live = await shop.internal("POST", f"/{seller.id}/api-keys", {"mode": "live"}, status=201)
+    test = await shop.internal("POST", f"/{seller.id}/api-keys", {"mode": "test"}, status=201)
+    database = open_database(sqlite_dsn(shop.settings.gateway_data_dir / "gateway.sqlite3"))
+    few, both = secrets.token_hex(16), secrets.token_hex(16)
+    await Tenants(database).admit(digest_of(few), ("apikeys:admin",), now=0)
+    await Tenants(database).admit(digest_of(both), ("apikeys:admin", "live:activate"), now=0)
+    await database.close()
+
+    async def rotate(key: str, which: dict[str, Any]) -> httpx.Response:
+        path = f"/internal/tenants/{seller.id}/api-keys/{which['key_id']}/rotate"
+        return await shop.http.post(path, headers={"Authorization": f"Bearer {key}"})
+
+    before = (await shop.internal("GET", f"/{seller.id}"))["keys"]
+    refused(await rotate(few, live), 403, "forbidden_scope", scope="live:activate")
+    assert (await shop.internal("GET", f"/{seller.id}"))["keys"] == before
+    assert (await rotate(few, test)).status_code == 201
+    made = await rotate(both, live)
+    assert (made.status_code, made.json()["mode"]) == (201, "live")
+    await shop.internal("POST", f"/{seller.id}/kyc", {"status": "rejected"})
+    refused(await rotate(both, made.json()), 422, "kyb_required_for_mainnet")
 
 
 async def test_the_first_administrators_key_outlives_a_restart(tmp_path: Path) -> None:

@@ -98,6 +98,22 @@ async def test_a_key_that_is_rotated_or_gone_is_not_rotated_again(admin: Adminis
     assert len((await admin.shop.internal("GET", f"/{tenant}"))["keys"]) == 2
 
 
+async def test_a_live_key_is_rotated_by_who_may_make_one(admin: Administrator) -> None:
+    """Without the scope there is no link to the form, nor the form; and after a rejection nothing is made."""
+    tenant, _ = await admin.make_tenant()
+    path = f"{ROOT}/tenants/{tenant}/keys"
+    await admin.shop.internal("POST", f"/{tenant}/kyc", {"status": "approved"})
+    live = (await admin.shop.internal("POST", f"/{tenant}/api-keys", {"mode": "live"}, status=201))["key_id"]
+    asks = await admin.show(f"{path}/{live}/rotate")
+    await admin.shop.internal("POST", f"/{tenant}/kyc", {"status": "rejected"})
+    assert set((await admin.submit(asks)).fault) == {"mode"}
+    assert len((await admin.shop.internal("GET", f"/{tenant}"))["keys"]) == 2
+    await admin.sign_in("apikeys:admin")
+    shown = await admin.show(path)
+    assert f"{path}/{live}/rotate" not in {one.attributes["href"] for one in shown.tree.css(".actions a")}
+    assert (await admin.show(f"{path}/{live}/rotate")).status == 403
+
+
 async def test_live_keys_are_for_approved_tenants(admin: Administrator) -> None:
     """Before that the form says so beside the choice, which stays; afterwards the key is made."""
     tenant, _ = await admin.make_tenant()
