@@ -17,6 +17,7 @@ from reference.gateway import refusals
 from reference.gateway.calls import Body, Call, fitted
 from reference.gateway.credentials import Caller, digest_of, fresh_secret
 from reference.gateway.idempotency import Idempotency, Made
+from reference.gateway.lookalikes import BIDI_CONTROLS
 from reference.gateway.return_addresses import MAX_REDIRECT, is_at_shop, is_redirect
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
@@ -35,6 +36,7 @@ from reference.web.exchange import Reply
 TOKEN_BYTES = 16
 _CURRENCY = re.compile(r"[A-Za-z]{3,8}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_TURNS_TEXT = re.compile(f"[{BIDI_CONTROLS}]")
 _STATUSES = {"kyb_required_for_mainnet": 422}
 _MESSAGES = {
     "kyb_required_for_mainnet": "mainnet is open to approved businesses; complete the verification first",
@@ -81,6 +83,9 @@ class PaymentLinkRequest(BaseModel):
     def _is_a_line(cls, text: str) -> str:
         if _CONTROL.search(text):
             raise PydanticCustomError("label_form", "give text without control characters")
+        if _TURNS_TEXT.search(text):
+            # The label comes back unchanged, so what would garble the page around it is refused, not taken out.
+            raise PydanticCustomError("label_direction", "give text without characters that turn its direction")
         return text
 
 

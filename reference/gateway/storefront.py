@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reference.gateway.lookalikes import BIDI_CONTROLS, reads_as_state
 from reference.gateway.return_addresses import MAX_REDIRECT, is_redirect
 from reference.gateway.settings import GatewaySettings
 from reference.store.merchants import Merchant, Merchants
@@ -16,9 +17,7 @@ LONGEST_CONTACT = 254
 MOST_ADDRESSES = 9
 LOGO_BYTES = 49152
 LOGO_PIXELS = 1024
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-# It stands nowhere on the page of a link that is not paid (P-CK-01).
-_STATE_WORD = re.compile(r"\bpaid\b", re.IGNORECASE)
+_CONTROL = re.compile(rf"[\x00-\x1f\x7f-\x9f\u2028\u2029{BIDI_CONTROLS}]")
 _EMAIL = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+", re.ASCII)
 _PNG = b"\x89PNG\r\n\x1a\n"
 _HEADER = b"\x00\x00\x00\x0dIHDR"
@@ -88,8 +87,8 @@ def check_name(name: str) -> None:
     """
     if len(name) > LONGEST_NAME or _CONTROL.search(name):
         raise Unfit(f"Give a name of at most {LONGEST_NAME} characters in one line.")
-    if _STATE_WORD.search(name):
-        raise Unfit("A name with the word Paid could be taken for the state of the payment.")
+    if reads_as_state(name):  # the word stands nowhere on the page of a link that is not paid (P-CK-01)
+        raise Unfit("A name that reads as Paid could be taken for the state of the payment. Leave that word out.")
 
 
 def check_contact(email: str) -> None:

@@ -25,7 +25,7 @@ _LIFETIMES: Mapping[str, str] = {"900": "15 minutes", "3600": "1 hour", "28800":
 _SENTENCES: Mapping[str, str] = {
     "amount": "Give an amount greater than 0, written like 8.41, of at most a thousand million.",
     "currency": "Choose one of the currencies.",
-    "label": "Say in one line of at most 255 characters what the payment is for.",
+    "label": "Say in one line of at most 255 characters, none of which turns the text, what the payment is for.",
     "network": "Choose one of the networks.",
     "lifetime": "Choose one of the times.",
     "redirect": "Choose one of the addresses that are registered for your shop.",

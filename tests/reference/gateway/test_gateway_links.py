@@ -54,10 +54,11 @@ async def test_money_is_read_from_the_text_of_the_number(shop: Gateway, seller: 
         assert (201, microunits) == (answer.status_code, answer.json().get("amount_microunits")), (literal, answer.text)
 
 
+TURNING = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 OUT_OF_FORM: dict[str, list[Any]] = {
     "amount": ["8.41", True, None, 0, 0.0, -1, 0.0000004, 1_000_000_000.01, [1]],
     "currency": [1, None, "US", "DOLLARSXX", "U$D", "USD "],
-    "label": ["", "a" * 256, "two\nlines", "\x7f", 7, None],
+    "label": ["", "a" * 256, "two\nlines", "\x7f", 7, None, *(f"a{one}b" for one in TURNING)],
     "preferred_network": [5, ["base_sepolia"]],
     "redirect_url": [
         "http://shop.example/",

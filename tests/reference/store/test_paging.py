@@ -72,9 +72,9 @@ async def test_links_with_what_became_of_them(database: Database) -> None:
     assert await payments.note(late)
     (one,) = [one for one in await links.of_tenant("t-1") if one.link.id == "l-0"]
     assert (one.state, one.tx_id, one.reversed_at) == ("paid", "0xa", NOW + 5)
-    (told,) = await payments.uncounted("t-1", "late")
+    (told,) = await payments.uncounted("t-1", PaymentState.LATE)
     assert (told.payment, told.link.id, told.link_state) == (late, "l-0", "paid")
-    assert list(await payments.uncounted("t-2", "late")) == []
+    assert list(await payments.uncounted("t-2", PaymentState.LATE)) == []
 
 
 async def test_deliveries_with_their_attempts(database: Database) -> None:

@@ -1,0 +1,61 @@
+"""Names that read as the state of a payment, in whatever letters (P-CK-01).
+
+A name that reads as "Paid" may be written in letters of other scripts, in styled letters, with marks or with invisible
+characters. A name is therefore reduced to a skeleton, in the way of Unicode Technical Standard 39: compatibility
+decomposition, case folding, no marks, no invisible characters, and each letter that looks like a letter of the reserved
+word is replaced by it. The table has the characters of the standard's `confusables.txt` that decomposition leaves over,
+for the letters of the reserved word alone; and strokes, hooks and small capitals of these letters.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+# Characters that turn the direction of the text that follows, as the inside of a class of a regular expression.
+BIDI_CONTROLS: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+
+_LOOK_LIKE: Final = {
+    "p": (
+        "\u03c1\u03f1\u0440\u13e2\u146d\u2374\u2ca3\ua4d1\U00010295"  # rho, Cyrillic er, Cherokee, Canadian, Coptic
+        "\u01a5\u1d7d\u1d18"  # hook, stroke, small capital
+    ),
+    "a": (
+        "\u0251\u03b1\u0430\u13aa\u15c5\u237a\ua4ee\U000102a0\U00016f40"  # alpha, Cyrillic a, Cherokee, Canadian, Lisu
+        "\u2c65\u1d00"
+    ),
+    "i": (
+        "l1\u0131\u0196\u01c0\u0269\u026a\u03b9\u0456\u04cf\u06f1\u13a5\u16c1\u2c93\u2d4f\ua4f2\ua647\uab75"
+        "\U0001028a\U00010309\U00010320\U000118c3\U00016f28"
+        "\u0268\u0142"
+    ),
+    "d": (
+        "\u0501\u13a0\u13e7\u146f\u15de\u15ea\ua4d2\ua4d3"  # Cyrillic komi de, Cherokee, Canadian syllabics, Lisu
+        "\u0111\u0256\u0257\u1d05"
+    ),
+}
+_LETTER_OF: Final = {ord(one): letter for letter, looks in _LOOK_LIKE.items() for one in looks}
+# Signs that look like an i within a word, and are punctuation elsewhere.
+_SIGNS: Final = dict.fromkeys(map(ord, "|!\u00a1\u02db\u037a\u2223\u2373\u23fd\uffe8"), "i")
+# Letters on a ground and flag letters have no decomposition: each row is the alphabet from A on.
+_STYLED_ROWS: Final = (0x1F150, 0x1F170, 0x1F1E6)
+_STYLED: Final = {row + place: chr(ord("a") + place) for row in _STYLED_ROWS for place in range(26)}
+# Letters that no font draws.
+_FILLERS: Final = dict.fromkeys((0x115F, 0x1160, 0x3164, 0xFFA0))
+_UNSEEN: Final = frozenset({"Mn", "Me", "Cf", "Cn", "Co"})
+# The word, or its letters with something between each two of them.
+_STATE: Final = re.compile(r"(?<![^\W_])(?:paid|p[\W_]+a[\W_]+i[\W_]+d)(?![^\W_])")
+
+
+def reads_as_state(name: str) -> bool:
+    """Return whether a name has a word that reads as "Paid", the state of a payment."""
+    plain = skeleton(name)
+    return any(_STATE.search(one) is not None for one in (plain, plain.translate(_SIGNS)))
+
+
+def skeleton(name: str) -> str:
+    """Return a name in plain letters, as far as it looks like letters of the reserved word; see the module."""
+    folded = unicodedata.normalize("NFKD", name.translate(_STYLED).translate(_FILLERS)).casefold()
+    seen = "".join(one for one in unicodedata.normalize("NFKD", folded) if unicodedata.category(one) not in _UNSEEN)
+    return seen.translate(_LETTER_OF)
