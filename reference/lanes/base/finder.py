@@ -77,9 +77,10 @@ class BaseFinder:
         try:
             logs = await self._rpc.call("eth_getLogs", self._wanted(address, first, head.position, of_any_asset=True))
         except (NodeRefused, AnswerTooLong):
-            return Found((), settled, complete=False)
-        own = self._asset
-        others = [log for log in logs if str(log.get("address")).lower() != own] if isinstance(logs, list) else []
+            return Found((), after, complete=False)
+        if not isinstance(logs, list):
+            raise ChainUnavailable("the node's events are no list")
+        others = [log for log in logs if member(log, "address", str).lower() != self._asset]
         return Found(tuple(dict.fromkeys(_candidates(others))), settled, complete=True)
 
     async def waiting(self, address: str) -> tuple[str, ...]:

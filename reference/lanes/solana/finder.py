@@ -80,9 +80,10 @@ class SolanaFinder:
         found: list[Candidate] = []
         for account in [one for one in accounts if one != own][:_STRAY_ACCOUNTS]:
             page = await self._rpc.ask("getSignaturesForAddress", account, _NEWEST)
-            listed = page if isinstance(page, list) else []
-            told = [Candidate(member(one, "signature", str), _slot_of(one)) for one in listed if one.get("err") is None]
-            found += [one for one in told if one.position > after]
+            if not isinstance(page, list):
+                raise ChainUnavailable("the node's signatures are no list")
+            listed = [(Candidate(member(one, "signature", str), _slot_of(one)), one) for one in page]
+            found += [told for told, one in listed if told.position > after and one.get("err") is None]
         found.sort(key=lambda one: one.position)
         return Found(tuple(dict.fromkeys(found)), max(after, head.final - LAG_SLOTS), complete=True)
 

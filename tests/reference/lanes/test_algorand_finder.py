@@ -207,3 +207,25 @@ async def test_a_chain_that_went_back_is_read_anew(
     if grown:
         chain.control("advance", blocks=grown)
     assert await all_found(finder, payee, after) == [paid]
+
+
+async def test_other_assets_are_told_apart_from_payments(
+    session: aiohttp.ClientSession, chain: SimulatedChain, payer: Payer
+) -> None:
+    """What moves nothing, has no note or goes elsewhere is left out; rounds and indexer tell the same."""
+    other = Payer(chain, usdc=1)
+    asset = payer.create_asset()
+    params = chain.client.suggested_params()
+    other.send(transaction.AssetTransferTxn(other.address, params, other.address, 0, asset))
+    after = (await opened(session, chain).head()).position
+    payer.transfer(receiver=other.address, amount=1, note=MEMO)
+    payer.transfer(receiver=other.address, amount=0, note=MEMO, asset=asset)
+    payer.transfer(receiver=other.address, amount=1, note=b"", asset=asset)
+    payer.transfer(receiver=payer.address, amount=1, note=MEMO, asset=asset)
+    stray = payer.transfer(receiver=other.address, amount=3, note=MEMO, asset=asset)
+    for blocks in (0, algorand_finder._ROUNDS_A_SEARCH + 20):
+        chain.control("advance", blocks=blocks)
+        finder = opened(session, chain)
+        found = await finder.strays(other.address, after, await finder.head())
+        assert [one.tx_id for one in found.candidates] == [stray]
+        assert stray not in await all_found(opened(session, chain), other.address, after)

@@ -169,3 +169,47 @@ async def test_an_answer_that_is_too_long_is_asked_for_in_parts(
     monkeypatch.setattr("reference.lanes.node.MAX_ANSWER_BYTES", 150)
     with pytest.raises(ChainUnavailable, match="too long"):
         await finder.find(ADDRESS, 200, Head(400, 398, 0))
+
+
+async def test_other_assets_are_asked_for_once_and_bounded(finder: BaseFinder, node: RpcNode, chain: Chain) -> None:
+    """One question without an address over the newest blocks; the asset's own events are payments, not strays."""
+    asked: list[dict[str, Any]] = []
+
+    def logs(wanted: dict[str, Any]) -> Any:
+        asked.append(wanted)
+        others = [{**event(one, 5), "address": "0x" + "9" * 40} for one in (19_000, 19_001)]
+        nothing = {**event(19_002, 0), "address": "0x" + "9" * 40}
+        return [*others, nothing, {**event(19_003, 5), "address": USDC.upper().replace("X", "x")}]
+
+    node.results["eth_getLogs"] = logs
+    found = await finder.strays(ADDRESS, 0, await finder.head())
+    assert [one.tx_id for one in found.candidates] == [tx_id(19_000), tx_id(19_001)]
+    ((wanted),) = asked
+    assert "address" not in wanted
+    assert (int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)) == (chain.head - 4_999, chain.head)
+    assert found.searched == (await finder.head()).final - LAG_BLOCKS
+
+
+async def test_a_node_that_refuses_the_wider_question_shows_no_strays(finder: BaseFinder, node: RpcNode) -> None:
+    """It is asked no further, and nothing counts as searched."""
+    asked: list[Any] = []
+
+    def refused(wanted: Any) -> Any:
+        asked.append(wanted)
+        return Refusal("query exceeds max results")
+
+    node.results["eth_getLogs"] = refused
+    found = await finder.strays(ADDRESS, 7, Head(1_000, 998, 1))
+    assert (found.candidates, found.searched, len(asked)) == ((), 7, 1)
+
+
+@pytest.mark.parametrize("name", [*UNSOUND, *SHAPES])
+async def test_an_answer_about_strays_that_is_none_is_no_answer(finder: BaseFinder, node: RpcNode, name: str) -> None:
+    """Whatever the node says instead of events, the chain counts as unavailable; a refusal shows none."""
+    told = {**UNSOUND, **SHAPES}[name]
+    node.results["eth_getLogs"] = told
+    if told == [] or name in {"the node's refusal", "a refusal with a text for a code"}:
+        assert (await finder.strays(ADDRESS, 0, Head(100, 98, 1))).candidates == ()
+        return
+    with pytest.raises(ChainUnavailable):
+        await finder.strays(ADDRESS, 0, Head(100, 98, 1))

@@ -120,3 +120,38 @@ async def test_an_answer_that_is_none_is_no_answer(
     node.results["getSignaturesForAddress"] = told
     with pytest.raises(ChainUnavailable):
         await finder.find(OWNER, 0, Head(chain.confirmed, chain.final, None))
+
+
+async def test_other_token_accounts_are_listed_a_few_of_them(finder: SolanaFinder, node: RpcNode) -> None:
+    """Never the payment account, no failed or old transaction; a flood of accounts costs eight questions."""
+    asked: list[str] = []
+
+    def signatures(account: str, wanted: dict[str, Any]) -> Any:
+        asked.append(account)
+        assert wanted == {"limit": 100, "commitment": "confirmed"}
+        listed = [(f"{account}-new", 4_000, None), (f"{account}-failed", 3_999, {}), (f"{account}-old", 10, None)]
+        return [{"signature": name, "slot": slot, "err": err} for name, slot, err in listed]
+
+    accounts = [ACCOUNT, *(f"a{number}" for number in range(20))]
+    node.results["getSignaturesForAddress"] = signatures
+    node.results["getTokenAccountsByOwner"] = lambda *_: {"value": [{"pubkey": one, "account": {}} for one in accounts]}
+    found = await finder.strays(OWNER, 1_000, Head(5_000, 4_968, None))
+    assert asked == [f"a{number}" for number in range(8)]
+    assert [one.tx_id for one in found.candidates] == [f"a{number}-new" for number in range(8)]
+    assert found.searched == 4_968 - LAG_SLOTS
+
+
+@pytest.mark.parametrize("name", [*UNSOUND, *SHAPES])
+@pytest.mark.parametrize("method", ["getTokenAccountsByOwner", "getSignaturesForAddress"])
+async def test_an_answer_about_strays_that_is_none_is_no_answer(
+    finder: SolanaFinder, node: RpcNode, method: str, name: str
+) -> None:
+    """Whatever the node says instead of accounts or signatures, the chain counts as unavailable."""
+    told = {**UNSOUND, **SHAPES}[name]
+    if told == []:
+        return
+    node.results["getTokenAccountsByOwner"] = {"value": [{"pubkey": "a"}]}
+    node.results["getSignaturesForAddress"] = []
+    node.results[method] = told
+    with pytest.raises(ChainUnavailable):
+        await finder.strays(OWNER, 0, Head(100, 98, None))
