@@ -129,7 +129,11 @@ async def test_other_token_accounts_are_listed_a_few_of_them(finder: SolanaFinde
     def signatures(account: str, wanted: dict[str, Any]) -> Any:
         asked.append(account)
         assert wanted == {"limit": 100, "commitment": "confirmed"}
-        listed = [(f"{account}-new", 4_000, None), (f"{account}-failed", 3_999, {}), (f"{account}-old", 10, None)]
+        listed: list[tuple[str, int, Any]] = [
+            (f"{account}-new", 4_000, None),
+            (f"{account}-failed", 3_999, {}),
+            (f"{account}-old", 10, None),
+        ]
         return [{"signature": name, "slot": slot, "err": err} for name, slot, err in listed]
 
     accounts = [ACCOUNT, *(f"a{number}" for number in range(20))]
