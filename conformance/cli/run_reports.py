@@ -111,12 +111,23 @@ def _show(log: EventLog, directory: Path, written: Sequence[Path], code: Exit, *
         if as_json:
             click.echo(formats.FORMATS["json"].render(log.events))
         else:
-            console.show(summarise(log.events), written=[directory / LOG, *written], verbose=verbose)
+            _summary(log, directory, [directory / LOG, *written], verbose=verbose)
         if code == Exit.SUITE_FAULT:
             click.echo(f"weldproof run: {fault.hint(str(directory))}", err=True)
     except BrokenPipeError:
         # The verdict is the same, whether or not it is read to its end.
         unread()
+
+
+def _summary(log: EventLog, directory: Path, written: Sequence[Path], *, verbose: bool) -> None:
+    """Show the summary. If it cannot be shown, the verdict stays: it is in the reports, and this says where."""
+    try:
+        console.show(summarise(log.events), written=written, verbose=verbose)
+    except BrokenPipeError:
+        raise
+    except Exception as escaped:  # noqa: BLE001 - a display does not decide the exit code
+        what = type(escaped).__name__
+        click.echo(f"weldproof run: the summary could not be shown ({what}); the reports are in {directory}", err=True)
 
 
 def _broken(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, escaped: Exception) -> int:

@@ -45,6 +45,7 @@ Secrets never get here: the recording client takes them out first.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -84,7 +85,11 @@ class EventLog(Owned):
             self._file = LogFile(path)
 
     def listen(self, listener: Callable[[Event], None]) -> None:
-        """Call `listener` with each later event, for progress."""
+        """Call `listener` with each later event, for progress.
+
+        A listener only shows what happens. If it raises, it is not called again and a note says so: a fault of the
+        display must not decide the exit code.
+        """
         self._listeners.append(listener)
 
     def add(self, event: str, **members: Any) -> None:
@@ -103,8 +108,25 @@ class EventLog(Owned):
             line = json_safe(line)
             self._write(line)
         self._events.append(line)
-        for listener in self._listeners:
-            listener(line)
+        for listener in tuple(self._listeners):
+            try:
+                listener(line)
+            except Exception as fault:  # noqa: BLE001 - whatever it is, the run goes on without this display
+                self._listeners.remove(listener)
+                if not self._finished:
+                    self._keep_fault(fault)
+
+    def _keep_fault(self, fault: Exception) -> None:
+        """Append a note about a display that failed; its place only, since its text may quote what the target sent."""
+        place = traceback.extract_tb(fault.__traceback__)[-1]
+        where = f"{type(fault).__name__} in {Path(place.filename).name}, line {place.lineno}"
+        line: Event = {
+            "event": "note",
+            "check": RUN,
+            "text": f"the display of the run failed and was turned off ({where}); no verdict depends on it",
+        }
+        self._write(line)
+        self._events.append(line)
 
     def _write(self, line: Event) -> None:
         if self._file is None:

@@ -82,13 +82,23 @@ class Progress:
         self._live.start()
 
     def __call__(self, event: Event) -> None:
-        """Take one event in; whether anybody reads of it changes nothing for the run."""
-        with contextlib.suppress(BrokenPipeError):
-            self._take(event)
+        """Take one event in. A terminal that is no longer read changes nothing.
+
+        Raises:
+            Exception: The display has a fault, here or in the thread that draws; its lines are taken away.
+        """
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                self._take(event)
+            if self._live.fault is not None:
+                raise self._live.fault
+        except Exception:
+            self.close()
+            raise
 
     def close(self) -> None:
-        """Take the lines away."""
-        with contextlib.suppress(BrokenPipeError):
+        """Take the lines away. This never raises: what only shows the run must not end it."""
+        with contextlib.suppress(Exception):
             self._live.stop()
 
     def lines(self, width: int) -> tuple[str, ...]:

@@ -15,6 +15,9 @@ from conformance.ledger.typical import typical_seconds
 
 # Part of the whole that must be done before the run's own pace is believed.
 _TELLING: Final = 0.03
+# Least seconds of a check. Recorded times are rounded, so that a plan of quick checks alone would otherwise have no
+# length, by which nothing can be divided.
+_LEAST_SECONDS: Final = 0.05
 _SHORT: Final = 10.0
 _MINUTES: Final = 100.0
 # Companies that are phases of a run; all others run one after the other, beside each other.
@@ -37,7 +40,7 @@ class Remaining:
         known = typical_seconds() if typical is None else typical
         usual = median(known.values()) if known else 1.0
         self._company = {str(check): str(company) for check, company in checks}
-        self._seconds = {check: known.get(check, usual) for check in self._company}
+        self._seconds = {check: max(_LEAST_SECONDS, known.get(check, usual)) for check in self._company}
         self._workers = max(1, workers)
         self._total = self._length(lambda _: 1.0)
 
@@ -58,11 +61,11 @@ class Remaining:
             if check in done:
                 return 0.0
             # A check that takes longer than it should is taken to be nearly done, not to be over.
-            return max(0.1, 1 - running.get(check, 0.0) / max(self._seconds[check], 0.001))
+            return max(0.1, 1 - running.get(check, 0.0) / self._seconds[check])
 
         ahead = self._length(left)
         behind = self._total - ahead
-        if not done or behind < _TELLING * self._total:
+        if not done or behind <= 0 or behind < _TELLING * self._total:
             return None
         # One that sends most of the requests where these are paced may run on long after the others: what ran over its
         # time is taken to need as long again.

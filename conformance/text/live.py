@@ -21,7 +21,8 @@ SIGN: Final = 2
 class Live:
     """Lines with a moving sign before the first; nothing where a terminal cannot draw them anew.
 
-    What anybody else prints on the terminal meanwhile stands above them.
+    What anybody else prints on the terminal meanwhile stands above them. If drawing fails, it ends, and `fault` has the
+    reason.
 
     Args:
         terminal: Where to.
@@ -36,6 +37,7 @@ class Live:
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._redirected = contextlib.ExitStack()
+        self.fault: Exception | None = None
 
     def start(self) -> None:
         """Show the lines, and go on showing them."""
@@ -65,13 +67,17 @@ class Live:
         self._ended.set()
         self._thread.join()
         self._thread = None
+        # First the streams: drawing may fail.
         self._redirected.close()
         self._terminal.draw(())
 
     def _go_on(self) -> None:
-        while not self._ended.is_set():
-            self.refresh()
-            self._ended.wait(self._pause)
+        try:
+            while not self._ended.is_set():
+                self.refresh()
+                self._ended.wait(self._pause)
+        except Exception as fault:  # noqa: BLE001 - the thread that shows a run reports it to the one that runs it
+            self.fault = fault
 
 
 class _Above(io.TextIOBase):

@@ -6,6 +6,7 @@ error, the result to standard output.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -48,8 +49,9 @@ class Progress:
         self._otherwise += result.disagrees
 
     def close(self) -> None:
-        """Take the line away."""
-        self._live.stop()
+        """Take the line away. This never raises: what only shows the run must not end it."""
+        with contextlib.suppress(Exception):
+            self._live.stop()
 
     def _lines(self, width: int) -> tuple[str]:
         return (f"{self._done} of {self._total} vectors, {self._otherwise} otherwise"[:width],)

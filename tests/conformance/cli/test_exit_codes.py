@@ -21,6 +21,8 @@ from conformance.engine import check
 from conformance.engine.check import Case
 from conformance.engine.runner import Run
 from conformance.log.events import LOG, read
+from conformance.report import console
+from conformance.report.progress import Progress
 from tests import prepared
 from tests.stack import running_stack
 
@@ -160,6 +162,19 @@ def test_4_when_the_run_itself_breaks(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "held-back" not in told + done.output
     assert (tmp_path / "report" / "index.html").exists()
     assert "run.started" in {event["event"] for event in read(tmp_path / "report" / LOG)}
+
+
+@pytest.mark.parametrize("part", ["progress", "summary"])
+def test_a_display_that_breaks_decides_no_exit_code(part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only shows a run is turned off or reported; the verdict and the reports are those of the run."""
+    monkeypatch.chdir(tmp_path)
+    broken = {"progress": (Progress, "_take"), "summary": (console, "show")}
+    monkeypatch.setattr(*broken[part], lambda *_, **__: 1 / 0)
+    done = CliRunner().invoke(main, ["run", "CP-AUTH", "--target", "rail=http://127.0.0.1:9"])
+    assert done.exit_code == 3, done.output
+    assert ("the summary could not be shown (ZeroDivisionError)" in done.stderr) is (part == "summary")
+    assert ("the display of the run failed and was turned off" in done.stdout) is (part == "progress")
+    assert (tmp_path / "report" / "index.html").exists()
 
 
 @pytest.mark.slow

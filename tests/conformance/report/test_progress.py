@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import io
+import math
 import os
 import pty
 import re
@@ -12,12 +13,15 @@ import subprocess
 import sys
 import termios
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from conformance.engine.registration import registered
 from conformance.ledger.typical import typical_seconds
-from conformance.log.events import EventLog
+from conformance.log.events import RUN, EventLog
 from conformance.outcome import Verdict
 from conformance.report.progress import Progress
 from conformance.report.remaining import Remaining, left_words
@@ -200,3 +204,70 @@ def test_a_check_that_runs_over_its_time_is_not_taken_to_be_nearly_done() -> Non
     assert early < 10
     assert late is not None
     assert left_words(late) == "about 60 s left"
+
+
+COMPANIES = st.sampled_from(["together", "alone", "chain base", "surface agent"])
+NAMES = st.sampled_from(["a", "b", "c", "d[base]", "e"])
+PLANS = st.lists(st.tuples(NAMES, COMPANIES), max_size=5)
+SECONDS = st.one_of(st.just(0.0), st.floats(0, 1e6))
+MOVES = st.lists(st.tuples(st.sampled_from(["check.started", "check.finished"]), NAMES, SECONDS), max_size=12)
+
+
+@given(
+    plan=PLANS,
+    workers=st.integers(0, 8),
+    typical=st.dictionaries(NAMES, SECONDS),
+    moves=MOVES,
+    width=st.integers(1, 100),
+)
+@example(plan=[("a", "together")], workers=1, typical={"a": 0.0}, moves=[("check.finished", "a", 12.0)], width=80)
+def test_no_schedule_breaks_the_display(
+    plan: list[tuple[str, str]],
+    workers: int,
+    typical: dict[str, float],
+    moves: list[tuple[str, str, float]],
+    width: int,
+) -> None:
+    """Whatever runs in which order and however quickly, each line can be drawn and the estimate is a number."""
+    now = [0.0]
+    progress = Progress(Terminal(io.StringIO(), width=width, terminal=False), seconds=lambda: now[0])
+    with patch("conformance.report.remaining.typical_seconds", lambda: typical):
+        progress({"event": "run.started", "checks": plan, "workers": workers})
+    for kind, check, seconds in moves:
+        now[0] += seconds
+        progress({"event": kind, "check": check})
+        lines = progress.lines(width)
+        assert lines[0]
+        assert all(columns(line) <= width for line in lines)
+    done = frozenset(check for kind, check, _ in moves if kind == "check.finished")
+    left = Remaining(plan, workers, typical).seconds(done, {}, now[0])
+    assert left is None or 0 <= left < math.inf
+
+
+def test_a_fault_of_the_display_turns_it_off_and_is_noted_once() -> None:
+    """The log goes on without it, and no event is lost."""
+    progress, log, _, out = begun(80, terminal=False)
+    log.add("judgement", row="RAIL-402-01", check="one", verdict="no verdict")
+    log.add("judgement", row="RAIL-402-01", check="one", verdict="fail")
+    progress.close()
+    (note,) = log.of("note")
+    assert note["check"] == RUN
+    assert "the display of the run failed and was turned off (ValueError in" in note["text"]
+    assert "no verdict" not in note["text"].partition("(")[2].partition(")")[0]
+    assert len(list(log.of("judgement"))) == 2
+    assert out.getvalue() == ""
+
+
+def test_a_fault_while_lines_are_drawn_is_noted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that draws ends, and the run hears of it with its next event."""
+    out = io.StringIO()
+    console = Terminal(out, width=80, terminal=True)
+    console.redraws = True
+    progress, log = Progress(console, seconds=lambda: 0.0), EventLog()
+    log.listen(progress)
+    monkeypatch.setattr(Progress, "lines", lambda *_: 1 / 0)
+    log.add("check.started", check="slow_one", rows=[])
+    progress._live._thread.join()  # type: ignore[union-attr]
+    log.add("check.finished", check="slow_one", seconds=1.0, outcome="done", error=None)
+    (note,) = log.of("note")
+    assert "ZeroDivisionError in test_progress.py" in note["text"]
