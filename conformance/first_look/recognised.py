@@ -10,8 +10,9 @@ from urllib.parse import urljoin, urlsplit
 from conformance.discovery.openapi_paths import at_their_paths
 from conformance.discovery.rail import Operation, catalog_urls, listing_urls, paid_operations
 from conformance.discovery.recognising import described
+from conformance.first_look.forged_payment import forged_payments
 from conformance.first_look.permit import OnlyReading
-from conformance.first_look.x402_answer import Challenged, challenged, forged
+from conformance.first_look.x402_answer import Challenged, challenged
 from conformance.http.client import Answer, Client, JsonFault, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent.paths import VERIFY
@@ -183,7 +184,7 @@ def _readable(base: str, openapi: Mapping[str, Any]) -> Iterator[str]:
 
 
 async def _junk(client: Client, seen: Recognised) -> None:
-    """Ask with a payment that cannot be read, and with one that nobody signed."""
+    """Ask with a payment that cannot be read, and with one for each family of chains that no account signed."""
     challenge = seen.challenge
     if challenge is None or challenge.in_header is None:
         return
@@ -195,10 +196,8 @@ async def _junk(client: Client, seen: Recognised) -> None:
         return answer.status
 
     challenge = replace(challenge, to_unreadable=await status("this is not base64!"))
-    made = forged(challenge)
-    if made is not None:
-        challenge = replace(challenge, to_forged=await status(made))
-    seen.challenge = challenge
+    made = forged_payments(challenge.offers, challenge.member("resource"))
+    seen.challenge = replace(challenge, to_forged={network: await status(made[network]) for network in made})
 
 
 def _is_challenge(answer: Answer) -> bool:

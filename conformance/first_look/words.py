@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
 from conformance.first_look.look import Look, by_needs
 from conformance.first_look.paying import Paying, paying
-from conformance.first_look.x402_rules import Judged
+from conformance.first_look.x402_rules import UNVERIFIED, Judged
 from conformance.ledger import load
 from conformance.outcome import Verdict
 from conformance.report.conclusion import SURFACES
@@ -37,16 +37,20 @@ def grade(look: Look) -> str:
     """Return what the look comes to, in a sentence that says no more than was looked at."""
     tried = look.count(Verdict.PASS, Verdict.FAIL, Verdict.WARN)
     broken, weak = look.count(Verdict.FAIL), look.count(Verdict.WARN)
+    causes = Counter(one.cause for one in look.rules if one.cause is not None)
+    unverified = [one.rule.id for one in look.rules if one.found.startswith(UNVERIFIED)]
+    besides = f"; not verified: {', '.join(unverified)}" if unverified else ""
     if look.count(Verdict.ERROR):
         return "none: the suite itself is at fault"
     if not tried:
         return "none: nothing of it could be judged"
     if broken:
-        beside = f", and {weak} it should keep" if weak else ""
-        return f"broken: it breaks {broken} of {tried} demands that were tried{beside}"
+        beside = "".join(f", {count} of them by one cause, {cause}" for cause, count in causes.items())
+        beside += f", and {weak} it should keep" if weak else ""
+        return f"broken: it breaks {broken} of {tried} demands that were tried{beside}{besides}"
     if weak:
-        return f"sound but for {weak} of {tried} demands, which it should keep and need not"
-    return f"sound as far as can be seen without paying: no breach in {tried} demands that were tried"
+        return f"sound but for {weak} of {tried} demands, which it should keep and need not{besides}"
+    return f"sound as far as can be seen without paying: no breach in {tried} demands that were tried{besides}"
 
 
 def lines(look: Look) -> Iterator[tuple[str, str]]:
@@ -57,8 +61,7 @@ def lines(look: Look) -> Iterator[tuple[str, str]]:
         where = "" if challenge is None else f" ({challenge.method} {one_line(challenge.url, 200)})"
         yield "", ""
         yield f"What x402 version 2 and its clients demand of a 402{where}", "title"
-        for rule in look.rules:
-            yield from _rule(rule)
+        yield from _rules(look.rules)
     if look.judged:
         yield "", ""
         yield "Requirements that can be judged without paying, a part of each", "title"
@@ -89,7 +92,10 @@ def kind(look: Look) -> str:
     if challenge is None:
         return "nothing that sells by x402"
     if challenge.is_version_one:
-        return "an x402 server of version 1, which no client of version 2 can pay: it has no PAYMENT-REQUIRED header"
+        return (
+            "An x402 server of version 1: its terms are in the body, and there is no PAYMENT-REQUIRED header. Clients "
+            "that read version 2 alone cannot pay it; clients that read version 1, too, can, as the current Python one"
+        )
     schemes = sorted({str(one.get("scheme")) for one in challenge.offers})
     networks = [
         known.name if (known := network_named(one.get("network"))) else str(one.get("network"))
@@ -100,6 +106,22 @@ def kind(look: Look) -> str:
     return f"An x402 server: {challenge.method} is answered {challenge.status} with {offers} ({weld})"
 
 
+def _rules(rules: Sequence[Judged]) -> Iterator[tuple[str, str]]:
+    """Yield the rules; those that are broken by one cause stand together, with their one remedy, at the first."""
+    told: set[str] = set()
+    for one in rules:
+        if one.cause is None:
+            yield from _rule(one)
+        elif one.cause not in told:
+            told.add(one.cause)
+            group = [other for other in rules if other.cause == one.cause]
+            yield f"  FAIL  one cause, {one.cause}: {', '.join(other.rule.id for other in group)}", "fail"
+            for other in group:
+                yield f"        {other.rule.id}  {other.rule.sentence}", ""
+                yield f"        found     {one_line(other.found, 400)}", ""
+            yield f"        fix    {one.fix}", ""
+
+
 def _rule(judged: Judged) -> Iterator[tuple[str, str]]:
     rule = judged.rule
     if judged.verdict in _WORDS:
@@ -108,7 +130,7 @@ def _rule(judged: Judged) -> Iterator[tuple[str, str]]:
         yield f"  -     {rule.id}  {rule.sentence}: {judged.found}", "dim"
     if judged.verdict in {Verdict.FAIL, Verdict.WARN}:
         yield f"        found  {one_line(judged.found, 400)}", ""
-        yield f"        fix    {rule.fix} ({rule.source})", ""
+        yield f"        fix    {judged.fix} ({rule.source})", ""
 
 
 def _row(look: Look, row: RowResult) -> Iterator[tuple[str, str]]:

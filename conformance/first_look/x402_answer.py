@@ -7,7 +7,7 @@ import binascii
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from conformance.http.client import Answer
@@ -30,7 +30,7 @@ class Challenged:
         header_fault: Why it cannot be read; None where it can, or there is no header.
         in_body: The document in the body, None where the body is no document of x402.
         to_unreadable: Status of the answer to a payment that cannot be read; None where none was sent.
-        to_forged: Status of the answer to a payment that nobody signed; likewise.
+        to_forged: Status of the answer to a payment that no account signed, by the network it was for.
     """
 
     method: str
@@ -41,12 +41,17 @@ class Challenged:
     header_fault: str | None
     in_body: Mapping[str, Any] | None
     to_unreadable: int | None = None
-    to_forged: int | None = None
+    to_forged: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def document(self) -> Mapping[str, Any] | None:
-        """What rules about its members are judged by: the header's terms, else the body's."""
-        return self.in_header if self.in_header is not None else self.in_body
+        """What rules about its members are judged by: the header's terms, else the body's.
+
+        Terms of version 1 in the body say nothing of a header that cannot be read: they are for other clients.
+        """
+        if self.in_header is not None:
+            return self.in_header
+        return None if self._is_old_body and self.values(HEADER) else self.in_body
 
     @property
     def offers(self) -> tuple[Mapping[str, Any], ...]:
@@ -62,8 +67,13 @@ class Challenged:
 
     @property
     def is_version_one(self) -> bool:
-        """Whether it speaks version 1, and no version 2."""
-        return self.in_header is None and (self.in_body or {}).get("x402Version") == 1
+        """Whether it speaks version 1, and no version 2: its terms are in the body, and the header is not there."""
+        return self._is_old_body and not self.values(HEADER)
+
+    @property
+    def _is_old_body(self) -> bool:
+        version = (self.in_body or {}).get("x402Version")
+        return type(version) is int and version == 1
 
     def member(self, name: str) -> Any:
         """Return a member of the document."""
@@ -104,28 +114,3 @@ def decoded(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
     if not isinstance(document, dict):
         return None, "what it encodes is no JSON object"
     return document, None
-
-
-def forged(challenge: Challenged) -> str | None:
-    """Return a PAYMENT-SIGNATURE for the first offer of `exact` on an EVM chain that nobody signed, None without one.
-
-    Its payer is an address without a key and its signature is zeros: no contract could ever move money by it.
-    """
-    offer = next((one for one in challenge.offers if _is_exact(one)), None)
-    if offer is None:
-        return None
-    authorization = {
-        "from": "0x000000000000000000000000000000000000dEaD",
-        "to": offer.get("payTo"),
-        "value": offer.get("amount"),
-        "validAfter": "0",
-        "validBefore": "4102444800",
-        "nonce": "0x" + "11" * 32,
-    }
-    payload = {"signature": "0x" + "00" * 65, "authorization": authorization}
-    document = {"x402Version": 2, "resource": challenge.member("resource"), "accepted": offer, "payload": payload}
-    return base64.b64encode(json.dumps(document).encode()).decode("ascii")
-
-
-def _is_exact(offer: Mapping[str, Any]) -> bool:
-    return offer.get("scheme") == "exact" and str(offer.get("network")).startswith("eip155:")

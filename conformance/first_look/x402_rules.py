@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import SplitResult, urljoin, urlsplit
 
+from conformance.first_look import version_one
+from conformance.first_look.contradictions import contradictions
 from conformance.first_look.x402_answer import Challenged
 from conformance.oracles.addresses import is_address, is_caip2
 from conformance.oracles.x402 import atomic_amount
@@ -26,6 +28,8 @@ TRANSPORT: Final = "x402 version 2, HTTP transport"
 EXACT: Final = "x402 version 2, scheme exact"
 # What the token contract itself has as its EIP-712 domain; a signature for another domain settles nothing.
 _DOMAINS: Final[Mapping[str, tuple[str, str]]] = {"eip155:8453": ("USD Coin", "2"), "eip155:84532": ("USDC", "2")}
+# How a rule begins that could not be decided from outside.
+UNVERIFIED: Final = "not verified: "
 _LONGEST_HEADER: Final = 8000
 _EVM: Final = "eip155"
 _USDC_NAMES: Final = frozenset({"USDC", "USD Coin"})
@@ -34,8 +38,16 @@ _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 _SOLANA: Final = "solana"
 _NO_KEEPING: Final = frozenset({"no-store", "private", "no-cache"})
 
+
+@dataclass(frozen=True, slots=True)
+class Unverified:
+    """A rule that could not be decided from outside, and why. It counts as neither kept nor broken."""
+
+    why: str
+
+
 # Faults found, in words, none where the rule is kept; None where it does not apply.
-Faults: TypeAlias = list[str] | None
+Faults: TypeAlias = list[str] | Unverified | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +73,26 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A rule with what an answer makes of it; `found` says what breaks it, or why it was not judged."""
+    """A rule with what an answer makes of it; `found` says what breaks it, or why it was not judged.
+
+    Breaches that have one cause in common have it in `cause`, and its remedy in `fix`.
+    """
 
     rule: Rule
     verdict: Verdict
     found: str = ""
+    cause: str | None = None
+
+    @property
+    def fix(self) -> str:
+        """What to change."""
+        return self.rule.fix if self.cause is None else version_one.FIX
 
     def as_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
         rule = self.rule
         members = {"id": rule.id, "verdict": self.verdict.value, "level": rule.level, "sentence": rule.sentence}
-        return {**members, "source": rule.source, "found": self.found or None, "fix": rule.fix}
+        return {**members, "source": rule.source, "found": self.found or None, "cause": self.cause, "fix": self.fix}
 
 
 RULES: Final[list[Rule]] = []
@@ -79,7 +100,12 @@ RULES: Final[list[Rule]] = []
 
 def judge(answer: Challenged) -> tuple[Judged, ...]:
     """Return every rule with its verdict on one answer."""
-    return tuple(_judged(rule, answer) for rule in RULES)
+    explained = version_one.explained_by_version(answer)
+    judged = (_judged(rule, answer) for rule in RULES)
+    return tuple(
+        replace(one, cause=version_one.CAUSE) if one.verdict is Verdict.FAIL and one.rule.id in explained else one
+        for one in judged
+    )
 
 
 def _judged(rule: Rule, answer: Challenged) -> Judged:
@@ -88,6 +114,8 @@ def _judged(rule: Rule, answer: Challenged) -> Judged:
     faults = rule.faults(answer)
     if faults is None:
         return Judged(rule, Verdict.NOT_APPLICABLE, "does not apply here")
+    if isinstance(faults, Unverified):
+        return Judged(rule, Verdict.INCONCLUSIVE, one_line(f"{UNVERIFIED}{faults.why}", 400))
     if not faults:
         return Judged(rule, Verdict.PASS)
     return Judged(rule, Verdict.FAIL if rule.level == "MUST" else Verdict.WARN, one_line("; ".join(faults), 400))
@@ -114,7 +142,7 @@ def _status(answer: Challenged) -> Faults:
     2,
     "A 402 carries its terms in the header PAYMENT-REQUIRED, once",
     TRANSPORT,
-    "Send the header: clients of version 2 read nothing else, so that without it nobody pays.",
+    "Send the header: clients read terms of version 2 there and nowhere else, so that they cannot pay without it.",
 )
 def _header(answer: Challenged) -> Faults:
     count = len(answer.values("PAYMENT-REQUIRED"))
@@ -230,7 +258,7 @@ def _extra(answer: Challenged) -> Faults:
     "Add extra.name and extra.version as the token's contract has them: a client cannot sign without.",
 )
 def _domain(answer: Challenged) -> Faults:
-    offers = [(place, one) for place, one in _exact(answer, _EVM) if _extras(one).get("assetTransferMethod") is None]
+    offers = _signed_for_the_token(answer)
     if not offers:
         return None
     return [
@@ -243,22 +271,29 @@ def _domain(answer: Challenged) -> Faults:
 
 @rule(
     15,
-    "The domain that is told of USDC is that of its contract",
+    "The EIP-712 domain that an offer names is that of its token's contract, where the contract is known here",
     "EIP-712, and the token's contract",
     "Take name and version from the contract: USDC calls itself `USD Coin` on Base and `USDC` on Base Sepolia. What a "
     "client signs for another domain can never be settled.",
 )
 def _known_domain(answer: Challenged) -> Faults:
-    known = [(place, one) for place, one in _exact(answer, _EVM) if _is_usdc(one) and _DOMAINS.get(str(one["network"]))]
-    entries = [(place, one, _DOMAINS[str(one["network"])]) for place, one in known]
-    if not entries:
+    offers = _signed_for_the_token(answer)
+    if not offers:
         return None
-    return [
-        f"accepts[{place}] tells {_describe(_extras(one).get('name'))} {_describe(_extras(one).get('version'))}, "
+    known = [(place, one) for place, one in offers if _is_usdc(one) and str(one["network"]) in _DOMAINS]
+    wrong = [
+        f"accepts[{place}] has {_describe(_extras(one).get('name'))} {_describe(_extras(one).get('version'))}, "
         f"the contract has {name!r} {version!r}"
-        for place, one, (name, version) in entries
+        for place, one, (name, version) in ((place, one, _DOMAINS[str(one["network"])]) for place, one in known)
         if (_extras(one).get("name"), _extras(one).get("version")) != (name, version)
     ]
+    unknown = [f"accepts[{place}] on {one['network']!r:.80}" for place, one in offers if (place, one) not in known]
+    if unknown and not wrong:
+        return Unverified(
+            f"{', '.join(unknown)}: the suite knows the domain of USDC on {' and '.join(_DOMAINS)} alone; "
+            "compare extra.name and extra.version with the contract's own"
+        )
+    return wrong
 
 
 @rule(
@@ -286,14 +321,16 @@ def _optional(answer: Challenged) -> Faults:
 
 @rule(
     18,
-    "A body that repeats the terms says what the header says",
-    TRANSPORT,
-    "Make header and body of the same bytes: who reads one must not be asked for another price.",
+    "A body that repeats the header's terms in the same version contradicts it in no price, payee, asset or network",
+    TRANSPORT + ", which leaves the body to the server",
+    "Let the body ask for what the header asks for, or leave the terms out of it; it may say more than the header.",
+    "SHOULD",
 )
 def _one_story(answer: Challenged) -> Faults:
-    if answer.in_body is None or answer.in_header is None:
+    header, body = answer.in_header, answer.in_body
+    if header is None or body is None or header.get("x402Version") != body.get("x402Version"):
         return None
-    return [] if answer.in_body == answer.in_header else ["header and body differ"]
+    return contradictions(header, body)
 
 
 @rule(
@@ -354,14 +391,23 @@ def _unreadable(answer: Challenged) -> Faults:
 
 @rule(
     23,
-    "A payment that nobody signed buys nothing",
+    "A payment that no account signed buys nothing",
     EXACT,
     "Verify the signature, by the facilitator or yourself, before you serve.",
 )
 def _forged(answer: Challenged) -> Faults:
-    if answer.to_forged is None:
+    if not answer.to_forged:
         return None
-    return [] if answer.to_forged >= 300 else [f"served with {answer.to_forged}"]
+    served = [f"{network}: served with {status}" for network, status in answer.to_forged.items() if status < 300]
+    tried = {network.partition(":")[0] for network in answer.to_forged}
+    untried = [
+        f"accepts[{place}] on {one.get('network')!r:.80}"
+        for place, one in _numbered(answer)
+        if _namespace(one) not in tried
+    ]
+    if untried and not served:
+        return Unverified(f"no such payment was made up for {', '.join(untried)}")
+    return served
 
 
 @rule(
@@ -451,6 +497,17 @@ def _numbered(answer: Challenged) -> Iterator[tuple[int, Mapping[str, Any]]]:
 def _exact(answer: Challenged, namespace: str) -> Sequence[tuple[int, Mapping[str, Any]]]:
     offers = ((place, one) for place, one in _numbered(answer) if one.get("scheme") == "exact")
     return [(place, one) for place, one in offers if _namespace(one) == namespace]
+
+
+def _signed_for_the_token(answer: Challenged) -> Sequence[tuple[int, Mapping[str, Any]]]:
+    """Return the EVM offers whose payment is signed for the token's own domain: transfers by EIP-3009, the default."""
+    methods = {None, "eip3009"}
+    return [(place, one) for place, one in _exact(answer, _EVM) if _transfer_method(one) in methods]
+
+
+def _transfer_method(offer: Mapping[str, Any]) -> str | None:
+    method = _extras(offer).get("assetTransferMethod")
+    return method if method is None or isinstance(method, str) else repr(method)
 
 
 def _namespace(offer: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 from tests import prepared
 from tests.conformance.cli.test_wrong_targets import ALIKE, OF_NODE, RIGHT, SILENT
-from tests.conformance.first_look.test_x402_rules import encoded, offering, terms
+from tests.conformance.first_look.test_x402_rules import OF_VERSION_ONE, VERSION_ONE, encoded, offering, terms
 from tests.conformance.node_servers import node_servers
 from tests.conformance.wrong_targets import Serve, answering, certificates, hangs, routing, standing
 from tests.reserved_port import reserved_port
@@ -175,14 +175,32 @@ def test_what_is_sold_is_found_by_the_servers_documents(documents: dict[str, obj
     assert document["x402"]["url"] == f"http://{place}/sold"
 
 
-def test_a_server_of_version_one_is_told_so(tmp_path: Path) -> None:
-    """No client of version 2 can pay it."""
-    offer = {"scheme": "exact", "network": "base-sepolia", "maxAmountRequired": "10000"}
-    body = json.dumps({"x402Version": 1, "accepts": [offer]}).encode()
-    with standing(answering("402 x", body)) as place:
+def test_a_server_of_version_one_is_reported_as_one(tmp_path: Path) -> None:
+    """Its five breaches have one cause and one remedy, and it is not said that no client can pay it."""
+    with standing(answering("402 x", json.dumps(VERSION_ONE).encode())) as place:
         code, document = looked(tmp_path, f"http://{place}/weather")
-    assert (code, "version 1, which no client of version 2 can pay" in document["x402"]["kind"]) == (1, True)
-    assert {"X402-02", "X402-04", "X402-08", "X402-09"} <= broken(document)
+        done = checked(tmp_path, f"http://{place}/weather", *PATIENT)
+    assert code == 1
+    assert document["x402"]["kind"].startswith("An x402 server of version 1: its terms are in the body")
+    assert "no client" not in done.stdout
+    caused = {one["id"] for one in document["x402"]["rules"] if one["cause"] == "terms of version 1"}
+    assert caused == OF_VERSION_ONE
+    assert broken(document) == {*OF_VERSION_ONE, "X402-19"}
+    assert "FAIL  one cause, terms of version 1: X402-02, X402-04, X402-05, X402-08, X402-09" in done.stdout
+    assert done.stdout.count("Send terms of version 2 in the header PAYMENT-REQUIRED") == 1
+    assert "it breaks 5 of" in done.stdout
+    assert "5 of them by one cause, terms of version 1" in done.stdout
+
+
+def test_what_cannot_be_verified_is_named_in_the_grade(tmp_path: Path) -> None:
+    """A domain of a contract that is not known here counts as neither kept nor broken."""
+    polygon = {"network": "eip155:137", "asset": "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359"}
+    with standing(selling(offering(0, **polygon))) as place:
+        code, document = looked(tmp_path, f"http://{place}/weather")
+        done = checked(tmp_path, f"http://{place}/weather", *PATIENT)
+    assert code == 0
+    assert document["grade"].endswith("; not verified: X402-15")
+    assert "not verified: accepts[0] on 'eip155:137'" in done.stdout
 
 
 def test_a_server_that_serves_whoever_sends_a_payment_is_broken(tmp_path: Path) -> None:

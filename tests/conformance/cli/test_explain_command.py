@@ -47,8 +47,8 @@ def test_every_place_that_is_printed_exists() -> None:
 def test_a_demand_on_any_402_is_explained_as_well() -> None:
     """By its id, or the beginning of some; what is no id of one is refused as any other."""
     text = explained("X402-18")
-    assert "A body that repeats the terms says what the header says" in text
-    assert "Fix: Make header and body of the same bytes" in text
+    assert "A body that repeats the header's terms in the same version" in text
+    assert "Fix: Let the body ask for what the header asks for" in text
     assert len(orjson.loads(explained("--json", "x402"))) == len(RULES)
     assert [one["id"] for one in orjson.loads(explained("--json", "X402-09", "RAIL-402-06"))] == [
         "RAIL-402-06",

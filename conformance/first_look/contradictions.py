@@ -1,0 +1,54 @@
+"""Terms in a header and in a body of one 402, and in what they contradict each other.
+
+The HTTP transport of x402 version 2 leaves the body to the server. A body may leave offers out, add further ones, say
+more of each, or carry terms of version 1 for clients that read those alone. Two copies of one version contradict each
+other where an offer of one scheme on one network has another price, payee or asset, or where no network is common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+_TERMS: Final = ("asset", "payTo", "amount")
+# Scheme and network, to what is asked there.
+_Offers: TypeAlias = dict[tuple[Any, Any], list[tuple[Any, ...]]]
+
+
+def contradictions(header: Mapping[str, Any], body: Mapping[str, Any]) -> list[str]:
+    """Return in what a body contradicts the header, in words; nothing where they are of different versions."""
+    if header.get("x402Version") != body.get("x402Version"):
+        return []
+    ours, others = _offers(header), _offers(body)
+    if ours and others and not ours.keys() & others.keys():
+        return ["header and body name no network in common"]
+    return [text for place in ours.keys() & others.keys() for text in _differences(place, ours[place], others[place])]
+
+
+def _differences(place: tuple[Any, Any], header: list[tuple[Any, ...]], body: list[tuple[Any, ...]]) -> Iterator[str]:
+    # Of several offers alike one copy may leave some out.
+    if all(one in header for one in body) or all(one in body for one in header):
+        return
+    for number, name in enumerate(_TERMS):
+        named, repeated = ([one[number] for one in offers] for offers in (header, body))
+        if not all(one in named for one in repeated) and not all(one in repeated for one in named):
+            yield f"{name} on {place[1]!r:.80} is {named[0]!r:.80} in the header and {repeated[0]!r:.80} in the body"
+            return
+    yield f"the offers on {place[1]!r:.80} combine asset, payTo and amount differently in header and body"
+
+
+def _offers(document: Mapping[str, Any]) -> _Offers:
+    accepts = document.get("accepts")
+    found: _Offers = {}
+    for offer in accepts if isinstance(accepts, list) else ():
+        if isinstance(offer, dict):
+            place = (_plain(offer.get("scheme")), _plain(offer.get("network")))
+            found.setdefault(place, []).append(tuple(_plain(offer.get(name)) for name in _TERMS))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Return a value by which offers are compared: an address in hexadecimal in any case."""
+    if isinstance(value, str):
+        return value.lower() if value.lower().startswith("0x") else value
+    return value if isinstance(value, int | float) or value is None else repr(value)
