@@ -31,7 +31,7 @@ from conformance.ledger import Requirement
 from conformance.log.events import RUN, Event, EventLog
 from conformance.log.owner import OwnRandom
 from conformance.outcome import Exit, Inconclusive, NodeCannotShow, Verdict, exit_code, worst
-from conformance.processes.other_runs import claimed
+from conformance.processes.other_runs import alone_with, claimed
 from conformance.target import ExpectedFailure, Profile, receipts_only
 from conformance.vocabulary.lanes.families import decided_on
 
@@ -42,6 +42,7 @@ _NOTHING_THERE = (
     "the check ended without judging this row: what it is judged by was not there, such as a second paid operation; "
     "bind all that the target has, of a rail [rail.services] and [rail.other_bodies]"
 )
+_AFTER_THE_OTHER = "run this one after it, raise [budgets] other_run, or give each run its own stack and funder"
 _DISTURBED = "each disturbs what the other judges, so repeat this one alone before you rely on it"
 
 
@@ -173,7 +174,23 @@ class Run:
                 self.log.add(
                     "note", check=RUN, text=f"another run is under way against {', '.join(taken)}: {_DISTURBED}"
                 )
-            return await self._executed()
+            wait = self.profile.budgets.other_run
+            async with alone_with(self.profile.shared, wait, self._waits) as busy:
+                if busy:
+                    self._leave_undecided(busy)
+                    return self._close()
+                return await self._executed()
+
+    def _waits(self, busy: Sequence[str]) -> None:
+        """Say that another run has to end first."""
+        self.log.add("run.waiting", shared=list(busy))
+
+    def _leave_undecided(self, busy: Sequence[str]) -> None:
+        """Judge no row, since another run moves the time or sends the money that this one's payments need."""
+        reason = f"another run uses {', '.join(busy)}: {_AFTER_THE_OTHER}"
+        for one in self._tried:
+            for row_id in one.rows:
+                self._judge(one, row_id, Verdict.INCONCLUSIVE, reason)
 
     async def _executed(self) -> Exit:
         pace = self.profile.pace

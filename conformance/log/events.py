@@ -11,6 +11,7 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   judged where nothing of the operator's is, else null), `checks` (pairs of a check and the company it runs in:
   `together`, `chain …` or `alone`), `workers`, `variables` (names of what the operator gave, such as a tenant's key,
   which stand in requests in its place), `not_alone` (check to why no single request shows what it finds).
+* `run.waiting`: `shared` (words for what another run uses, whose end this run waits for).
 * `check.started`: `check` (id), `rows`.
 * `check.shortened`: `check`, `rows`, `what`, `tried`, `of`: so many were tried of what could be. What a quick look
   leaves out has judgements with the verdict `left_out`.

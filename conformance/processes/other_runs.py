@@ -1,19 +1,27 @@
-"""Whether another run of the suite, on this machine and of this user, is under way against the same addresses.
+"""Whether another run of the suite, on this machine and of this user, is under way against the same target.
 
 Two runs on one stack disturb each other: both move its clock and its chains, exhaust its limits and read its counts.
-Each run binds a name an address in Linux's abstract namespace of sockets, which leaves nothing behind and which the
-system takes back when the process ends, however it ends. Elsewhere nothing is claimed and nobody is noticed.
+What moves time or money under a payment of the other run is used by one run at a time: the second waits (`alone_with`).
+For the rest, such as the addresses of the surfaces, the second says that it is not alone (`claimed`).
+
+Each run binds a name for each of these in Linux's abstract namespace of sockets, which leaves nothing behind and which
+the system takes back when the process ends, however it ends. Elsewhere nothing is claimed and no other run is noticed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import hashlib
 import os
 import socket
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from typing import Final
+
+_LOOK_SECONDS: Final = 0.2
 
 
 @contextmanager
@@ -27,8 +35,34 @@ def claimed(addresses: Iterable[str]) -> Iterator[list[str]]:
         yield [one for one in sorted(set(addresses)) if not _claim(one.rstrip("/"), held)]
 
 
+@asynccontextmanager
+async def alone_with(
+    shared: Mapping[str, str], seconds: float, waits: Callable[[list[str]], None]
+) -> AsyncIterator[list[str]]:
+    """Have things to oneself for as long as the context lasts, and yield what another run still has after the wait.
+
+    All of them are claimed at once or none is, so that two runs never wait for each other.
+
+    Args:
+        shared: What runs must not use at the same time, by a key that is the same in every run, to words for it.
+        seconds: How long to wait at most.
+        waits: Called once before the wait, with what another run has.
+    """
+    ends, told = time.monotonic() + seconds, False
+    while True:
+        with ExitStack() as held:
+            taken = [words for key, words in sorted(shared.items()) if not _claim(key, held)]
+            if not taken or time.monotonic() >= ends:
+                yield taken
+                return
+        if not told:
+            waits(taken)
+            told = True
+        await asyncio.sleep(_LOOK_SECONDS)
+
+
 def _claim(address: str, held: ExitStack) -> bool:
-    """Return whether an address is nobody else's; its name is kept until `held` is closed."""
+    """Return whether no other run has claimed an address or key; its name is kept until `held` is closed."""
     if sys.platform != "linux":
         return True
     name = hashlib.sha256(f"{os.getuid()} {address}".encode()).hexdigest()

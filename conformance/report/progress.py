@@ -120,6 +120,8 @@ class Progress:
         kind = event["event"]
         if kind == "run.started" and event.get("not_yours") is not None:
             self._console.print(f"Nothing of yours is judged: the target is {one_line(event['not_yours'])}.")
+        if kind == "run.waiting":
+            self._console.print(f"Waiting for another run that uses {one_line(', '.join(event['shared']), 600)}.")
         if kind == "run.started" and "checks" in event:
             self._state = replace(self._state, remaining=Remaining(event["checks"], int(event["workers"])))
         elif kind in {"check.started", "check.finished"}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -166,6 +167,8 @@ class Budgets(Table):
         paid: Until a checkout page has seen a confirmed payment.
         fuzz: 10 draws a fixed number of requests and ends at the latest after two minutes; another value ends after so
             many seconds, and more than 10 goes deeper.
+        other_run: For which a run waits for the end of another one that uses the same clock file, node control or
+            funder; after that its rows are inconclusive.
     """
 
     confirmation: float = 30.0
@@ -173,6 +176,7 @@ class Budgets(Table):
     wait_for_expiry: float = 0.0
     paid: float = 15.0
     fuzz: float = Field(default=10.0, gt=0)
+    other_run: float = Field(default=900.0, ge=0)
 
 
 class Pace(Table):
@@ -365,10 +369,25 @@ class Profile(Table):
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses of the surfaces, and of nodes that a run disturbs."""
-        nodes = [chains.of(lane) for chains in (self.chains, self.gateway.chains) for lane in LANES]
-        controls = [one.control for one in nodes if one is not None and one.control is not None]
-        return (*(one.url for one in self.surfaces.values()), *controls)
+        """The addresses of the surfaces, which two runs disturb by their limits and counts."""
+        return tuple(one.url for one in self.surfaces.values())
+
+    @property
+    def shared(self) -> dict[str, str]:
+        """What two runs must not use at the same time, by a key that names it, to words for it.
+
+        Clock files, control addresses of nodes, and funders: who moves time, or sends from the same account, changes
+        what the other run's payments meet. A secret is in its key as a hash.
+        """
+        files = [self.clock.offset_file, *(one.offset_file for one in self.limited.values())]
+        found = {f"clock {Path(one).resolve()}": f"the clock file {one}" for one in files if one is not None}
+        for chains in (self.chains, self.gateway.chains):
+            for node in (chains.of(lane) for lane in LANES):
+                if node is not None and node.control is not None:
+                    found[f"control {node.control.rstrip('/')}"] = f"the node control {node.control}"
+                if node is not None and node.funder is not None:
+                    found |= _funder(node.network, node.funder)
+        return found
 
     def claims_surface(self, surface: str) -> bool:
         """Return whether the operator claims the surface; `shared` is claimed with any."""
@@ -379,6 +398,14 @@ class Profile(Table):
         return tuple(
             _leaves("", self.model_dump(mode="json", exclude_unset=True), type(self)().model_dump(mode="json"))
         )
+
+
+def _funder(network: str, secret: Secret) -> dict[str, str]:
+    try:
+        digest = hashlib.sha256(secret.read().encode()).hexdigest()
+    except ProfileError:  # the payer says so, once it is wanted
+        return {}
+    return {f"funder {network} {digest}": f"the funder of {network}"}
 
 
 def _leaves(prefix: str, value: Mapping[str, Any], default: object) -> Iterable[tuple[str, object]]:

@@ -1,17 +1,27 @@
-"""Two runs on one stack: each that comes second says so."""
+"""Two runs on one stack: the second waits for clock, chains and funder, and says that it shares a server."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import io
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from conformance import target
-from conformance.engine.runner import Plan, Run
+from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
-from conformance.log.events import RUN, EventLog
-from conformance.processes.other_runs import claimed
+from conformance.log.events import RUN, EventLog, log_in, read
+from conformance.processes.other_runs import alone_with, claimed
 from conformance.report.console import show
 from conformance.report.summary import summarise
 from conformance.text.terminal import Terminal
+from tests.stack import running_stack
 
 PROFILE = """
 [surfaces.agent]
@@ -35,14 +45,95 @@ def test_an_address_is_one_run_s_until_that_ends() -> None:
         assert after == []
 
 
-def test_what_a_run_disturbs_is_surfaces_and_controlled_nodes() -> None:
-    """A stack may be shared by its chains alone."""
-    assert target.parse(PROFILE).addresses == ("http://agent.test/", "http://base.test/control")
+def test_what_two_runs_must_not_share_is_clock_control_and_funder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By keys that two profiles have in common, whatever they call the same file, and without the funder's secret."""
+    (tmp_path / "clock").write_text("0")
+    monkeypatch.setenv("PAYER_KEY", "0xheld-back")
+    funder = """
+    [chains.algorand]
+    network = "algorand_testnet"
+    algod = "http://algod.test"
+    funder = { env = "PAYER_KEY" }
+    [clock]
+    offset_file = "CLOCK"
+    """
+    monkeypatch.chdir(tmp_path)
+    one = target.parse(PROFILE + funder.replace("CLOCK", "clock")).shared
+    other = target.parse(PROFILE + funder.replace("CLOCK", str(tmp_path / "." / "clock"))).shared
+    assert one.keys() == other.keys()
+    assert list(one.values()) == [
+        f"the clock file {one_name(one)}",
+        "the funder of algorand_testnet",
+        "the node control http://base.test/control",
+    ]
+    assert "held-back" not in repr(one)
+    monkeypatch.delenv("PAYER_KEY")
+    assert len(target.parse(PROFILE + funder.replace("CLOCK", "clock")).shared) == 2
 
 
-async def test_a_run_beside_another_says_so() -> None:
+def one_name(shared: dict[str, str]) -> str:
+    """Return what the profile calls its clock file."""
+    return next(words for words in shared.values() if "clock" in words).removeprefix("the clock file ")
+
+
+async def test_who_comes_second_waits_for_all_that_it_needs() -> None:
+    """It is told what for, once, and gets all or nothing, so that two runs never wait for each other."""
+    told: list[list[str]] = []
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def first() -> None:
+        async with alone_with({"clock /x": "the clock"}, 0, told.append) as busy:
+            assert busy == []
+            await ended.wait()
+
+    def waits_for(busy: list[str]) -> None:
+        told.append(busy)
+        begun.set()
+
+    async def second() -> list[str]:
+        async with alone_with({"clock /x": "the clock", "control y": "the node"}, 60, waits_for) as busy:
+            return busy
+
+    holds = asyncio.create_task(first())
+    await asyncio.sleep(0)
+    waits = asyncio.create_task(second())
+    await begun.wait()
+    async with alone_with({"control y": "the node"}, 0, told.append) as busy:
+        assert busy == []
+    ended.set()
+    assert await waits == []
+    await holds
+    assert told == [["the clock"]]
+
+
+async def run_of(text: str) -> EventLog:
+    """Run one row of the agent, whose check is not among those that are tried, and return the log."""
+    log = EventLog()
+    profile = target.parse(text)
+    await Run(
+        Plan((load()["AGENT-HTTP-03"],), select_checks([load()["AGENT-HTTP-03"]], profile), 1), profile, log
+    ).execute()
+    return log
+
+
+async def test_a_run_that_waits_too_long_judges_nothing() -> None:
+    """Its rows are inconclusive by that reason, which says what to do, and nothing was sent."""
+    profile = target.parse(PROFILE)
+    with claimed(profile.shared):
+        log = await run_of(PROFILE + "[budgets]\nother_run = 0.3\n")
+    (row,) = log.of("row")
+    assert row["verdict"] == "inconclusive"
+    assert "another run uses the node control http://base.test/control: run this one after it" in row["reason"]
+    assert [event["shared"] for event in log.of("run.waiting")] == [["the node control http://base.test/control"]]
+    assert not list(log.of("exchange"))
+
+
+async def test_a_run_beside_another_on_one_server_says_so() -> None:
     """In the log, and on the terminal beside the verdict."""
     profile = target.parse(PROFILE)
+    assert profile.addresses == ("http://agent.test/",)
 
     async def run() -> EventLog:
         log = EventLog()
@@ -54,7 +145,44 @@ async def test_a_run_beside_another_says_so() -> None:
         log = await run()
     told = [event["text"] for event in log.of("note") if event["check"] == RUN]
     assert len(told) == 1
-    assert "another run is under way against http://agent.test/, http://base.test/control" in told[0]
+    assert "another run is under way against http://agent.test/" in told[0]
     out = io.StringIO()
     show(summarise(log.events), console=Terminal(out, width=300))
     assert "another run is under way" in out.getvalue()
+
+
+def test_two_runs_at_the_same_time_leave_each_other_alone(tmp_path: Path) -> None:
+    """One moves the clock of chains and rail past the end of challenges that the other pays; both pass.
+
+    The second begins while the first holds the clock, and says that it waits.
+    """
+    with running_stack(tmp_path / "stack", "--surface", "rail", "--lane", "algorand") as ready:
+        moving = started(tmp_path / "moving", "RAIL-WELD", "--config", ready["profile"])
+        wait_for(lambda: started_checks(tmp_path / "moving"))
+        paying = started(tmp_path / "paying", "RAIL-PAY-01", "RAIL-PAY-02", "--config", ready["profile"])
+        ends = {name: process.communicate(timeout=500) for name, process in (("m", moving), ("p", paying))}
+    assert (moving.returncode, paying.returncode) == (0, 0), ends
+    assert "Waiting for another run that uses the clock file" in ends["p"][1]
+    assert "Waiting" not in ends["m"][1]
+
+
+def started(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """Start a run in a folder of its own."""
+    folder.mkdir()
+    command = [sys.executable, "-m", "conformance", "run", *words]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def started_checks(folder: Path) -> bool:
+    """Return whether a run holds what it shares: its first check has begun."""
+    with contextlib.suppress(OSError, ValueError):
+        return any(event["event"] == "check.started" for event in read(log_in(folder / "report")))
+    return False
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    ends = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.1)
