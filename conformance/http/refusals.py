@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -13,6 +14,12 @@ _MALFORMED: Final = frozenset({400, _UNPROCESSABLE})
 _PLACES: Final = frozenset(
     {"pointer", "loc", "instancepath", "datapath", "field", "error_field", "param", "parameter", "property", "member"}
 )
+# A value that a server does not offer may be refused as malformed, forbidden or not there.
+_OF_CONTENT: Final = frozenset({400, 403, 404, _UNPROCESSABLE})
+_SAYING: Final = frozenset(
+    {"error", "code", "error_code", "errorcode", "reason", "type", "title", "message", "msg", "detail", "description"}
+)
+_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _DEPTH = 5
 _MOST = 5
 _LONGEST = 120
@@ -35,6 +42,32 @@ def refused_body(answer: Answer) -> str | None:
     if answer.status != _UNPROCESSABLE and not named:
         return None
     return f"{answer.status}" + (f" at {', '.join(named)}" if named else "")
+
+
+def words(answer: Answer) -> frozenset[str]:
+    """Return the words by which a refusal says what is wrong, in lower case; none where it is no refusal of content.
+
+    They are those of its code, type, title and message, wherever these stand: `currency_not_offered` is three words.
+    """
+    if answer.status not in _OF_CONTENT:
+        return frozenset()
+    return frozenset(
+        word.lower() for text in _texts(answer.object(), _DEPTH) for word in _WORD.findall(text[:_LONGEST])
+    )
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    if not depth:
+        return
+    if isinstance(value, list):
+        for one in value:
+            yield from _texts(one, depth - 1)
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            if isinstance(member, str) and name.lower() in _SAYING:
+                yield member
+            else:
+                yield from _texts(member, depth - 1)
 
 
 def _places(value: Any, depth: int) -> Iterator[str]:

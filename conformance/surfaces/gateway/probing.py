@@ -15,6 +15,7 @@ from conformance.discovery.openapi_bodies import bodies, made_body, properties
 from conformance.discovery.openapi_paths import at_their_paths, resolved
 from conformance.discovery.recognising import is_there
 from conformance.http.client import Answer, Client
+from conformance.http.refusals import words
 from conformance.oracles import jose
 from conformance.pages.page import Page
 from conformance.surfaces.gateway.calls import CHECKOUT, LINKS, RECEIPT_VERIFY, RESOURCES, SCREEN
@@ -42,6 +43,10 @@ _RECEIPT_MEMBERS = (
     "jwt",
 )
 _CREATED = range(200, 300)
+# What a link of a probe is for, and currencies that are tried where a refusal names the currency.
+_ASKED = 1.25
+_USUAL_CURRENCIES = ("USD", "EUR", "GBP")
+_PRICED = "the gateway sells"
 _OF_A_LINK = frozenset({"amount", "currency", "label", "preferred_network"})
 
 
@@ -172,27 +177,39 @@ async def _links(
     name, credentials = tenant
     # The first network is asked for with what the document says of a link, and the rest with what was accepted there.
     offers = list(_link_bodies(document))
+    usual = [{**body, "currency": currency} for body in offers[:2] for currency in _USUAL_CURRENCIES]
     for network in _networks(document):
-        for further in offers:
-            asked = {"amount": 1.25, "label": "Weldproof probe", **further, "preferred_network": network}
+        names_currency = False
+        for further in (*offers, *usual):
+            # A gateway that says that the currency is what it refuses may sell in a usual one of which it says nothing.
+            if further in usual and not names_currency:
+                continue
+            asked = {"amount": _ASKED, "label": "Weldproof probe", **further, "preferred_network": network}
             answer = await client.call("POST", found.url + LINKS, json_body=asked, headers=credentials)
             token = answer.object().get("token")
             if answer.status in _CREATED and isinstance(token, str):
-                offers = [further]
+                offers, usual = [further], []
                 found.networks.setdefault(name, []).append(network)
-                await _of_a_link(client, found, answer.status, token, further)
+                await _of_a_link(client, found, answer, token, further)
                 break
+            names_currency = names_currency or "currency" in words(answer)
             if (reason := asked_for(Profile(), LINKS, answer)) is not None and reason not in found.notes:
                 found.notes.append(reason)
     if found.networks.get(name):
-        found.notes.clear()
+        found.notes = [note for note in found.notes if note.startswith(_PRICED)]
 
 
-async def _of_a_link(client: Client, found: GatewayFound, status: int, token: str, further: Mapping[str, Any]) -> None:
-    found.bindings.setdefault("create_status", [status])
+async def _of_a_link(
+    client: Client, found: GatewayFound, created: Answer, token: str, further: Mapping[str, Any]
+) -> None:
+    found.bindings.setdefault("create_status", [created.status])
     currency = further.get("currency")
-    if currency != "USDC":
+    price = created.object().get("amount_microunits")
+    if currency != "USDC" and price == round(_ASKED * 1_000_000):
         found.bindings["currency"] = currency
+    elif currency != "USDC" and not any(note.startswith(_PRICED) for note in found.notes):
+        told = f"{_PRICED} {_ASKED} {currency} for {price!r:.40} micro-units, so currency was not bound: "
+        found.notes.append(told + "[gateway] currency is the code that prices a link in USDC, unit for unit")
     if more := {member: value for member, value in further.items() if member != "currency"}:
         found.bindings["link_body"] = more
     if not found.bindings.get("checkout_selectors"):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from conformance.http.client import Answer
-from conformance.http.refusals import pointers
+from conformance.http.refusals import pointers, words
 from conformance.target import Profile
 
 _LINKS, _RESOURCES = "/v1/payment-links", "/v1/resources"
@@ -20,10 +20,25 @@ _OF_A_LINK: Mapping[str, str] = {
 }
 
 
+# Words by which a refusal names such a member when it points at none, as in `currency_not_offered`.
+_NAMED: Mapping[str, frozenset[str]] = {
+    "currency": frozenset({"currency", "currencies"}),
+    "preferred_network": frozenset({"network", "networks", "chain", "chains"}),
+    "amount": frozenset({"amount", "minimum", "maximum"}),
+    "label": frozenset({"label"}),
+}
+# Words of an amount that is too large; the suite knows no key for the most that a link may be for.
+_TOO_LARGE = frozenset({"maximum", "max", "large", "exceeds", "exceeded", "above", "most", "over"})
+_TOO_HIGH = "raise the most that a link may be for while the suite runs, since no key of the profile says it"
+# A refused Idempotency-Key may name the member that differs from the first call's: that is no open value.
+_OF_A_KEY = frozenset({"idempotency", "idempotent", "key"})
+
+
 def asked_for(profile: Profile, path: str, answer: Answer) -> str | None:
     """Return the reason why a refused creation judges nothing, None where it is held against the target.
 
-    It judges nothing where the refusal names a member that the profile does not bind: what it wants there is open.
+    It judges nothing where the refusal names a member whose value the profile leaves open, by a pointer or by the words
+    of its code or message.
 
     Args:
         profile: The target's profile.
@@ -32,13 +47,25 @@ def asked_for(profile: Profile, path: str, answer: Answer) -> str | None:
     """
     if profile.is_reference:
         return None
-    for pointer in pointers(answer):
-        member = pointer.replace("/", ".").rstrip(".").rpartition(".")[2].lstrip("#$")
-        key = _key(profile, path, member)
-        if key is not None:
-            told = answer.body[:160].decode("utf-8", "replace")
-            return f"unbound: POST {path} was answered {answer.status} at {pointer}; bind {key} ({told})"
+    said = words(answer)
+    for place, member in _places(path, answer, said):
+        if member == "amount" and _TOO_LARGE & said:
+            remedy = _TOO_HIGH
+        elif (key := _key(profile, path, member)) is not None:
+            remedy = f"bind {key}"
+        else:
+            continue
+        told = answer.body[:160].decode("utf-8", "replace")
+        return f"unbound: POST {path} was answered {answer.status} at {place}; {remedy} ({told})"
     return None
+
+
+def _places(path: str, answer: Answer, said: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Yield what a refusal names, as it says it, and the member that this is."""
+    for pointer in pointers(answer):
+        yield pointer, pointer.replace("/", ".").rstrip(".").rpartition(".")[2].lstrip("#$")
+    if path == _LINKS and not _OF_A_KEY & said:
+        yield from ((member, member) for member, names in _NAMED.items() if names & said)
 
 
 def _key(profile: Profile, path: str, member: str) -> str | None:
@@ -48,10 +75,11 @@ def _key(profile: Profile, path: str, member: str) -> str | None:
         return None if member in (bound.resource_body or {}) else f"[gateway.resource_body] {member}"
     if path != _LINKS:
         return None
+    networks = any(tenant.networks or tenant.payout for tenant in profile.tenants.values())
     known: Mapping[str, Any] = {
         "currency": "currency" in bound.model_fields_set,
-        "preferred_network": any(tenant.networks for tenant in profile.tenants.values()),
-        "network": any(tenant.networks for tenant in profile.tenants.values()),
+        "preferred_network": networks,
+        "network": networks,
         "amount": bound.smallest_amount is not None,
         "label": bound.longest_label is not None,
     }

@@ -86,6 +86,64 @@ async def test_a_bound_member_that_is_refused_is_a_breach(tmp_path: Path) -> Non
     assert breached(verdicts) == {"GW-LINK-01"}
 
 
+class Wording(Gateway):
+    """A gateway of another make that refuses by a code of its own, which names what it does not take."""
+
+    def __init__(self, wants: str) -> None:
+        super().__init__()
+        self.wants = wants
+
+    def _link(self, body: dict[str, Any]) -> dict[str, Any]:
+        taken = {
+            "currency_not_offered": body.get("currency") == "EURC",
+            "amount_below_minimum": body["amount"] >= 2,
+            "amountTooLarge": body["amount"] <= 2,
+            "label_too_long": len(body["label"]) <= 9,
+        }
+        if not taken.get(self.wants, False):
+            raise Refusal(400, self.wants)
+        return super()._link(body)
+
+
+@pytest.mark.parametrize(("check", "row"), CHECKS.items())
+@pytest.mark.parametrize("code", ["currency_not_offered", "amount_below_minimum", "label_too_long"])
+async def test_a_code_that_names_an_open_member_decides_nothing(
+    check: str, row: str, code: str, tmp_path: Path
+) -> None:
+    """`{"error": "currency_not_offered"}` says as much as a pointer; bound, the row passes."""
+    verdicts = await tried(check, Wording(code), theirs(tmp_path))
+    assert verdicts[row] is Verdict.INCONCLUSIVE
+    assert breached(verdicts) == set()
+    bound = {"currency": 'currency = "EURC"', "amount": 'smallest_amount = "2"', "label": "longest_label = 9"}
+    verdicts = await tried(check, Wording(code), theirs(tmp_path, bound[code.partition("_")[0]]))
+    assert verdicts[row] is Verdict.PASS, verdicts
+
+
+@pytest.mark.parametrize("check", ["a_call_without_authorization_is_rejected", "a_wrong_key_is_rejected"])
+async def test_an_upper_bound_is_no_trace_of_a_refused_call(check: str, tmp_path: Path) -> None:
+    """The honest call that shows that nothing was created is for more than this gateway takes."""
+    verdicts = await tried(check, Wording("amountTooLarge"), theirs(tmp_path))
+    assert breached(verdicts) == set()
+
+
+async def test_a_network_that_is_not_bound_decides_nothing(tmp_path: Path) -> None:
+    """Without networks in the profile the gateway has to choose, and this one wants to be told."""
+    text = theirs(tmp_path)
+    bare = "\n".join(line for line in text.splitlines() if "payout]" not in line and '"address"' not in line)
+    assert len(bare) < len(text) - 100
+    verdicts = await tried("a_link_has_its_members", Wording("unsupported_chain"), bare)
+    assert verdicts["GW-LINK-01"] is Verdict.INCONCLUSIVE
+    verdicts = await tried("a_link_has_its_members", Wording("unsupported_chain"), text)
+    assert breached(verdicts) == {"GW-LINK-01"}
+
+
+def test_a_key_in_conflict_is_no_open_value() -> None:
+    """What it says of the amount is how the second body differs, so it is held against the target."""
+    body = json.dumps({"error": "idempotency_key_reused", "message": "The amount differs."}).encode()
+    answer = Answer(1, 422, CIMultiDictProxy(CIMultiDict[str]()), body)
+    assert asked_for(parse(""), "/v1/payment-links", answer) is None
+
+
 @pytest.mark.parametrize(
     ("member", "key"),
     [

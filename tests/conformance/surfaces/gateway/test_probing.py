@@ -16,7 +16,7 @@ from conformance.log.events import EventLog
 from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway, selectors
 from conformance.surfaces.profile_draft import render
 from conformance.target import GatewayBindings, Pace, parse
-from tests.conformance.checks.gateway.scripted_gateway import BASE, KEYS, Gateway
+from tests.conformance.checks.gateway.scripted_gateway import BASE, KEYS, Gateway, Refusal
 
 OPENAPI: dict[str, Any] = {
     "paths": {
@@ -134,6 +134,52 @@ async def test_without_a_tenant_the_rest_is_left_to_fill_in() -> None:
     assert "# [tenants.first]" in text
     assert "# resource_body" in text
     assert parse(text).tenants == {}
+
+
+class SellingIn(Gateway):
+    """A gateway that sells in one currency, at a rate, and says of another one that it is not offered."""
+
+    def __init__(self, currency: str, rate: float) -> None:
+        super().__init__()
+        self.currency, self.rate = currency, rate
+
+    def _link(self, body: dict[str, Any]) -> dict[str, Any]:
+        if body.get("currency") != self.currency:
+            raise Refusal(422, "currency_not_offered")
+        made = super()._link({**body, "currency": "USDC"})
+        return {**made, "amount_microunits": round(made["amount_microunits"] * self.rate)}
+
+
+_KEY, _ID = next(iter(KEYS.items()))
+FIRST = {"first": {"Authorization": f"Bearer {_KEY}", "X-Tenant-Id": _ID}}
+
+
+async def test_a_currency_that_the_gateway_sells_in_is_bound_with_its_networks() -> None:
+    """Its document says nothing of it; its refusal names the currency, so usual ones are tried."""
+    found = await probe_gateway(_client(SellingIn("USD", 1)), BASE, FIRST)
+    assert found is not None
+    assert found.bindings["currency"] == "USD"
+    assert found.networks["first"] == ["algorand_testnet", "base_sepolia", "solana_devnet"]
+    assert found.notes == []
+
+
+async def test_a_currency_with_a_rate_is_not_bound_as_the_one_of_usdc() -> None:
+    """The note says why not, and what the key means; the networks are found all the same."""
+    found = await probe_gateway(_client(SellingIn("EUR", 1.08)), BASE, FIRST)
+    assert found is not None
+    assert "currency" not in found.bindings
+    assert len(found.networks["first"]) == 3
+    (note,) = found.notes
+    assert note.startswith("the gateway sells 1.25 EUR for 1350000 micro-units, so currency was not bound")
+
+
+async def test_a_currency_that_is_not_usual_is_asked_for() -> None:
+    """Nothing is bound, and the note says what to bind."""
+    found = await probe_gateway(_client(SellingIn("CHF", 1)), BASE, FIRST)
+    assert found is not None
+    assert not {"currency"} & set(found.bindings)
+    assert found.networks == {}
+    assert any("bind [gateway] currency" in note for note in found.notes)
 
 
 async def test_another_server_is_no_gateway() -> None:
