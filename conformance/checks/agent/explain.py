@@ -215,6 +215,10 @@ async def explanations_recompute_the_digest(case: Case) -> None:
         "a wrong digest": signed(case, fields=wrong, algorithm=None, components=cover),
         "a digest of sha-512": signed(case, algorithm="sha-512"),
     }
+    if (lost := agent.lost(subjects["binary content"].message)) is not None:
+        del subjects["binary content"]
+        told = f"binary content, since [agent] verify_body cannot carry {lost}"
+        case.not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", untried=told)
     if agent.ours:
         subjects["no digest"] = signed(case, algorithm=None, fields=FIELDS, components=("@method",))
         subjects["no content"] = signed(case, body=b"", components=("@method",))

@@ -8,6 +8,7 @@ Signature-Input that cannot be parsed may be a malformed request elsewhere, so t
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -79,6 +80,17 @@ def _fits(agent: Agent, one: MessageVector) -> bool:
     return (one.decided_by_standard or as_lines or one.kind in _UNSAFE) and "status" not in one.message
 
 
+def _carried(case: Case, agent: Agent, vectors: Sequence[MessageVector]) -> list[MessageVector]:
+    """Return the vectors that the agent's bodies can carry; for the others their rows say what was not tried."""
+    lost = {one.id: None if agent.ours else agent.lost(message_of(one.message)) for one in vectors}
+    for row in _NAMED:
+        reasons = Counter(lost[one.id] for one in vectors if lost[one.id] and row in rows_of(one, ours=agent.ours))
+        for reason, count in reasons.items():
+            told = f"{count} vectors, since [agent] verify_body cannot carry {reason}"
+            case.not_applicable(row, "the agent's body cannot carry these vectors", untried=told)
+    return [one for one in vectors if lost[one.id] is None]
+
+
 def rows_of(one: MessageVector, *, ours: bool) -> tuple[str, ...]:
     """Return the rows that judge the verdict on a vector.
 
@@ -110,7 +122,9 @@ async def vectors_are_judged(case: Case) -> None:
     async def judged(one: MessageVector) -> _Judged:
         return _Judged(one, await agent.vector(VERIFY, one), await agent.vector(EXPLAIN, one), young)
 
-    everything = await run_concurrently(map(judged, case.sample(chosen(agent), _kind)), at_once=_AT_ONCE)
+    everything = await run_concurrently(
+        map(judged, case.sample(_carried(case, agent, chosen(agent)), _kind)), at_once=_AT_ONCE
+    )
     for one in everything:
         _judge_verdict(case, agent, one)
         _judge_explanation(case, agent, one)

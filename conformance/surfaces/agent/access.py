@@ -19,7 +19,7 @@ from conformance.surfaces.agent import answers
 from conformance.surfaces.agent.found import VALIDITY, Found
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN, VERIFY
 from conformance.surfaces.agent.subjects import Subject
-from conformance.surfaces.agent.templates import filled, unsigned, values_of
+from conformance.surfaces.agent.templates import filled, lost_in, unsigned, values_of
 from conformance.target import AgentBindings
 from conformance.vectors import MessageVector
 
@@ -94,9 +94,20 @@ class Agent:
         return self._filled(self.bindings.explain_body or self.bindings.verify_body or {}, one)
 
     def _filled(self, template: Mapping[str, Any], one: Subject) -> dict[str, Any]:
-        """Return a body; field lines of one name go as an array, to whoever keeps one."""
+        """Return a body; field lines of one name go as an array, to an agent that keeps one.
+
+        Raises:
+            Inconclusive: The template cannot carry the message, so that the agent would judge another one.
+        """
+        if (lost := lost_in(template, one.message)) is not None:
+            raise Inconclusive(f"unbound: [agent] verify_body cannot carry {lost}")
         message = one.message if self.lines == "kept" else _joined(one.message)
         return _object(filled(template, values_of(message, one.key, one.form)))
+
+    def lost(self, message: Message) -> str | None:
+        """Return what of a message the bodies of verify and explain cannot carry, None where both carry all of it."""
+        templates = (self.bindings.verify_body, self.bindings.explain_body)
+        return next((lost for one in templates if (lost := lost_in(one or {}, message)) is not None), None)
 
     def sign_body(self, message: Message) -> dict[str, Any]:
         """Return the body that asks for a message to be signed."""

@@ -71,6 +71,29 @@ def values_of(message: Message, key: bytes | None, form: KeyForm = "hex") -> dic
     }
 
 
+def lost_in(template: Any, message: Message) -> str | None:
+    """Return what of a message a body of this template cannot carry, in words; None where it carries all of it.
+
+    Text cannot carry content that is not UTF-8: it would arrive as other content, with a digest that is not its own.
+    """
+    names = _places(template)
+    if "body" in names and "body_b64" not in names:
+        try:
+            message.body.decode("utf-8")
+        except UnicodeDecodeError:
+            return "content that is no text: give it as {body_b64}"
+    return None
+
+
+def _places(template: Any) -> set[str]:
+    if isinstance(template, str):
+        return set(_PLACE.findall(template))
+    inner = (
+        template.values() if isinstance(template, Mapping) else template if isinstance(template, list | tuple) else ()
+    )
+    return {name for one in inner for name in _places(one)}
+
+
 def filled(template: Any, values: Mapping[str, Any]) -> Any:
     """Return a template with its placeholders filled; a member whose value is None is left out."""
     if isinstance(template, str):

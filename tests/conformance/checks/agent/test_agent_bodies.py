@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from conformance.log.events import EventLog
 from conformance.oracles.message_signatures import judgement
 from conformance.oracles.message_signatures.message import Message
-from conformance.outcome import Verdict
+from conformance.outcome import NOT_TRIED, Verdict
 from conformance.surfaces.agent import VERIFY
+from conformance.surfaces.agent.templates import lost_in
 from tests.conformance.checks.agent.scripted_agent import FOREIGN, Agent, Call, Foreign, Reply, judged
 from tests.conformance.checks.agent.test_agent_probing import probed
-from tests.conformance.checks.trial import breached
+from tests.conformance.checks.trial import breached, tried
 
 
 class Stranger(Foreign):
@@ -103,3 +108,57 @@ did_key = "{did_key}"
     )
     verdicts = await judged("sound_messages_are_valid", stranger("content"), bound)
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
+
+
+class Textual(Stranger):
+    """One that takes the content as text, and has no member for other content."""
+
+    def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Read the text of `content` as its bytes in UTF-8."""
+        text = given["message"].get(self.content, "")
+        encoded = base64.b64encode(text.encode()).decode()
+        return super().request({**given, "message": {**given["message"], self.content: encoded}})
+
+    def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
+        """Return base, digest and notes as well."""
+        report = Foreign.result(self, judged, message, explain=explain)
+        return {**report, **super().result(judged, message, explain=explain)}
+
+
+TEXTUAL = f"""{FOREIGN}
+[agent]
+validity_at = "accepted"
+errors_at = "problems"
+[agent.verify_body]
+public_key_hex = "{{public_key_hex}}"
+did_key = "{{did_key}}"
+[agent.verify_body.message]
+method = "{{method}}"
+url = "{{url}}"
+headers = "{{headers}}"
+content = "{{body}}"
+"""
+
+
+@pytest.mark.parametrize("check", ["vectors_are_judged", "explanations_recompute_the_digest"])
+async def test_content_that_is_no_text_is_not_sent_to_an_agent_that_takes_text(check: str) -> None:
+    """It would arrive as other content, and a correct agent would say that its digest is wrong."""
+    agent = Agent(look=Textual("content"))
+    log = EventLog()
+    assert breached(await tried(check, agent, TEXTUAL, log=log)) == set()
+    sent = [event["request"]["body"] for event in log.of("exchange")]
+    assert sent
+    assert not any("\\ufffd" in json.dumps(body) for body in sent)
+    told = [event["where"][NOT_TRIED] for event in log.of("judgement") if NOT_TRIED in event["where"]]
+    assert told
+    assert all("content that is no text: give it as {body_b64}" in text for text in told)
+
+
+def test_what_a_body_cannot_carry() -> None:
+    """Text carries what is UTF-8, whatever control characters are in it."""
+    message = Message(method="POST", authority="a.example", target="/x", headers=(), body=b"\x00\xc3\xa9")
+    text, binary = {"message": {"content": "{body}"}}, replace(message, body=b"\xff")
+    assert lost_in(text, message) is None
+    assert lost_in(text, binary) == "content that is no text: give it as {body_b64}"
+    assert lost_in({**text, "raw": ["{body_b64}"]}, binary) is None
+    assert lost_in({"message": {"url": "{url}"}}, binary) is None
