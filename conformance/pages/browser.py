@@ -1,6 +1,6 @@
-"""A browser for pages that show nothing without their scripts; optional, through the extra `browser`.
+"""A browser for what only a browser shows of a page: scripts, drawings; optional, through the extra `browser`.
 
-Without it such a page is inconclusive, with what to install: nobody is failed for what was not looked at.
+Without it such a page is inconclusive, with what to install: no target fails for what was not looked at.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Browser:
         try:
             playwright = importlib.import_module("playwright.async_api")
         except ImportError as fault:
-            raise Inconclusive(f"the page shows nothing without its scripts: {HOW}") from fault
+            raise Inconclusive(f"that takes a browser: {HOW}") from fault
         # Nothing is got for a run against somebody's server: without one here it is Playwright's own, if any.
         installed = await asyncio.to_thread(chromium.found)
         given = {} if installed is None else chromium.launched(installed)
@@ -95,4 +95,4 @@ class Browser:
             self._driver = await playwright.async_playwright().start()
             return await self._driver.chromium.launch(args=["--no-proxy-server"], **given)
         except Exception as fault:
-            raise Inconclusive(f"the page shows nothing without its scripts, and no browser starts: {HOW}") from fault
+            raise Inconclusive(f"that takes a browser, and none starts: {HOW}") from fault

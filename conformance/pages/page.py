@@ -90,6 +90,11 @@ class Page:
         return tuple(one.strip() for one in found if one.strip())
 
     @cached_property
+    def drawings(self) -> tuple[str, ...]:
+        """The page's inline drawings (SVG), in the order of the page."""
+        return tuple(str(node.html) for node in self._tree.css("svg"))
+
+    @cached_property
     def has_drawings(self) -> bool:
         """Whether the page has pictures that only a browser draws: inline SVG or canvas."""
         return bool(self._tree.css("svg, canvas"))

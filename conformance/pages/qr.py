@@ -11,12 +11,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from conformance.pages.drawing import drawn
+
 if TYPE_CHECKING:
     from PIL import Image
 
 _LARGEST_PIXELS = 40_000_000
 _ETHEREUM = re.compile(r"ethereum:(?:pay-)?(0x[0-9a-fA-F]{40})(?:@([0-9]+))?/transfer\?(.*)", re.DOTALL)
 _QUIET = 8
+_DRAWING, _HEAD = re.compile(rb"<svg\b", re.IGNORECASE), 4096
 # A code of few pixels is told from noise when its modules are several pixels wide.
 _SMALL, _ENLARGED = 400, 4
 # Pictures whose text is kept: a page is looked at again and again, and each look costs some ten milliseconds.
@@ -25,9 +28,12 @@ _KEPT = 32
 
 @lru_cache(maxsize=_KEPT)
 def decode(data: bytes) -> tuple[str, ...]:
-    """Return the text of every QR code in a PNG, JPEG, GIF, WebP or BMP image; none when it is no such image."""
+    """Return the text of every QR code in a PNG, JPEG, GIF, WebP, BMP or SVG image; none when it is no such image."""
     from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - it comes with the extra for checkout pages
 
+    if is_drawing(data):
+        pixels = drawn(data.decode("utf-8", "replace"))
+        return () if pixels is None else _codes(_on_white(pixels))
     try:
         with Image.open(io.BytesIO(data)) as opened:
             if opened.width * opened.height > _LARGEST_PIXELS:
@@ -39,6 +45,11 @@ def decode(data: bytes) -> tuple[str, ...]:
     if not found and max(image.size) < _SMALL:
         found = _codes(image.resize((image.width * _ENLARGED, image.height * _ENLARGED), Image.Resampling.NEAREST))
     return found
+
+
+def is_drawing(data: bytes) -> bool:
+    """Return whether an image is a drawing (SVG), of which only a browser shows everything."""
+    return _DRAWING.search(data[:_HEAD]) is not None
 
 
 def _on_white(opened: Image.Image) -> Image.Image:

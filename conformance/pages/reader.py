@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import unquote_to_bytes, urljoin, urlsplit
 
@@ -61,8 +61,10 @@ class PageReader:
         page = Page(answer.body.decode("utf-8", "replace"))
         if self._needs_scripts:
             return await self._rendered(answer, url, codes=codes), answer
-        found = await self._codes(client, url, page) if codes else ()
-        return View(answer.status, page, page.text, found, self._selectors, self._unseen(url, page)), answer
+        images = await self._images(client, url, page) if codes else ()
+        found = tuple(map(qr.read, dict.fromkeys(text for image in images for text in qr.decode(image))))
+        unseen = None if self._whole else _unseen(url, page, images)
+        return View(answer.status, page, page.text, found, self._selectors, unseen), answer
 
     async def look_for(self, client: Client, url: str, shows: Callable[[View], bool]) -> tuple[View, Answer]:
         """Look at a page with its QR codes, and again with its scripts run when the first look does not show enough.
@@ -80,31 +82,27 @@ class PageReader:
         try:
             rendered = await self._rendered(answer, url, codes=True)
         except Inconclusive as reason:
-            return replace(view, unseen=str(reason)), answer
+            return replace(view, unseen=f"{view.unseen}: {reason}"), answer
         # Scripts are needed as well where they fill in what the profile binds: a state may be seen in no other way.
         if shows(rendered) or set(rendered.lacking) < set(view.lacking):
             self._needs_scripts = view.page.has_scripts
         return rendered, answer
-
-    def _unseen(self, url: str, page: Page) -> str | None:
-        """Return what the document as sent may leave out of the page."""
-        return None if self._whole else _unseen(url, page)
 
     async def _rendered(self, answer: Answer, url: str, *, codes: bool) -> View:
         shown = await self._browser.render(url)
         found = tuple(map(qr.read, qr.decode(shown.picture))) if codes else ()
         return View(answer.status, Page(shown.html), shown.text, found, self._selectors)
 
-    async def _codes(self, client: Client, url: str, page: Page) -> tuple[qr.Payload, ...]:
-        """Return what the page's own images say; an image of somebody else's address is not fetched."""
-        texts: list[str] = []
+    async def _images(self, client: Client, url: str, page: Page) -> tuple[bytes, ...]:
+        """Return the page's own images and inline drawings; an image of another host is not fetched."""
+        found = [one.encode() for one in page.drawings[:_MOST_IMAGES]]
         for source in page.image_sources[:_MOST_IMAGES]:
             if source.startswith("data:"):
-                texts += qr.decode(_of_data(source))
+                found.append(_of_data(source))
             elif _same_host(url, address := urljoin(url, source)):
                 answer = await client.call("GET", address, headers={"accept": "image/*"})
-                texts += qr.decode(answer.body) if answer.status == 200 else ()
-        return tuple(map(qr.read, dict.fromkeys(texts)))
+                found += [answer.body] if answer.status == 200 else []
+        return tuple(found)
 
 
 def _of_data(url: str) -> bytes:
@@ -123,13 +121,14 @@ def _same_host(one: str, other: str) -> bool:
     return second.scheme in {"http", "https"} and (first.hostname, first.port) == (second.hostname, second.port)
 
 
-def _unseen(url: str, page: Page) -> str | None:
+def _unseen(url: str, page: Page, images: Sequence[bytes]) -> str | None:
     """Return what the document as sent may leave out of the page."""
-    if page.has_scripts:
-        return "the page runs scripts, which were not run"
-    if page.has_drawings:
-        return "the page has drawings, which were not drawn"
     elsewhere = [
         one for one in page.image_sources if not one.startswith("data:") and not _same_host(url, urljoin(url, one))
     ]
-    return "the page has images of another host, which were not fetched" if elsewhere else None
+    reasons = {
+        "the page runs scripts, which were not run": page.has_scripts,
+        "the page has drawings, which were not drawn": page.has_drawings or any(map(qr.is_drawing, images)),
+        "the page has images of another host, which were not fetched": bool(elsewhere),
+    }
+    return "; ".join(reason for reason, is_so in reasons.items() if is_so) or None

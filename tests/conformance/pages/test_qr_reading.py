@@ -85,3 +85,61 @@ def test_address_is_found_whatever_its_case_and_escapes() -> None:
     assert qr.read(f"ethereum:{TOKEN.lower()}@1/transfer?address={PAYEE.upper().replace('0X', '0x')}").holds(PAYEE)
     assert qr.read("https://pay.test/?to=A%42C").holds("ABC")
     assert not qr.read("https://pay.test/?to=abc").holds("ABC")
+
+
+MATRIX = [list(row) for row in segno.make(TEXT, micro=False).matrix_iter(border=4)]
+SIDE = len(MATRIX)
+DARK = [(x, y) for y, row in enumerate(MATRIX) for x, is_dark in enumerate(row) if is_dark]
+SQUARES = "".join(f"M{x} {y}h1v1h-1z" for x, y in DARK)
+# A code as libraries of several languages draw it.
+DRAWINGS = {
+    "a rectangle a module": f'<svg width="{SIDE * 8}" height="{SIDE * 8}">'
+    '<rect width="100%" height="100%" fill="#fff"/>'
+    + "".join(f'<rect x="{x * 8}" y="{y * 8}" width="8" height="8" style="fill:#000000"/>' for x, y in DARK)
+    + "</svg>",
+    "one path": f'<svg viewBox="0 0 {SIDE} {SIDE}"><path fill="#FFFFFF" d="M0,0 h{SIDE}v{SIDE}H0z"/>'
+    f'<path fill="#000000" d="{SQUARES}" shape-rendering="crispEdges"/></svg>',
+    "light on dark": f'<svg viewBox="0 0 {SIDE} {SIDE}"><rect width="{SIDE}" height="{SIDE}"/>'
+    f'<path fill="white" d="{SQUARES}"/></svg>',
+    "moved groups": f'<svg width="300" height="300"><g transform="scale({300 / SIDE})"><g transform="translate(0,0)">'
+    f'<path fill-rule="evenodd" d="{SQUARES}" fill="#222"/></g></g></svg>',
+    "dots": f'<svg viewBox="0 0 {SIDE} {SIDE}">'
+    + "".join(f'<circle cx="{x + 0.5}" cy="{y + 0.5}" r="0.45"/>' for x, y in DARK)
+    + "</svg>",
+    "polygons": f'<svg viewBox="0 0 {SIDE} {SIDE}">'
+    + "".join(f'<polygon points="{x},{y} {x + 1},{y} {x + 1},{y + 1} {x},{y + 1}"/>' for x, y in DARK)
+    + "</svg>",
+}
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_codes_that_are_drawn_are_decoded(name: str) -> None:
+    """A drawing needs no script, so that no browser is needed for it either."""
+    assert qr.decode(DRAWINGS[name].encode()) == (TEXT,)
+
+
+@pytest.mark.parametrize("how", [{}, {"scale": 4}, {"border": 0}, {"light": "white"}, {"unit": "mm", "scale": 2}])
+def test_codes_that_are_drawn_by_strokes_are_decoded(how: dict[str, Any]) -> None:
+    """Segno draws each run of modules as a line."""
+    file = io.BytesIO()
+    segno.make(TEXT, micro=False).save(file, kind="svg", **how)
+    assert qr.decode(file.getvalue()) == (TEXT,)
+
+
+@pytest.mark.parametrize(
+    "drawing",
+    [
+        "<svg/>",
+        "<svg viewBox='0 0 1e999 1'></svg>",
+        "<svg viewBox='0 0 0 0'><path d='M0 0h1'/></svg>",
+        "<svg viewBox='0 0 9 9'><path d='M0 0C1 1 2 2 3 3z'/><path d='M0 0L x'/><path d='L1z'/></svg>",
+        "<svg viewBox='0 0 9 9'><rect width='x' height='1e300' fill='url(#a)' stroke='red'/></svg>",
+        "<svg viewBox='0 0 9 9'><g transform='scale()'><rect width='9' height='9'/></g></svg>",
+        "<svg viewBox='0 0 9 9'><polygon points='1,1 1e308,1e308 5,5 nan'/></svg>",
+        "<svg viewBox='0 0 9 9'>" + "<g>" * 3000 + "<rect width='1' height='1'/>",
+        "<svg viewBox='0 0 9 9'>" + "<rect width='1' height='1'/>" * 25_000 + "</svg>",
+    ],
+)
+def test_a_drawing_of_another_kind_has_no_code(drawing: str) -> None:
+    """It decides nothing and breaks nothing, whatever its numbers are."""
+    assert qr.decode(drawing.encode()) == ()

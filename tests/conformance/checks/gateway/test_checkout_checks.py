@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import re
+import sys
 import time
 from collections import Counter as Counting
 from collections.abc import Callable, Mapping
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import segno
 
 from conformance.checks.gateway import another_asset
 from conformance.engine.session import Session
@@ -477,6 +480,58 @@ async def test_page_of_scripts_is_inconclusive_without_a_browser(monkeypatch: py
     assert verdicts["GW-CHK-01"] is Verdict.PASS
     for row in SHOWN - {"GW-CHK-01", "GW-CHK-08"}:
         assert verdicts[row] is Verdict.INCONCLUSIVE, row
+
+
+def drawn_page(link: Link, drawing: str | None = None) -> str:
+    """Return a page that is complete without scripts, and whose code is a drawing; its script counts the time down."""
+    file = io.BytesIO()
+    segno.make(payload(link), micro=False).save(file, kind="svg", xmldecl=False)
+    page = plain_page(link).split("<img")[0] + (drawing or file.getvalue().decode())
+    return page + "<script src='/countdown.js'></script></body>"
+
+
+def drawn_image(link: Link) -> str:
+    """Return a page whose code is an image that is a drawing, in its address."""
+    file = io.BytesIO()
+    segno.make(payload(link), micro=False).save(file, kind="svg")
+    source = f"data:image/svg+xml;base64,{base64.b64encode(file.getvalue()).decode()}"
+    return plain_page(link).split("<img")[0] + f"<img src='{source}'></body>"
+
+
+@pytest.mark.parametrize("page", [drawn_page, drawn_image])
+async def test_a_page_that_is_complete_without_its_scripts_needs_no_browser(
+    page: Callable[[Link], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A code that is a drawing is decoded as any other."""
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    verdicts = await judged(PAGE, Checkout(page=page), defaults="none", profile=SELECTORS)
+    assert {row: verdicts[row] for row in SHOWN} == dict.fromkeys(SHOWN, Verdict.PASS)
+
+
+async def test_what_was_not_drawn_is_the_reason_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a page that shows all else it is not said that it shows nothing."""
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    log = EventLog()
+    curved = "<svg viewBox='0 0 9 9'><path d='M0 0C1 1 2 2 3 3z'/></svg>"
+    checkout = Checkout(page=lambda link: drawn_page(link, curved))
+    verdicts = await judged(PAGE, checkout, defaults="none", profile=SELECTORS, log=log)
+    assert breached(verdicts) == set()
+    assert verdicts["GW-CHK-02"] is verdicts["GW-CHK-18"] is Verdict.INCONCLUSIVE
+    (reason,) = {event["expected"] for event in log.of("judgement") if event["row"] == "GW-CHK-02"}
+    assert "the page runs scripts, which were not run; the page has drawings, which were not drawn" in reason
+    assert "that takes a browser: pip install" in reason
+    assert "shows nothing" not in reason
+
+
+async def test_an_image_that_is_a_drawing_of_another_kind_fails_no_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was not drawn, so that it decides nothing."""
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
+    image = (
+        "<img src='data:image/svg+xml,%3Csvg viewBox=%220 0 9 9%22%3E%3Cpath d=%22M0 0C1 1 2 2 3 3z%22/%3E%3C/svg%3E'>"
+    )
+    checkout = Checkout(page=changed(lambda page, _: page.split("<img")[0] + image + "</body>"))
+    verdicts = await judged(PAGE, checkout, defaults="none", profile=SELECTORS)
+    assert verdicts["GW-CHK-02"] is Verdict.INCONCLUSIVE
 
 
 SELECTORS = """
