@@ -107,7 +107,9 @@ class FlawedReceiver:
             return True
         t = int(times[0] if self.flaw == "looks at the first t, verifies the last" else times[-1])
         away = time.time() - t
-        return away <= _TOLERANCE if self.flaw == "takes what is of tomorrow" else abs(away) <= _TOLERANCE
+        own = re.fullmatch(r"tolerates ([0-9]+) s", self.flaw)
+        tolerance = _TOLERANCE if own is None else int(own[1])
+        return away <= tolerance if self.flaw == "takes what is of tomorrow" else abs(away) <= tolerance
 
     def _readable(self, event: dict[str, Any]) -> bool:
         """Return whether its parser gets through the event."""

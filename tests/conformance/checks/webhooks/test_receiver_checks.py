@@ -17,6 +17,7 @@ from conformance.engine.runner import Plan, Run, select_checks
 from conformance.http.recorded import template
 from conformance.ledger import load
 from conformance.log.events import LOG, EventLog, read
+from conformance.outcome import ONLY_WARNS
 from tests import prepared
 from tests.conformance.checks.webhooks.flawed_receiver import SECRET, FlawedReceiver
 
@@ -200,12 +201,27 @@ async def test_a_profile_that_does_not_fit_judges_nobody(
     assert all(reason in event["reason"] for event in log.of("row"))
 
 
-async def test_nobody_is_held_to_a_tolerance_that_he_did_not_declare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a bound tolerance only a delivery of yesterday is stale, and tomorrow is not looked at."""
+async def test_a_day_is_stale_on_either_side_under_every_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a bound tolerance a delivery of tomorrow warns, with what the profile leaves open, and fails no run."""
     monkeypatch.setenv("FLAWED_SECRET", SECRET)
-    log = await run("takes what is of tomorrow", PROFILE.replace("tolerance = 300\n", ""))
-    assert breached(log) == set()
-    assert breached(await run("never looks at the time", PROFILE.replace("tolerance = 300\n", ""))) == {"04"}
+    undeclared = PROFILE.replace("tolerance = 300\n", "")
+    log = await run("takes what is of tomorrow", undeclared, "WH-RECV-04")
+    (finding,) = (event for event in log.of("judgement") if event["verdict"] != "pass")
+    assert (finding["verdict"], finding["where"]["delivery"]) == ("warn", "t 86400 s ahead")
+    assert "declares no tolerance" in finding["where"][ONLY_WARNS]
+    (finished,) = log.of("run.finished")
+    assert finished["exit_code"] == 0
+    assert breached(await run("never looks at the time", undeclared)) == {"04"}
+
+
+@pytest.mark.parametrize("tolerance", ["1", "5", "36000"])
+async def test_a_receiver_of_another_tolerance_passes_where_none_is_declared(
+    tolerance: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it takes for stale, a day is."""
+    monkeypatch.setenv("FLAWED_SECRET", SECRET)
+    log = await run(f"tolerates {tolerance} s", PROFILE.replace("tolerance = 300\n", ""), "WH-RECV-04")
+    assert verdicts(log)["04"] == "pass"
 
 
 async def test_the_same_seed_sends_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
