@@ -20,6 +20,7 @@ from conformance.surfaces.gateway.calls import (
     named,
     target_of,
 )
+from conformance.surfaces.gateway.unbound import asked_for
 
 # Decimals with at most six digits behind the point whose product with a million a binary float gets wrong, most of them
 # by one, and other spellings of such numbers.
@@ -78,8 +79,9 @@ async def amounts_are_exact(case: Case) -> None:
         expected = f"{_expected(literal)}"
         case.expect("GW-LINK-13", is_product(literal, found), expected, found, exchange=answer, where=where)
     if judged < _SHOWN_AT_LEAST:
-        reason = f"only {judged} of {len(EXACT)} plain amounts made a link; bind [gateway] currency"
-        case.inconclusive("GW-LINK-13", reason)
+        asked = (asked_for(case.profile, LINKS, one) for one in answers if not is_created(case, one))
+        why = next((one for one in asked if one is not None), "bind [gateway] currency")
+        case.inconclusive("GW-LINK-13", f"only {judged} of {len(EXACT)} plain amounts made a link; {why}")
 
 
 def _expected(literal: str) -> str:

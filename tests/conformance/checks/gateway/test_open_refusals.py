@@ -11,6 +11,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.http.client import Answer
 from conformance.http.refusals import pointers
+from conformance.log.events import EventLog
 from conformance.outcome import Verdict
 from conformance.surfaces.gateway.unbound import asked_for
 from conformance.target import parse
@@ -124,6 +125,16 @@ async def test_an_upper_bound_is_no_trace_of_a_refused_call(check: str, tmp_path
     """The honest call that shows that nothing was created is for more than this gateway takes."""
     verdicts = await tried(check, Wording("amountTooLarge"), theirs(tmp_path))
     assert breached(verdicts) == set()
+
+
+async def test_too_few_amounts_say_what_the_refusals_name(tmp_path: Path) -> None:
+    """The operator reads which bound is in the way, not to bind a currency that is bound."""
+    log = EventLog()
+    verdicts = await tried(
+        "amounts_are_exact", Wording("amountTooLarge"), theirs(tmp_path, 'currency = "USDC"'), log=log
+    )
+    assert verdicts["GW-LINK-13"] is Verdict.INCONCLUSIVE
+    assert any("raise the most that a link may be for" in event["expected"] for event in log.of("judgement"))
 
 
 async def test_a_network_that_is_not_bound_decides_nothing(tmp_path: Path) -> None:
