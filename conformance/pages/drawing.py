@@ -114,13 +114,13 @@ def _paint(image: Image.Image, outlines: Sequence[Outline], at: _Place) -> None:
     elif fill is not None and placed:
         # A contour inside another one is a hole.
         mask = Image.new("1", image.size, 0)
-        for corners in map(_pixels, placed):
-            left, top = (max(0, min(values)) for values in zip(*corners, strict=True))
-            right, bottom = (max(values) + 1 for values in zip(*corners, strict=True))
+        for pixels in map(_pixels, placed):
+            left, top = (max(0, min(values)) for values in zip(*pixels, strict=True))
+            right, bottom = (max(values) + 1 for values in zip(*pixels, strict=True))
             box = (left, top, min(image.width, right), min(image.height, bottom))
             if box[0] < box[2] and box[1] < box[3]:
                 part = Image.new("1", (box[2] - left, box[3] - top), 0)
-                ImageDraw.Draw(part).polygon([(x - left, y - top) for x, y in corners], fill=1)
+                ImageDraw.Draw(part).polygon([(x - left, y - top) for x, y in pixels], fill=1)
                 mask.paste(ImageChops.logical_xor(mask.crop(box), part), box)
         image.paste(fill, mask=mask)
     if stroke is not None:
