@@ -38,19 +38,19 @@ def grade(look: Look) -> str:
     tried = look.count(Verdict.PASS, Verdict.FAIL, Verdict.WARN)
     broken, weak = look.count(Verdict.FAIL), look.count(Verdict.WARN)
     causes = Counter(one.cause for one in look.rules if one.cause is not None)
-    unverified = [one.rule.id for one in look.rules if one.found.startswith(UNVERIFIED)]
-    besides = f"; not verified: {', '.join(unverified)}" if unverified else ""
+    ids = [one.rule.id for one in look.rules if one.found.startswith(UNVERIFIED)]
+    unverified = f"; not verified: {', '.join(ids)}" if ids else ""
     if look.count(Verdict.ERROR):
         return "none: the suite itself is at fault"
     if not tried:
         return "none: nothing of it could be judged"
     if broken:
-        beside = "".join(f", {count} of them by one cause, {cause}" for cause, count in causes.items())
-        beside += f", and {weak} it should keep" if weak else ""
-        return f"broken: it breaks {broken} of {tried} demands that were tried{beside}{besides}"
+        details = "".join(f", {count} of them by one cause, {cause}" for cause, count in causes.items())
+        details += f", and {weak} it should keep" if weak else ""
+        return f"broken: it breaks {broken} of {tried} demands that were tried{details}{unverified}"
     if weak:
-        return f"sound but for {weak} of {tried} demands, which it should keep and need not{besides}"
-    return f"sound as far as can be seen without paying: no breach in {tried} demands that were tried{besides}"
+        return f"sound but for {weak} of {tried} demands, which it should keep and need not{unverified}"
+    return f"sound as far as can be seen without paying: no breach in {tried} demands that were tried{unverified}"
 
 
 def lines(look: Look) -> Iterator[tuple[str, str]]:
@@ -107,13 +107,13 @@ def kind(look: Look) -> str:
 
 
 def _rules(rules: Sequence[Judged]) -> Iterator[tuple[str, str]]:
-    """Yield the rules; those that are broken by one cause stand together, with their one remedy, at the first."""
-    told: set[str] = set()
+    """Yield the rules; those that are broken by one cause are listed together, with their one remedy, at the first."""
+    listed: set[str] = set()
     for one in rules:
         if one.cause is None:
             yield from _rule(one)
-        elif one.cause not in told:
-            told.add(one.cause)
+        elif one.cause not in listed:
+            listed.add(one.cause)
             group = [other for other in rules if other.cause == one.cause]
             yield f"  FAIL  one cause, {one.cause}: {', '.join(other.rule.id for other in group)}", "fail"
             for other in group:

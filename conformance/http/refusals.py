@@ -47,7 +47,7 @@ def refused_body(answer: Answer) -> str | None:
 def words(answer: Answer) -> frozenset[str]:
     """Return the words by which a refusal says what is wrong, in lower case; none where it is no refusal of content.
 
-    They are those of its code, type, title and message, wherever these stand: `currency_not_offered` is three words.
+    They are those of its code, type, title and message, wherever these are: `currency_not_offered` is three words.
     """
     if answer.status not in _OF_CONTENT:
         return frozenset()

@@ -1,7 +1,7 @@
 """A drawing (SVG) as pixels, as far as QR codes are drawn: rectangles, circles, polygons, paths of straight lines.
 
 Pages often have their code as a drawing, which needs no script. What is not known here is left out, so that a drawing
-of another kind gives pixels without a code, and then only a browser can tell. Nothing is fetched and no script is run.
+of another kind gives pixels without a code, and then only a browser shows it. Nothing is fetched, no script is run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STEP: Final = re.compile(rf"([MmLlHhVvZz])|({_NUMBER.pattern})")
 _MOVE: Final = re.compile(r"(translate|scale)\(([^)]*)\)")
 _COUNT: Final = {"m": 2, "l": 2, "h": 1, "v": 1}
 _LIGHT: Final = 128
-# Dots are a little smaller than the modules they stand for, and are filled up to their corners.
+# Dots are a little smaller than the modules they mean, and are filled up to their corners.
 _DOT: Final = 1.12
 
 Point = tuple[float, float]

@@ -48,16 +48,16 @@ async def alone_with(
         seconds: How long to wait at most.
         waits: Called once before the wait, with what another run has.
     """
-    ends, told = time.monotonic() + seconds, False
+    ends, has_said = time.monotonic() + seconds, False
     while True:
         with ExitStack() as held:
             taken = [words for key, words in sorted(shared.items()) if not _claim(key, held)]
             if not taken or time.monotonic() >= ends:
                 yield taken
                 return
-        if not told:
+        if not has_said:
             waits(taken)
-            told = True
+            has_said = True
         await asyncio.sleep(_LOOK_SECONDS)
 
 

@@ -21,7 +21,7 @@ SIGN: Final = 2
 class Live:
     """Lines with a moving sign before the first; nothing where a terminal cannot draw them anew.
 
-    What anybody else prints on the terminal meanwhile stands above them. If drawing fails, it ends, and `fault` has the
+    What is printed on the terminal meanwhile is above them. If drawing fails, it ends, and `fault` has the
     reason.
 
     Args:

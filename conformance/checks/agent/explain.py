@@ -217,8 +217,8 @@ async def explanations_recompute_the_digest(case: Case) -> None:
     }
     if (lost := agent.lost(subjects["binary content"].message)) is not None:
         del subjects["binary content"]
-        told = f"binary content, since [agent] verify_body cannot carry {lost}"
-        case.not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", untried=told)
+        untried = f"binary content, since [agent] verify_body cannot carry {lost}"
+        case.not_applicable("AGENT-EXPLAIN-05", "the agent's body is text", untried=untried)
     if agent.ours:
         subjects["no digest"] = signed(case, algorithm=None, fields=FIELDS, components=("@method",))
         subjects["no content"] = signed(case, body=b"", components=("@method",))

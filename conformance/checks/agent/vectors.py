@@ -86,8 +86,8 @@ def _carried(case: Case, agent: Agent, vectors: Sequence[MessageVector]) -> list
     for row in _NAMED:
         reasons = Counter(lost[one.id] for one in vectors if lost[one.id] and row in rows_of(one, ours=agent.ours))
         for reason, count in reasons.items():
-            told = f"{count} vectors, since [agent] verify_body cannot carry {reason}"
-            case.not_applicable(row, "the agent's body cannot carry these vectors", untried=told)
+            untried = f"{count} vectors, since [agent] verify_body cannot carry {reason}"
+            case.not_applicable(row, "the agent's body cannot carry these vectors", untried=untried)
     return [one for one in vectors if lost[one.id] is None]
 
 

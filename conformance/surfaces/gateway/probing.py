@@ -208,8 +208,8 @@ async def _of_a_link(
     if currency != "USDC" and price == round(_ASKED * 1_000_000):
         found.bindings["currency"] = currency
     elif currency != "USDC" and not any(note.startswith(_PRICED) for note in found.notes):
-        told = f"{_PRICED} {_ASKED} {currency} for {price!r:.40} micro-units, so currency was not bound: "
-        found.notes.append(told + "[gateway] currency is the code that prices a link in USDC, unit for unit")
+        price_note = f"{_PRICED} {_ASKED} {currency} for {price!r:.40} micro-units, so currency was not bound: "
+        found.notes.append(price_note + "[gateway] currency is the code that prices a link in USDC, unit for unit")
     if more := {member: value for member, value in further.items() if member != "currency"}:
         found.bindings["link_body"] = more
     if not found.bindings.get("checkout_selectors"):

@@ -55,8 +55,8 @@ def asked_for(profile: Profile, path: str, answer: Answer) -> str | None:
             remedy = f"bind {key}"
         else:
             continue
-        told = answer.body[:160].decode("utf-8", "replace")
-        return f"unbound: POST {path} was answered {answer.status} at {place}; {remedy} ({told})"
+        content = answer.body[:160].decode("utf-8", "replace")
+        return f"unbound: POST {path} was answered {answer.status} at {place}; {remedy} ({content})"
     return None
 
 

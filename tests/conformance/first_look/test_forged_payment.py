@@ -35,7 +35,7 @@ def made(*offers: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_each_family_that_is_offered_gets_one() -> None:
-    """For its first offer of `exact`, with the offer as it stands."""
+    """For its first offer of `exact`, with the offer unchanged."""
     evm, solana = terms()["accepts"]
     documents = made({**evm, "scheme": "upto"}, evm, {**evm, "network": "eip155:8453"}, solana, ALGORAND)
     assert list(documents) == [evm["network"], solana["network"], ALGORAND["network"]]

@@ -207,7 +207,7 @@ def test_fields_beside_the_terms() -> None:
     assert broken(answered(wide)) == {"X402-20"}
 
 
-# A body beside the header, and whether it contradicts it. The transport leaves the body to the server.
+# A body, and whether it contradicts the terms in the header. The transport leaves the body to the server.
 BODIES: dict[str, tuple[Document, bool]] = {
     "another price": (offering(amount="1"), True),
     "another payee": (offering(payTo="0x000000000000000000000000000000000000dEaD"), True),
@@ -264,7 +264,7 @@ def causes(answer: Challenged) -> dict[str, str | None]:
 
 
 def test_terms_of_version_one_break_five_rules_by_one_cause() -> None:
-    """What is wrong beside the version keeps its own remedy."""
+    """What else is wrong keeps its own remedy."""
     found = causes(answered(None, body=json.dumps(VERSION_ONE).encode()))
     assert found == dict.fromkeys(OF_VERSION_ONE, CAUSE)
     offer = {**VERSION_ONE["accepts"][0], "maxAmountRequired": 0.01, "payTo": ""}

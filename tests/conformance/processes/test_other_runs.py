@@ -78,34 +78,34 @@ def one_name(shared: dict[str, str]) -> str:
     return next(words for words in shared.values() if "clock" in words).removeprefix("the clock file ")
 
 
-async def test_who_comes_second_waits_for_all_that_it_needs() -> None:
-    """It is told what for, once, and gets all or nothing, so that two runs never wait for each other."""
-    told: list[list[str]] = []
+async def test_the_second_run_waits_for_all_that_it_needs() -> None:
+    """It says what for, once, and gets all or nothing, so that two runs never wait for each other."""
+    waits_for: list[list[str]] = []
     begun, ended = asyncio.Event(), asyncio.Event()
 
     async def first() -> None:
-        async with alone_with({"clock /x": "the clock"}, 0, told.append) as busy:
+        async with alone_with({"clock /x": "the clock"}, 0, waits_for.append) as busy:
             assert busy == []
             await ended.wait()
 
-    def waits_for(busy: list[str]) -> None:
-        told.append(busy)
+    def waits(busy: list[str]) -> None:
+        waits_for.append(busy)
         begun.set()
 
     async def second() -> list[str]:
-        async with alone_with({"clock /x": "the clock", "control y": "the node"}, 60, waits_for) as busy:
+        async with alone_with({"clock /x": "the clock", "control y": "the node"}, 60, waits) as busy:
             return busy
 
     holds = asyncio.create_task(first())
     await asyncio.sleep(0)
-    waits = asyncio.create_task(second())
+    waiting = asyncio.create_task(second())
     await begun.wait()
-    async with alone_with({"control y": "the node"}, 0, told.append) as busy:
+    async with alone_with({"control y": "the node"}, 0, waits_for.append) as busy:
         assert busy == []
     ended.set()
-    assert await waits == []
+    assert await waiting == []
     await holds
-    assert told == [["the clock"]]
+    assert waits_for == [["the clock"]]
 
 
 async def run_of(text: str) -> EventLog:

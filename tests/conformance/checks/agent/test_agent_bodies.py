@@ -149,9 +149,9 @@ async def test_content_that_is_no_text_is_not_sent_to_an_agent_that_takes_text(c
     sent = [event["request"]["body"] for event in log.of("exchange")]
     assert sent
     assert not any("\\ufffd" in json.dumps(body) for body in sent)
-    told = [event["where"][NOT_TRIED] for event in log.of("judgement") if NOT_TRIED in event["where"]]
-    assert told
-    assert all("content that is no text: give it as {body_b64}" in text for text in told)
+    untried = [event["where"][NOT_TRIED] for event in log.of("judgement") if NOT_TRIED in event["where"]]
+    assert untried
+    assert all("content that is no text: give it as {body_b64}" in text for text in untried)
 
 
 def test_what_a_body_cannot_carry() -> None:

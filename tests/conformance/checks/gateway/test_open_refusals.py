@@ -138,7 +138,7 @@ async def test_too_few_amounts_say_what_the_refusals_name(tmp_path: Path) -> Non
 
 
 async def test_a_network_that_is_not_bound_decides_nothing(tmp_path: Path) -> None:
-    """Without networks in the profile the gateway has to choose, and this one wants to be told."""
+    """Without networks in the profile the gateway has to choose, and this one refuses to."""
     text = theirs(tmp_path)
     bare = "\n".join(line for line in text.splitlines() if "payout]" not in line and '"address"' not in line)
     assert len(bare) < len(text) - 100
