@@ -175,9 +175,9 @@ class Chain:
         return landed
 
     def _set_sysvars(self, sent: Sent, slot: Slot) -> None:
-        """Let programs see a slot. Its predecessors are many, and only creating a lookup table reads them."""
+        """Let programs see a slot. Its predecessors are many, and only what makes or uses a lookup table reads them."""
         self.vm.set_time(slot.number, slot.time)
-        if LOOKUP_TABLES in sent.keys:
+        if LOOKUP_TABLES in sent.keys or getattr(sent.raw.message, "address_table_lookups", None):
             self.vm.set_slot_hashes((one.number, one.hash) for one in self.slots.before(slot.number, SLOT_HASHES))
 
     def _keep(self, writable: Sequence[Pubkey]) -> bool:

@@ -1,4 +1,7 @@
-"""The jsonParsed encoding: token accounts, mints, and the instructions of the system, token, ATA and memo programs.
+"""The jsonParsed encoding of accounts and instructions.
+
+Accounts: token accounts, mints and lookup tables. Instructions: the system, token, associated-token-account, memo and
+lookup-table programs.
 
 What no parser here knows is shown undecoded, as the node does.
 """
@@ -12,19 +15,24 @@ from typing import Any
 
 import base58
 from solders.account import Account
+from solders.address_lookup_table_account import AddressLookupTable
 from solders.instruction import CompiledInstruction
 from solders.pubkey import Pubkey
 
 from sim.solana.tokens import ASSOCIATED, TOKEN, TOKEN_PROGRAMS, Held, read_held, read_mint, ui_amount
-from sim.solana.transactions import MEMO_PROGRAMS
-from sim.solana.vm import SYSTEM
+from sim.solana.transactions import MEMO_PROGRAMS, read_table
+from sim.solana.vm import LOOKUP_TABLES, SYSTEM
 
 Lookup = Callable[[Pubkey], Account | None]
 _STATES = ("uninitialized", "initialized", "frozen")
 
 
 def account(found: Account, lookup: Lookup) -> dict[str, Any] | None:
-    """Return the parsed data of a token account or a mint, None for anything else."""
+    """Return the parsed data of a token account, a mint or a lookup table, None for anything else."""
+    table = read_table(found)
+    if table is not None:
+        shown = {"type": "lookupTable", "info": _table_info(table)}
+        return {"program": "address-lookup-table", "parsed": shown, "space": len(found.data)}
     held, mint = read_held(found), read_mint(found)
     if held is not None:
         of = read_mint(lookup(held.mint))
@@ -36,6 +44,17 @@ def account(found: Account, lookup: Lookup) -> dict[str, Any] | None:
     kind = "mint" if held is None else "account"
     program = "spl-token" if found.owner == TOKEN else "spl-token-2022"
     return {"program": program, "parsed": {"type": kind, "info": info}, "space": len(found.data)}
+
+
+def _table_info(table: AddressLookupTable) -> dict[str, Any]:
+    meta = table.meta
+    info: dict[str, Any] = {
+        "deactivationSlot": str(meta.deactivation_slot),
+        "lastExtendedSlot": str(meta.last_extended_slot),
+        "lastExtendedSlotStartIndex": meta.last_extended_slot_start_index,
+        "addresses": [str(one) for one in table.addresses],
+    }
+    return info if meta.authority is None else {**info, "authority": str(meta.authority)}
 
 
 def _account_info(held: Held, decimals: int) -> dict[str, Any]:
@@ -116,7 +135,7 @@ def _decoded(program: Pubkey, call: _Call) -> dict[str, Any] | None:
         return None
     try:
         kind, info = parser(call)
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, ValueError):
         return None
     return {"program": name, "parsed": {"type": kind, "info": info}}
 
@@ -124,6 +143,8 @@ def _decoded(program: Pubkey, call: _Call) -> dict[str, Any] | None:
 def _parser(program: Pubkey, data: bytes) -> tuple[str, _Parser | None]:
     if program == SYSTEM:
         return "system", _SYSTEM_CALLS.get(int.from_bytes(data[:4], "little"))
+    if program == LOOKUP_TABLES:
+        return "address-lookup-table", _TABLE_CALLS.get(int.from_bytes(data[:4], "little"))
     if program in TOKEN_PROGRAMS:
         return "spl-token" if program == TOKEN else "spl-token-2022", _TOKEN_CALLS.get(data[0]) if data else None
     if program == ASSOCIATED:
@@ -143,6 +164,25 @@ def _system_create(call: _Call) -> _Parsed:
 
 def _system_transfer(call: _Call) -> _Parsed:
     return "transfer", call.named("source", "destination") | {"lamports": _u64(call.data, 4)}
+
+
+_TABLE_NAMES = ("lookupTableAccount", "lookupTableAuthority")
+
+
+def _table_create(call: _Call) -> _Parsed:
+    slot, bump = struct.unpack_from("<QB", call.data, 4)
+    info = call.named(*_TABLE_NAMES, "payerAccount", "systemProgram")
+    return "createLookupTable", info | {"recentSlot": slot, "bumpSeed": bump}
+
+
+def _table_extend(call: _Call) -> _Parsed:
+    count = _u64(call.data, 4)
+    added = [str(Pubkey.from_bytes(call.data[12 + 32 * place :][:32])) for place in range(count)]
+    return "extendLookupTable", call.named(*_TABLE_NAMES, "payerAccount", "systemProgram") | {"newAddresses": added}
+
+
+def _table(kind: str, *names: str) -> _Parser:
+    return lambda call: (kind, call.named(*_TABLE_NAMES, *names))
 
 
 def _associated(kind: str) -> _Parser:
@@ -190,6 +230,13 @@ _EXTENSIONS = (
     *("interestBearingConfig", "cpiGuard"),
 )
 _SYSTEM_CALLS: Mapping[int, _Parser] = {0: _system_create, 2: _system_transfer}
+_TABLE_CALLS: Mapping[int, _Parser] = {
+    0: _table_create,
+    1: _table("freezeLookupTable"),
+    2: _table_extend,
+    3: _table("deactivateLookupTable"),
+    4: _table("closeLookupTable", "recipient"),
+}
 _ASSOCIATED_CALLS: Mapping[int, _Parser] = {0: _associated("create"), 1: _associated("createIdempotent")}
 _TOKEN_CALLS: Mapping[int, _Parser] = {
     1: _initialize_account("initializeAccount"),

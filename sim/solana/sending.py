@@ -16,6 +16,13 @@ from sim.solana.vm import Outcome
 
 PREFLIGHT_FAILED, SIGNATURE_FAILED, INTERNAL_ERROR = -32002, -32003, -32603
 _MAX_SIMULATED_ACCOUNTS = 64
+# A node resolves lookup tables while it decodes a transaction, before it checks a signature or a blockhash.
+_LOOKUP_FAULTS = frozenset(
+    (
+        *("AddressLookupTableNotFound", "InvalidAddressLookupTableIndex"),
+        *("InvalidAddressLookupTableOwner", "InvalidAddressLookupTableData"),
+    )
+)
 
 
 def _decoded(ask: Ask, options: Mapping[str, Any]) -> VersionedTransaction:
@@ -30,13 +37,25 @@ def _verify(transaction: VersionedTransaction) -> None:
         raise RpcError(SIGNATURE_FAILED, "Transaction signature verification failure")
 
 
+def _check_lookups(ask: Ask, transaction: VersionedTransaction, slot: int) -> None:
+    """Refuse a transaction whose lookup tables do not hold the accounts that it loads."""
+    if not getattr(transaction.message, "address_table_lookups", None):
+        return
+    err = ask.chain.try_out(transaction, slot).err
+    if isinstance(err, str) and err in _LOOKUP_FAULTS:
+        raise invalid(f"invalid transaction: {views.error_text(err)}")
+
+
 def _send(ask: Ask) -> str:
     options = ask.options(1)
     transaction = _decoded(ask, options)
-    if not options.get("skipPreflight"):
+    skips = bool(options.get("skipPreflight"))
+    level = read_level(options.get("preflightCommitment"))
+    level = Level.processed if skips else ask.level({**options, "commitment": level.name})
+    _check_lookups(ask, transaction, ask.standing.slot(level))
+    if not skips:
         _verify(transaction)
-        level = read_level(options.get("preflightCommitment"))
-        _preflight(ask, transaction, ask.level({**options, "commitment": level.name}))
+        _preflight(ask, transaction, level)
     elif not all(transaction.verify_with_results()):
         return str(transaction.signatures[0])  # the node hands it on and the network drops it
     ask.chain.submit(transaction)
@@ -64,6 +83,7 @@ def _simulate(ask: Ask) -> dict[str, Any]:
     options = ask.options(1)
     transaction = _decoded(ask, options)
     slot = ask.standing.slot(ask.level(options))
+    _check_lookups(ask, transaction, slot)
     replacing = bool(options.get("replaceRecentBlockhash"))
     if options.get("sigVerify"):
         if replacing:

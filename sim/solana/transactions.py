@@ -138,16 +138,18 @@ def resolve(transaction: VersionedTransaction, account: Callable[[Pubkey], Accou
     writable: list[Pubkey] = []
     readonly: list[Pubkey] = []
     for lookup in message.address_table_lookups:
-        listed = _addresses(account(lookup.account_key))
+        table = read_table(account(lookup.account_key))
+        listed = [] if table is None else list(table.addresses)
         writable += [listed[place] for place in bytes(lookup.writable_indexes) if place < len(listed)]
         readonly += [listed[place] for place in bytes(lookup.readonly_indexes) if place < len(listed)]
     return Sent(transaction, tuple(writable), tuple(readonly))
 
 
-def _addresses(table: Account | None) -> list[Pubkey]:
-    if table is None or table.owner != LOOKUP_TABLES or len(table.data) < _TABLE_HEADER_BYTES:
-        return []
+def read_table(account: Account | None) -> AddressLookupTable | None:
+    """Return a lookup table, None if the account is not one."""
+    if account is None or account.owner != LOOKUP_TABLES or len(account.data) < _TABLE_HEADER_BYTES:
+        return None
     try:
-        return list(AddressLookupTable.deserialize(bytes(table.data)).addresses)
+        return AddressLookupTable.deserialize(bytes(account.data))
     except ValueError:
-        return []
+        return None

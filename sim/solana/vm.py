@@ -1,4 +1,4 @@
-"""The real SVM (LiteSVM) with the token, associated-token-account, memo and lookup-table programs."""
+"""The real SVM (LiteSVM) with the token, associated-token-account, memo, lookup-table and guard programs."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from solders.transaction_metadata import (
     SimulatedTransactionInfo,
     TransactionMetadata,
 )
+
+from sim.solana import guard
 
 SYSTEM = Pubkey.default()
 LOOKUP_TABLES = Pubkey.from_string("AddressLookupTab1e1111111111111111111111111")
@@ -54,6 +56,7 @@ class Vm:
 
     def __init__(self) -> None:
         self._svm = LiteSVM().with_blockhash_check(False).with_sigverify(False).with_transaction_history(0)
+        self._svm.add_program(guard.GUARD, guard.elf())
 
     def account(self, key: Pubkey) -> Account | None:
         """Return an account, None where there is none."""

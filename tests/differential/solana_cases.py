@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import websockets
+from solders.compute_budget import set_compute_unit_limit, set_compute_unit_price
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.pubkey import Pubkey
@@ -190,6 +191,44 @@ def versioned_payment(node: SolanaNode) -> dict[str, Any]:
         "unsupported": taken(node.ask("getTransaction", sent, {"encoding": "json"})),
         "shape": shape({**whole, "meta": {**whole["meta"], "logMessages": []}}),
         "loaded": whole["meta"]["loadedAddresses"],
+    }
+
+
+@case
+def wallet_payment(node: SolanaNode) -> dict[str, Any]:
+    """A payment as a wallet makes it: compute budget, account, transfer and memo, its accounts from a lookup table."""
+    payer, payee, reference = node.funded(usdc=1_000_000), node.key().pubkey(), node.key().pubkey()
+    destination = get_associated_token_address(payee, USDC)
+    making, table = node.lookup_table(payer, [payee, USDC, destination, reference])
+    steps = [
+        *(set_compute_unit_limit(200_000), set_compute_unit_price(1000)),
+        *(make_account(payer.pubkey(), payee), pay(payer.pubkey(), payee, 250_000, reference), memo("weld:me")),
+    ]
+    sent = node.settled(node.signed(steps, payer, tables=[table]))
+    listed = node.call("getSignaturesForAddress", str(reference))
+    shown = {
+        encoding: node.call("getTransaction", sent, {"encoding": encoding, "maxSupportedTransactionVersion": 0})
+        for encoding in ("json", "jsonParsed", "base64")
+    }
+    meta, parsed = shown["json"]["meta"], shown["jsonParsed"]["transaction"]["message"]
+    account = node.call("getAccountInfo", str(table.key), {**CONFIRMED, "encoding": "jsonParsed"})["data"]
+    made = node.call("getTransaction", making, {"encoding": "jsonParsed"})["transaction"]["message"]["instructions"]
+    assert meta["loadedAddresses"]["writable"] == [str(destination)]
+    assert {*meta["loadedAddresses"]["readonly"]} == {str(payee), str(USDC), str(reference)}
+    return {
+        "held": held(node, payee),
+        "found by the loaded reference": [one["signature"] for one in listed] == [sent],
+        "fee": meta["fee"],
+        "order of the loaded": [[*map(str, table.addresses)].index(one) for one in meta["loadedAddresses"]["readonly"]],
+        "token balances": [one["accountIndex"] for one in meta["postTokenBalances"]],
+        "inner": [[one["index"], len(one["instructions"])] for one in meta["innerInstructions"]],
+        "account keys": [{name: one[name] for name in ("writable", "source")} for one in parsed["accountKeys"]],
+        "budget": parsed["instructions"][:2],
+        "transfer": parsed["instructions"][3]["parsed"]["type"],
+        "shapes": {name: shape({**one, "meta": {**one["meta"], "logMessages": []}}) for name, one in shown.items()},
+        "table": shape(account),
+        "addresses": account["parsed"]["info"]["addresses"],
+        "instructions": [{**shape(one), "type": one["parsed"]["type"]} for one in made],
     }
 
 

@@ -30,6 +30,20 @@ ALLOWED = (
         "unsupported.*",
         "surfpool 1.5.0 shows a v0 transaction to who did not say that it knows versions; Agave answers -32015.",
     ),
+    Allowed(
+        "wallet_payment",
+        "found by the loaded reference",
+        "surfpool 1.5.0 lists a transaction under its static keys alone; Agave lists it under the loaded ones, too.",
+    ),
+    Allowed(
+        "wallet_payment", "fee", "surfpool 1.5.0 takes no priority fee; Agave takes the price of the compute budget."
+    ),
+    Allowed(
+        "refused_tables",
+        "*.sent*.error.code",
+        "Surfpool answers -32002 for a table that cannot be read; Agave resolves tables while it decodes: -32602.",
+    ),
+    Allowed("refused_tables", "*.error.message", "Surfpool has words of its own for tables that cannot be read."),
     Allowed("lookups", "bad before.*", "Surfpool finds nothing before a signature that is none; Agave refuses it."),
     Allowed("lookups", "limit *", "Surfpool takes any limit; Agave takes 1 to 1,000."),
     Allowed("lookups", "many statuses.*", "Surfpool takes any number of signatures; Agave takes 256."),

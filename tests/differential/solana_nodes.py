@@ -17,11 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from solana.rpc.async_api import AsyncClient
+from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.hash import Hash
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.message import Message, MessageV0
 from solders.pubkey import Pubkey
+from solders.system_program import (
+    CreateLookupTableParams,
+    ExtendLookupTableParams,
+    create_lookup_table,
+    extend_lookup_table,
+)
 from solders.transaction import VersionedTransaction
 from spl.memo.constants import MEMO_PROGRAM_ID
 from spl.token.constants import TOKEN_PROGRAM_ID
@@ -104,14 +111,30 @@ class SolanaNode:
         return Hash.from_string(self.call("getLatestBlockhash", {"commitment": "confirmed"})["blockhash"])
 
     def signed(
-        self, instructions: Sequence[Instruction], *signers: Keypair, recent: Hash | None = None, legacy: bool = True
+        self,
+        instructions: Sequence[Instruction],
+        *signers: Keypair,
+        recent: Hash | None = None,
+        legacy: bool = True,
+        tables: Sequence[AddressLookupTableAccount] = (),
     ) -> str:
-        """Return a signed transaction in base64."""
+        """Return a signed transaction in base64; one with lookup tables is of version 0."""
         blockhash, payer = recent or self.blockhash(), signers[0].pubkey()
         message: Any = Message.new_with_blockhash(instructions, payer, blockhash)
-        if not legacy:
-            message = MessageV0.try_compile(payer, instructions, [], blockhash)
+        if tables or not legacy:
+            message = MessageV0.try_compile(payer, instructions, tables, blockhash)
         return base64.b64encode(bytes(VersionedTransaction(message, list(signers)))).decode()
+
+    def lookup_table(self, payer: Keypair, addresses: Sequence[Pubkey]) -> tuple[str, AddressLookupTableAccount]:
+        """Return a lookup table that can be used, and the signature of the transaction that made it."""
+        own = {"authority_address": payer.pubkey(), "payer_address": payer.pubkey()}
+        slot = self.call("getSlot", {"commitment": "finalized"})
+        made, at = create_lookup_table(CreateLookupTableParams(**own, recent_slot=slot))
+        filled = extend_lookup_table(
+            ExtendLookupTableParams(**own, lookup_table_address=at, new_addresses=list(addresses))
+        )
+        sent = self.settled(self.signed([made, filled], payer))
+        return sent, AddressLookupTableAccount(at, list(addresses))
 
     def send(self, transaction: str, **options: Any) -> Any:
         """Return the whole answer to a transaction."""

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.hash import Hash
 from solders.pubkey import Pubkey
 from solders.signature import Signature
@@ -82,6 +83,30 @@ def _refused(node: SolanaNode, raw: str, *, by_sdk: bool) -> dict[str, Any]:
     if by_sdk:
         facts["solana-py"] = node.attempt(lambda client: client.send_raw_transaction(base64.b64decode(raw)))
     return facts
+
+
+@case
+def refused_tables(node: SolanaNode) -> dict[str, Any]:
+    """Transactions whose lookup tables do not hold what they load: sent, sent without a preflight, and simulated."""
+    payer, to = node.funded(), Pubkey.from_string(NOBODY)
+    _, whole = node.lookup_table(payer, [USDC])
+    tables = {
+        "missing": AddressLookupTableAccount(Pubkey.from_bytes(bytes([8]) * 32), [to]),
+        "no table": AddressLookupTableAccount(USDC, [to]),
+        "too short": AddressLookupTableAccount(whole.key, [USDC, to]),
+    }
+    facts = {}
+    for name, table in tables.items():
+        raw = node.signed([lamports(payer, to, 890_880)], payer, tables=[table])
+        facts[name] = {
+            "sent": told(node.send(raw)),
+            "sent without a preflight": told(node.send(raw, skipPreflight=True)),
+            "simulated": told(node.ask("simulateTransaction", raw, {"encoding": "base64", **CONFIRMED})),
+        }
+        assert all("error" in one for one in facts[name].values())
+    # A table's address derives from a slot, and so is another one each time.
+    masked: dict[str, Any] = json.loads(json.dumps(facts).replace(str(whole.key), "the table"))
+    return masked
 
 
 @case

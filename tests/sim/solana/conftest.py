@@ -9,13 +9,21 @@ from typing import Any
 
 import orjson
 import pytest
+from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.hash import Hash
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.message import Message, MessageV0
 from solders.pubkey import Pubkey
 from solders.signature import Signature
-from solders.system_program import TransferParams, transfer
+from solders.system_program import (
+    CreateLookupTableParams,
+    ExtendLookupTableParams,
+    TransferParams,
+    create_lookup_table,
+    extend_lookup_table,
+    transfer,
+)
 from solders.transaction import VersionedTransaction
 from spl.token.instructions import create_idempotent_associated_token_account, transfer_checked
 from spl.token.models import TransferCheckedParams
@@ -85,19 +93,28 @@ class Bench:
         return key
 
     def sign(
-        self, instructions: Sequence[Instruction], *signers: Keypair, blockhash: Hash | None = None, legacy: bool = True
+        self,
+        instructions: Sequence[Instruction],
+        *signers: Keypair,
+        blockhash: Hash | None = None,
+        legacy: bool = True,
+        tables: Sequence[AddressLookupTableAccount] = (),
     ) -> VersionedTransaction:
-        """Return a transaction of the newest final blockhash, or of another."""
+        """Return a transaction of the newest final blockhash, or of another; one with tables is of version 0."""
         recent = blockhash or Hash.from_string(self.call("getLatestBlockhash")["value"]["blockhash"])
         payer = signers[0].pubkey()
-        if legacy:
+        if legacy and not tables:
             return VersionedTransaction(Message.new_with_blockhash(instructions, payer, recent), list(signers))
-        return VersionedTransaction(MessageV0.try_compile(payer, instructions, [], recent), list(signers))
+        return VersionedTransaction(MessageV0.try_compile(payer, instructions, tables, recent), list(signers))
 
     def payment(
         self, payer: Keypair, payee: Pubkey, amount: int, *references: Pubkey, **sign: Any
     ) -> VersionedTransaction:
         """Return a USDC payment that makes the payee's account and names references after the owner."""
+        return self.sign(self.payment_steps(payer, payee, amount, *references), payer, **sign)
+
+    def payment_steps(self, payer: Keypair, payee: Pubkey, amount: int, *references: Pubkey) -> list[Instruction]:
+        """Return the instructions of a USDC payment."""
         move = TransferCheckedParams(
             program_id=TOKEN,
             source=associated(payer.pubkey(), self.usdc),
@@ -112,12 +129,24 @@ class Bench:
         named = [AccountMeta(one, is_signer=False, is_writable=False) for one in references]
         paid = Instruction(paid.program_id, paid.data, [*paid.accounts, *named])
         made = create_idempotent_associated_token_account(payer.pubkey(), payee, self.usdc, TOKEN)
-        return self.sign([made, paid], payer, **sign)
+        return [made, paid]
 
     def lamports(self, payer: Keypair, receiver: Pubkey, amount: int, **sign: Any) -> VersionedTransaction:
         """Return a payment of lamports."""
         moved = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=receiver, lamports=amount))
         return self.sign([moved], payer, **sign)
+
+    def lookup_table(self, payer: Keypair, addresses: Sequence[Pubkey], slots: int = 2) -> AddressLookupTableAccount:
+        """Return an address lookup table that was filled `slots` ago; a transaction can use it in a later slot."""
+        key, slot = payer.pubkey(), self.chain.head.number - 1
+        own = {"authority_address": key, "payer_address": key}
+        made, at = create_lookup_table(CreateLookupTableParams(**own, recent_slot=slot))
+        filled = extend_lookup_table(
+            ExtendLookupTableParams(**own, lookup_table_address=at, new_addresses=list(addresses))
+        )
+        self.send(self.sign([made, filled], payer), preflightCommitment="processed")
+        self.slots(slots)
+        return AddressLookupTableAccount(at, list(addresses))
 
     def send(self, transaction: VersionedTransaction, **options: Any) -> str:
         """Send a transaction that the node takes."""
@@ -126,6 +155,10 @@ class Bench:
     def send_refused(self, transaction: VersionedTransaction, **options: Any) -> Any:
         """Send a transaction that the node refuses and return the error."""
         return self.refused("sendTransaction", wire(transaction), {"encoding": "base64", **options})
+
+    def wire(self, transaction: VersionedTransaction) -> str:
+        """Return a transaction in base64."""
+        return wire(transaction)
 
     def simulate(self, transaction: VersionedTransaction, **options: Any) -> Any:
         """Return what a simulation says."""

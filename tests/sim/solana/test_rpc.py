@@ -7,17 +7,11 @@ from typing import Any
 
 import base58
 import pytest
-from solders.address_lookup_table_account import (
-    AddressLookupTable,
-    AddressLookupTableAccount,
-    derive_lookup_table_address,
-)
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.message import Message, MessageV0
 from solders.pubkey import Pubkey
 from solders.signature import Signature
-from solders.system_program import ID as SYSTEM
 from solders.system_program import TransferParams, transfer
 from solders.token.associated import get_associated_token_address
 from solders.transaction import VersionedTransaction
@@ -26,7 +20,6 @@ from spl.token.models import CloseAccountParams
 
 MEMO = Pubkey.from_string("MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr")
 TOKEN = Pubkey.from_string("TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA")
-TABLES = Pubkey.from_string("AddressLookupTab1e1111111111111111111111111")
 CLOCK = "SysvarC1ock11111111111111111111111111111111"
 
 
@@ -164,7 +157,7 @@ def test_old_statuses_need_a_search_of_the_history(bench: Any) -> None:
 def test_accounts_of_lookup_tables_are_resolved(bench: Any) -> None:
     """A table made on the chain names the payee: keys, balances, search and parsed view know the loaded accounts."""
     payer, payee, watched = bench.funded(), Keypair().pubkey(), Keypair().pubkey()
-    table = _lookup_table(bench, payer, [payee, watched])
+    table = bench.lookup_table(payer, [payee, watched])
     moved = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=payee, lamports=10**7))
     moved = Instruction(moved.program_id, moved.data, [*moved.accounts, AccountMeta(watched, False, False)])
     recent = bench.chain.head.hash
@@ -183,32 +176,6 @@ def test_accounts_of_lookup_tables_are_resolved(bench: Any) -> None:
     loaded = [(one["pubkey"], one["writable"], one["signer"]) for one in keys if one["source"] == "lookupTable"]
     assert [(str(payee), True, False), (str(watched), False, False)] == loaded
     assert [signature] == [one["signature"] for one in bench.call("getSignaturesForAddress", str(watched))]
-
-
-def _lookup_table(bench: Any, payer: Keypair, addresses: list[Pubkey]) -> AddressLookupTableAccount:
-    slot = bench.chain.head.number - 1
-    at, bump = derive_lookup_table_address(payer.pubkey(), slot)
-    own = [AccountMeta(at, False, True), AccountMeta(payer.pubkey(), True, False)]
-    paying = [AccountMeta(payer.pubkey(), True, True), AccountMeta(SYSTEM, False, False)]
-    made = (0).to_bytes(4, "little") + slot.to_bytes(8, "little") + bytes([bump])
-    grown = (2).to_bytes(4, "little") + len(addresses).to_bytes(8, "little") + b"".join(bytes(one) for one in addresses)
-    steps = [Instruction(TABLES, data, [*own, *paying]) for data in (made, grown)]
-    bench.send(bench.sign(steps, payer), preflightCommitment="processed")
-    bench.slots(2)
-    stored = bench.call("getAccountInfo", str(at), {"encoding": "base64", "commitment": "processed"})["value"]
-    assert addresses == AddressLookupTable.deserialize(base64.b64decode(stored["data"][0])).addresses
-    return AddressLookupTableAccount(at, addresses)
-
-
-def test_a_table_that_is_not_there_is_the_chains_refusal(bench: Any) -> None:
-    """A transaction that looks accounts up in a missing table does not pass the preflight."""
-    payer, payee = bench.funded(), Keypair().pubkey()
-    moved = transfer(TransferParams(from_pubkey=payer.pubkey(), to_pubkey=payee, lamports=10**7))
-    table = AddressLookupTableAccount(Pubkey.new_unique(), [payee])
-    message = MessageV0.try_compile(
-        payer.pubkey(), [moved], [table], bench.chain.slots.get(bench.chain.head.number - 32).hash
-    )
-    assert bench.send_refused(VersionedTransaction(message, [payer]))["data"]["err"] == "AddressLookupTableNotFound"
 
 
 def test_signatures_are_checked(bench: Any) -> None:
