@@ -150,23 +150,25 @@ def make_account(payer: Pubkey, fresh: Pubkey, mint: Pubkey, owner: Pubkey, rent
     return [_created(payer, fresh, rent, ACCOUNT_LEN), token.initialize_account3(params)]
 
 
-def make_mint(payer: Pubkey, fresh: Pubkey, decimals: int, rent: int) -> list[Instruction]:
-    """Return instructions that make `fresh` a mint whose authority is `payer`; `fresh` signs."""
-    params = models.InitializeMint2Params(
-        program_id=TOKEN_PROGRAM_ID, mint=fresh, decimals=decimals, mint_authority=payer
-    )
-    return [_created(payer, fresh, rent, MINT_LEN), token.initialize_mint2(params)]
+def make_mint(
+    payer: Pubkey, fresh: Pubkey, decimals: int, rent: int, program: Pubkey = TOKEN_PROGRAM_ID
+) -> list[Instruction]:
+    """Return instructions that make `fresh` a mint of a token program, its authority `payer`; `fresh` signs."""
+    params = models.InitializeMint2Params(program_id=program, mint=fresh, decimals=decimals, mint_authority=payer)
+    return [_created(payer, fresh, rent, MINT_LEN, program), token.initialize_mint2(params)]
 
 
-def _created(payer: Pubkey, fresh: Pubkey, rent: int, size: int) -> Instruction:
-    params = CreateAccountParams(from_pubkey=payer, to_pubkey=fresh, lamports=rent, space=size, owner=TOKEN_PROGRAM_ID)
+def _created(payer: Pubkey, fresh: Pubkey, rent: int, size: int, program: Pubkey = TOKEN_PROGRAM_ID) -> Instruction:
+    params = CreateAccountParams(from_pubkey=payer, to_pubkey=fresh, lamports=rent, space=size, owner=program)
     return create_account(params)
 
 
-def mint_to(mint: Pubkey, destination: Pubkey, authority: Pubkey, amount: int) -> Instruction:
+def mint_to(
+    mint: Pubkey, destination: Pubkey, authority: Pubkey, amount: int, program: Pubkey = TOKEN_PROGRAM_ID
+) -> Instruction:
     """Return an instruction that makes new tokens."""
     params = models.MintToParams(
-        program_id=TOKEN_PROGRAM_ID, mint=mint, dest=destination, mint_authority=authority, amount=amount
+        program_id=program, mint=mint, dest=destination, mint_authority=authority, amount=amount
     )
     return token.mint_to(params)
 

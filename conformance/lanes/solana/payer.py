@@ -13,7 +13,7 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 from solders.transaction import VersionedTransaction
 from solders.transaction_status import TransactionConfirmationStatus
-from spl.token.constants import ACCOUNT_LEN, MINT_LEN
+from spl.token.constants import ACCOUNT_LEN, MINT_LEN, TOKEN_PROGRAM_ID
 from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.http.client import Names
@@ -32,7 +32,7 @@ from conformance.lanes.solana.instructions import (
     with_accounts,
 )
 from conformance.lanes.solana.node import CONFIRMED, FINALIZED, Account, Refused, SolanaNode
-from conformance.lanes.solana.table import address_table
+from conformance.lanes.solana.table import AddressTables
 from conformance.lanes.spending import Wallet
 from conformance.target import Budgets
 from conformance.target.lanes.solana import SolanaChain
@@ -60,6 +60,7 @@ class SolanaPayer(FundedPayer[Account]):
         self._standing: set[Pubkey] = set()
         self._deploying = asyncio.Lock()
         self._relay: Pubkey | None = None
+        self._tables = AddressTables(node)
 
     @classmethod
     async def open(
@@ -137,14 +138,16 @@ class SolanaPayer(FundedPayer[Account]):
             self._decimals[mint] = decimals_in(await self.node.data(mint))
         return self._decimals[mint]
 
-    async def create_mint(self, *, decimals: int = 6, total: int = 10**15) -> Pubkey:
-        """Make a token that looks like another one, all of it held by the paying account, and return its mint."""
+    async def create_mint(
+        self, *, decimals: int = 6, total: int = 10**15, program: Pubkey = TOKEN_PROGRAM_ID
+    ) -> Pubkey:
+        """Make a token of a token program, all of it held by the paying account, and return its mint."""
         fresh, me = self.node.account(), self.main.key
         await self.send(
             [
-                *make_mint(me, fresh.key, decimals, await self.node.rent(MINT_LEN)),
-                create_idempotent_associated_token_account(me, me, fresh.key),
-                mint_to(fresh.key, associated_account(me, fresh.key), me, total),
+                *make_mint(me, fresh.key, decimals, await self.node.rent(MINT_LEN), program),
+                create_idempotent_associated_token_account(me, me, fresh.key, program),
+                mint_to(fresh.key, associated_account(me, fresh.key, program), me, total, program),
             ],
             signers=[fresh],
             wait=CONFIRMED,
@@ -160,12 +163,12 @@ class SolanaPayer(FundedPayer[Account]):
         await self.send(made, signers=[fresh], wait=CONFIRMED)
         return fresh.key
 
-    async def associated(self, owner: Pubkey, mint: Pubkey) -> Pubkey:
+    async def associated(self, owner: Pubkey, mint: Pubkey, program: Pubkey = TOKEN_PROGRAM_ID) -> Pubkey:
         """Return an owner's associated token account, made where it is missing."""
-        place = associated_account(owner, mint)
+        place = associated_account(owner, mint, program)
         if place not in self._standing:
             if await self.node.data(place) is None:
-                made = create_idempotent_associated_token_account(self.main.key, owner, mint)
+                made = create_idempotent_associated_token_account(self.main.key, owner, mint, program)
                 await self.send([made], wait=CONFIRMED)
             self._standing.add(place)
         return place
@@ -190,16 +193,16 @@ class SolanaPayer(FundedPayer[Account]):
             mint: Another token, paid to the payee's associated account of that token.
             changes: Members of `TokenTransfer`.
         """
-        token = mint or order.mint
+        token, program = mint or order.mint, changes.get("program", TOKEN_PROGRAM_ID)
         me = self.main.key
         standard: dict[str, Any] = {"amount": order.price, "references": (order.reference,), **changes}
         if "source" not in changes:
             await self._reserve(token, int(standard["amount"]))
         if "destination" not in changes:
-            standard["destination"] = await self.associated(order.payee, token)
+            standard["destination"] = await self.associated(order.payee, token, program)
         if "decimals" not in changes:
             standard["decimals"] = await self.decimals(token)
-        return TokenTransfer(token, **{"source": associated_account(me, token), "owner": me, **standard})
+        return TokenTransfer(token, **{"source": associated_account(me, token, program), "owner": me, **standard})
 
     async def send(
         self,
@@ -262,7 +265,7 @@ class SolanaPayer(FundedPayer[Account]):
 
     async def address_table(self, addresses: Sequence[Pubkey]) -> AddressLookupTableAccount:
         """Put addresses into an address table on the chain and return it, ready for use."""
-        return await address_table(self.node, self.main, addresses)
+        return await self._tables.make(self.main, addresses)
 
     async def relay(self) -> Pubkey:
         """Return the address of the suite's own program (`solana_relay`), deploying it at first use."""

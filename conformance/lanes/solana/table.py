@@ -21,35 +21,50 @@ from conformance.outcome import Inconclusive
 _TRIES, _PAUSE = 100, 0.05
 
 
-async def address_table(node: SolanaNode, payer: Account, addresses: Sequence[Pubkey]) -> AddressLookupTableAccount:
-    """Make a table of `addresses` and return it once a transaction can use it: a slot after it was filled.
+class AddressTables:
+    """Makes address tables of one account. A table's address derives from the account and a slot: each has its own."""
 
-    Raises:
-        Refused: The node refuses it.
-        Inconclusive: The node cannot be asked, or no slot follows.
-    """
-    params = CreateLookupTableParams(
-        authority_address=payer.key, payer_address=payer.key, recent_slot=await _rooted_slot(node)
-    )
-    made, place = create_lookup_table(params)
-    filled = extend_lookup_table(
-        ExtendLookupTableParams(
-            lookup_table_address=place,
-            authority_address=payer.key,
-            payer_address=payer.key,
-            new_addresses=list(addresses),
+    def __init__(self, node: SolanaNode) -> None:
+        self._node = node
+        self._choosing = asyncio.Lock()
+        self._newest_slot = -1
+
+    async def make(self, payer: Account, addresses: Sequence[Pubkey]) -> AddressLookupTableAccount:
+        """Make a table of `addresses` and return it once a transaction can use it: a slot after it was filled.
+
+        Raises:
+            Refused: The node refuses it.
+            Inconclusive: The node cannot be asked, or no slot follows.
+        """
+        node = self._node
+        params = CreateLookupTableParams(
+            authority_address=payer.key, payer_address=payer.key, recent_slot=await self._unused_slot()
         )
-    )
-    sent = await node.submit(await node.signed([made, filled], payer))
-    slot = (await node.landed(sent, CONFIRMED)).slot
-    await node.succeeded(sent, CONFIRMED)
-    for _ in range(_TRIES):
-        if await node.slot() > slot:
-            return AddressLookupTableAccount(place, list(addresses))
-        await asyncio.sleep(_PAUSE)
-    raise Inconclusive("no slot followed the one in which the address table was filled")
+        made, place = create_lookup_table(params)
+        filled = extend_lookup_table(
+            ExtendLookupTableParams(
+                lookup_table_address=place,
+                authority_address=payer.key,
+                payer_address=payer.key,
+                new_addresses=list(addresses),
+            )
+        )
+        sent = await node.submit(await node.signed([made, filled], payer))
+        slot = (await node.landed(sent, CONFIRMED)).slot
+        await node.succeeded(sent, CONFIRMED)
+        for _ in range(_TRIES):
+            if await node.slot() > slot:
+                return AddressLookupTableAccount(place, list(addresses))
+            await asyncio.sleep(_PAUSE)
+        raise Inconclusive("no slot followed the one in which the address table was filled")
 
-
-async def _rooted_slot(node: SolanaNode) -> int:
-    """Return a slot that the chain surely still knows by its hash."""
-    return (await node.ask(node.client.get_slot(Finalized))).value
+    async def _unused_slot(self) -> int:
+        """Return a slot that no other table was made of, and that the chain surely still knows by its hash."""
+        async with self._choosing:
+            for _ in range(_TRIES):
+                slot = (await self._node.ask(self._node.client.get_slot(Finalized))).value
+                if slot > self._newest_slot:
+                    self._newest_slot = slot
+                    return slot
+                await asyncio.sleep(_PAUSE)
+        raise Inconclusive("no slot followed the one of which the last address table was made")

@@ -11,16 +11,17 @@ from solders.instruction import Instruction
 from solders.pubkey import Pubkey
 
 from conformance.discovery.rail import Operation
-from conformance.engine.check import Case, check
+from conformance.engine.check import Case, check, shortened
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
 from conformance.judging.rail.refusals import honest_payment_is_served, refused
 from conformance.judging.rail.served import operations_are_served
 from conformance.judging.rail.solana.orders import Quoted, solana_payer
 from conformance.lanes.algorand.transaction_ids import invented_id as invented_algorand_id
-from conformance.lanes.solana.instructions import TokenTransfer, memo
+from conformance.lanes.solana.instructions import TokenTransfer
 from conformance.lanes.solana.payer import Refused, SolanaPayer
 from conformance.lanes.solana.transaction_ids import invented_id
+from conformance.lanes.solana.wallet_shapes import Shape, send_in_shape, shapes_of
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.base.unsigned import unsigned_proof
 from conformance.surfaces.rail.paid_answers import brief
@@ -58,12 +59,11 @@ async def welded_solana_payment_is_served(case: Case) -> None:
     fix="Decode the raw transaction, whatever its version; look for one transfer that pays, whatever stands beside it.",
 )
 async def other_forms_of_a_solana_payment(case: Case) -> None:
-    """A welded payment in another ordinary form is served, or refused in good order.
+    """A welded payment in another form is served, or refused in good order.
 
-    Pays in a legacy transaction, by a Transfer that names no mint, for more than the price, with the reference marked
-    writable, with a memo beside, with further accounts around the reference, with another transfer beside, with a fee
-    payer who is not the owner, and through an address table. Which forms a target takes is its own matter, and is
-    noted; the money has moved, so a server error is a breach.
+    Pays by a Transfer that names no mint, for more than the price, with the reference marked writable, with further
+    accounts around the reference, with another transfer beside, and with a fee payer who is not the owner. Which forms
+    a target takes is its own matter, and is noted; the money has moved, so a server error is a breach.
     """
     payer = await solana_payer(case)
     operation = case.session.operations[0]
@@ -84,6 +84,42 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
             case.note(f"{what}: a welded payment in this form was answered {brief(answer)}")
 
     await run_concurrently(attempt(quoted, what) for quoted, what in zip(quotes, forms, strict=True))
+
+
+@check(
+    "RAIL-PAY-03",
+    surface="rail",
+    lane="solana",
+    fix="Look for the transfer among all instructions of the transaction, wherever it is, and let other programs' "
+    "instructions pass. Resolve accounts by the static keys and then meta.loadedAddresses (writable, then readonly).",
+    quick=sample("shapes"),
+)
+async def solana_payment_as_wallets_make_it(case: Case) -> None:
+    """A welded payment is served in each shape of transaction that wallets make.
+
+    Pays in a legacy transaction, with a compute budget first, with a memo before and after the transfer, with the
+    payee's token account made in front, with a guard program's assertions last and around the transfer, with mint and
+    destination or the reference from an address lookup table, and with all of it and two tables. Expects 200 for each:
+    the payer chooses none of that, and the money has moved. Where the node has no guard program, the report says so.
+    """
+    payer, operation = await solana_payer(case), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    shapes, unguarded = await shapes_of(payer)
+    if unguarded:
+        what = "shapes of a wallet's transaction: this node has no guard program (Lighthouse)"
+        shortened(case.log, case.check, what, len(shapes), len(shapes) + len(unguarded))
+    drawn = case.sample(shapes)
+    quotes = [await Quoted.ask(case, operation) for _ in drawn]
+
+    async def attempt(quoted: Quoted, shape: Shape) -> None:
+        made = await quoted.transfer()
+        proof = quoted.proof(await send_in_shape(payer, shape, made, quoted.order.payee, b"thank you"))
+        name_live_values(case, proof)
+        answer = await redeem(case, operation, proof, body=quoted.quote.body)
+        where = {"operation": operation.path, "payment": shape.what}
+        case.expect("RAIL-PAY-03", answer.status == 200, "200", brief(answer), exchange=answer, where=where)
+
+    await run_concurrently(attempt(quoted, shape) for quoted, shape in zip(quotes, drawn, strict=True))
 
 
 @check(
@@ -127,21 +163,13 @@ def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callabl
     async def by_another(quoted: Quoted) -> str:
         return await quoted.send(how={"sender": await payer.new_account(), "signers": [payer.main]})
 
-    async def through_a_table(quoted: Quoted) -> str:
-        made = await quoted.transfer()
-        table = await payer.address_table([quoted.order.reference, made.destination, made.mint])
-        return await payer.send([made.instruction()], tables=[table])
-
     return {
-        "a legacy transaction": lambda quoted: quoted.send(how={"legacy": True}),
         "a Transfer without a mint": lambda quoted: quoted.send(decimals=None),
         "more than the price": lambda quoted: quoted.send(amount=quoted.order.price + 1),
         "the reference writable": lambda quoted: quoted.send(writable=True),
-        "a memo beside": lambda quoted: quoted.send(lambda made: [made.instruction(), memo(me, b"thank you")]),
         "accounts around the reference": lambda quoted: quoted.send(references=(stranger, quoted.order.reference, me)),
         "another transfer beside": lambda quoted: quoted.send(beside),
         "a fee payer who is not the owner": by_another,
-        "an address table": through_a_table,
     }
 
 

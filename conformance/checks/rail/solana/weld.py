@@ -47,7 +47,8 @@ async def transfer_without_the_reference(case: Case) -> None:
 
     Sends transfers of the price to the right account whose reference is missing, another key, one bit off, or stands
     somewhere else in the same transaction: in a memo, as text and as bytes, in a transfer of native coin, in a token
-    transfer of one unit to the payer, and in one to the payee. Expects that none is served.
+    transfer of one unit to the payer, and in one to the payee. Also sends one that loads the reference from an address
+    lookup table and names it in another instruction only. Expects that none is served.
     """
     payer = await solana_payer(case)
     await honest_payment_is_served(case, case.session.operations[0])
@@ -86,6 +87,11 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
         moved = transfer_coin(TransferParams(from_pubkey=me, to_pubkey=me, lamports=1))
         return with_accounts(moved, [quoted.order.reference])
 
+    async def loaded_for_another(quoted: Quoted) -> str:
+        made = await quoted.transfer(references=())
+        table = await quoted.payer.address_table([made.mint, quoted.order.reference])
+        return await quoted.payer.send([made.instruction(), of_coin(quoted, made)], tables=[table])
+
     return {
         "no reference": lambda quoted: quoted.send(references=()),
         "no reference, no mint named": lambda quoted: quoted.send(references=(), decimals=None),
@@ -95,6 +101,7 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
         "as text in a memo": beside(lambda quoted, _: memo(me, str(quoted.order.reference).encode())),
         "the token in a memo": beside(lambda quoted, _: memo(me, quoted.order.text.encode())),
         "in a transfer of native coin": beside(of_coin),
+        "in a transfer of native coin, from an address table": loaded_for_another,
         "in a token transfer of one unit to the payer": beside(to_self),
         "in a token transfer of one unit to the payer, before": beside(to_self, first=True),
         "in a token transfer of one unit to the payee": beside(to_payee),

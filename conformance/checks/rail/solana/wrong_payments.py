@@ -7,6 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from solders.compute_budget import ID as COMPUTE_BUDGET
 from solders.instruction import AccountMeta, Instruction
+from solders.pubkey import Pubkey
+from solders.system_program import TransferParams
+from solders.system_program import transfer as transfer_coin
+from spl.token.constants import TOKEN_2022_PROGRAM_ID
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
@@ -31,7 +35,8 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     """A payment to another recipient than payTo is not redeemed.
 
     Sends welded transfers of the price to another account, to a second token account of the payer's own, and to a token
-    account that is emptied again and handed to the payee (SetAuthority) in the same transaction, in two orders. Expects
+    account that is emptied again and handed to the payee (SetAuthority) in the same transaction, in two orders. Also
+    sends one to an account of the payer's own that an address lookup table loads next to the payee's account. Expects
     that none is served. One to a token account that is the payee's though not his associated one may be served.
     """
     payer, operation = await solana_payer(case), case.session.operations[0]
@@ -39,7 +44,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     mint = (await Quoted.ask(case, operation)).order.mint
     stranger, me = await payer.new_account(funded=False), payer.main.key
     foreign = await payer.associated(stranger.key, mint)
-    own, first, second = await run_concurrently(payer.token_account(mint, me) for _ in range(3))
+    own, first, second, third = await run_concurrently(payer.token_account(mint, me) for _ in range(4))
 
     def handed_over(made: TokenTransfer) -> list[Instruction]:
         back = made.changed(source=made.destination, destination=made.source, references=())
@@ -59,6 +64,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
         "emptied by the welded transfer and handed to the payee": lambda quoted: quoted.send(
             round_trip, destination=second
         ),
+        "to the payer itself, the payee's account loaded beside it": lambda quoted: _next_to_the_payee(quoted, third),
     }
     quotes = {what: await Quoted.ask(case, operation) for what in attacks}
 
@@ -66,6 +72,19 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
         await quoted.buys_nothing("RAIL-PAY-08", await attacks[what](quoted), what)
 
     await run_concurrently((*(attempt(what, quoted) for what, quoted in quotes.items()), _beside(case, operation)))
+
+
+async def _next_to_the_payee(quoted: Quoted, own: Pubkey) -> str:
+    """Pay an account of the payer's own from a table that holds the payee's account, too, which another call reads.
+
+    The loaded accounts are the writable one that is paid, then the read-only one. A rail that lists them the other way
+    round takes one for the other.
+    """
+    me = quoted.payer.main.key
+    made, payee = await quoted.transfer(destination=own), quoted.order.destination
+    read = with_accounts(transfer_coin(TransferParams(from_pubkey=me, to_pubkey=me, lamports=1)), [payee])
+    table = await quoted.payer.address_table([payee, own])
+    return await quoted.payer.send([made.instruction(), read], tables=[table])
 
 
 async def _beside(case: Case, operation: Operation) -> None:
@@ -140,7 +159,8 @@ async def solana_payment_in_something_else(case: Case) -> None:
     """A payment in another asset is not redeemed.
 
     Pays the price, welded, in a token of another mint with the same decimals to the payee's associated account of that
-    mint, once with and once without naming the mint, and in native coin. Expects that none is served.
+    mint, once with and once without naming the mint, in a token of the program Token-2022, and in native coin. Expects
+    that none is served.
     """
     payer, operation = await solana_payer(case), case.session.operations[0]
     await honest_payment_is_served(case, operation)
@@ -150,13 +170,24 @@ async def solana_payment_in_something_else(case: Case) -> None:
         quoted = await Quoted.ask(case, operation)
         await quoted.buys_nothing("RAIL-PAY-10", await quoted.send(mint=fake, decimals=decimals), what)
 
+    async def newer() -> None:
+        try:
+            mint = await payer.create_mint(program=TOKEN_2022_PROGRAM_ID)
+        except Refused as refusal:
+            case.note(f"a token of the program Token-2022: this node does not do it: {refusal}")
+            return
+        quoted = await Quoted.ask(case, operation)
+        sent = await quoted.send(mint=mint, decimals=6, program=TOKEN_2022_PROGRAM_ID)
+        await quoted.buys_nothing("RAIL-PAY-10", sent, "a look-alike token of the program Token-2022")
+
     async def coin() -> None:
         quoted = await Quoted.ask(case, operation)
         order = quoted.order
         named = await payer.send_native(order.payee, max(order.price, await payer.node.rent(0)), order.reference)
         await quoted.buys_nothing("RAIL-PAY-10", named, "native coin")
 
-    await run_concurrently((alike(6, "a look-alike token"), alike(None, "a look-alike token, no mint named"), coin()))
+    tokens = (alike(6, "a look-alike token"), alike(None, "a look-alike token, no mint named"), newer())
+    await run_concurrently((*tokens, coin()))
 
 
 @check(

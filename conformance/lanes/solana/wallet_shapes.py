@@ -1,0 +1,156 @@
+"""Transactions as wallets make them: one token transfer, and what an honest wallet puts around it.
+
+A payer does not choose these shapes. The wallet sets a compute budget first, makes the payee's token account where it
+may be missing, adds a memo, and asserts by a guard program what the payer's accounts hold. It compiles the whole for
+address lookup tables, or as a legacy transaction. Where an instruction is says nothing about what it pays.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final
+
+from solders.compute_budget import set_compute_unit_limit, set_compute_unit_price
+from solders.instruction import AccountMeta, Instruction
+from solders.pubkey import Pubkey
+from spl.token.instructions import create_idempotent_associated_token_account
+
+from conformance.lanes.solana.instructions import TokenTransfer, memo
+from conformance.lanes.solana.payer import SolanaPayer
+
+# Lighthouse, whose assertions Phantom and Solflare add to what they sign.
+GUARD: Final = Pubkey.from_string("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95")
+_UNITS, _UNIT_PRICE = 250_000, 1_000
+# Kinds of assertion, how one is logged (if it fails, as text), and operators.
+_ACCOUNTS, _TOKEN_ACCOUNTS, _CLOCK = 6, 10, 15
+_LOGGED = 4
+_EQUAL, _LESS, _AT_LEAST = 0, 3, 4
+_LAMPORTS, _OWNER, _AMOUNT, _SLOT = 0, 1, 2, 0
+
+
+class Part(Enum):
+    """A part of a wallet's transaction."""
+
+    BUDGET = auto()
+    ACCOUNT = auto()
+    GUARDS = auto()
+    GUARD = auto()
+    MEMO = auto()
+    TRANSFER = auto()
+
+
+class Tables(Enum):
+    """What a transaction takes from address lookup tables; without any it is of version 0 all the same."""
+
+    LEGACY = auto()
+    NONE = auto()
+    ACCOUNTS = auto()
+    REFERENCE = auto()
+    TWO = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The shape of a wallet's transaction: its parts in order, and its lookup tables."""
+
+    what: str
+    parts: tuple[Part, ...]
+    tables: Tables = Tables.NONE
+
+    @property
+    def has_guards(self) -> bool:
+        """Whether it calls the guard program."""
+        return Part.GUARD in self.parts or Part.GUARDS in self.parts
+
+    def with_memo(self) -> Shape:
+        """Return it with a memo right after the transfer, where it has none."""
+        if Part.MEMO in self.parts:
+            return self
+        place = self.parts.index(Part.TRANSFER) + 1
+        return Shape(self.what, (*self.parts[:place], Part.MEMO, *self.parts[place:]), self.tables)
+
+
+_B, _A, _GS, _G, _M, _T = Part.BUDGET, Part.ACCOUNT, Part.GUARDS, Part.GUARD, Part.MEMO, Part.TRANSFER
+SHAPES: Final = (
+    Shape("a legacy transaction", (_T,), Tables.LEGACY),
+    Shape("a compute budget first", (_B, _T)),
+    Shape("a memo before the transfer", (_M, _T)),
+    Shape("a memo after the transfer", (_T, _M)),
+    Shape("the payee's token account made in front", (_A, _T)),
+    Shape("guards last", (_B, _T, _G)),
+    Shape("guards before and after the transfer", (_B, _GS, _T, _M, _G)),
+    Shape("mint and destination from a lookup table", (_B, _T), Tables.ACCOUNTS),
+    Shape("the reference from a lookup table", (_T,), Tables.REFERENCE),
+    Shape("all of it, with two lookup tables", (_B, _A, _GS, _T, _M, _G), Tables.TWO),
+)
+
+
+async def shapes_of(payer: SolanaPayer) -> tuple[Sequence[Shape], Sequence[Shape]]:
+    """Return the shapes that a node can be sent, and those that need the guard program, which it does not have."""
+    if await payer.node.data(GUARD) is not None:
+        return SHAPES, ()
+    return [one for one in SHAPES if not one.has_guards], [one for one in SHAPES if one.has_guards]
+
+
+async def send_in_shape(
+    payer: SolanaPayer, shape: Shape, made: TokenTransfer, payee: Pubkey, text: bytes, **how: Any
+) -> str:
+    """Send a transfer in the shape of a wallet's transaction and return the transaction's id.
+
+    Args:
+        payer: The wallet.
+        shape: What it puts around the transfer.
+        made: The transfer.
+        payee: The owner of its destination.
+        text: The memo, where the shape has one.
+        how: Further arguments of `SolanaPayer.send`.
+    """
+    me = payer.main.key
+    # A table of a wallet also lists accounts that this transaction does not load; one that signs cannot be loaded.
+    tables: dict[Tables, tuple[tuple[Pubkey, ...], ...]] = {
+        Tables.ACCOUNTS: ((me, made.mint, made.destination),),
+        Tables.REFERENCE: (made.references,),
+        Tables.TWO: ((made.mint, made.destination), (me, *made.references, payee)),
+    }
+    parts = {
+        Part.BUDGET: [set_compute_unit_limit(_UNITS), set_compute_unit_price(_UNIT_PRICE)],
+        Part.ACCOUNT: [create_idempotent_associated_token_account(me, payee, made.mint)],
+        Part.GUARDS: [_lamports_left(me), _still_owned(made.source, me), _not_too_late()],
+        Part.GUARD: [_amount_left(made.source)],
+        Part.MEMO: [memo(me, text)],
+        Part.TRANSFER: [made.instruction()],
+    }
+    return await payer.send(
+        [one for part in shape.parts for one in parts[part]],
+        tables=[await payer.address_table(listed) for listed in tables.get(shape.tables, ())],
+        legacy=shape.tables is Tables.LEGACY,
+        **how,
+    )
+
+
+def _guard(data: bytes, *accounts: Pubkey) -> Instruction:
+    return Instruction(GUARD, data, [AccountMeta(key, is_signer=False, is_writable=False) for key in accounts])
+
+
+def _each(kind: int, assertions: Iterable[bytes]) -> bytes:
+    listed = list(assertions)
+    return bytes((kind, _LOGGED, len(listed))) + b"".join(listed)
+
+
+def _lamports_left(owner: Pubkey) -> Instruction:
+    return _guard(_each(_ACCOUNTS, [struct.pack("<BQB", _LAMPORTS, 1, _AT_LEAST)]), owner)
+
+
+def _still_owned(account: Pubkey, owner: Pubkey) -> Instruction:
+    return _guard(_each(_TOKEN_ACCOUNTS, [bytes((_OWNER,)) + bytes(owner) + bytes((_EQUAL,))]), account)
+
+
+def _amount_left(account: Pubkey) -> Instruction:
+    return _guard(_each(_TOKEN_ACCOUNTS, [struct.pack("<BQB", _AMOUNT, 0, _AT_LEAST)]), account)
+
+
+def _not_too_late() -> Instruction:
+    return _guard(bytes((_CLOCK, _LOGGED)) + struct.pack("<BQB", _SLOT, 2**63, _LESS))

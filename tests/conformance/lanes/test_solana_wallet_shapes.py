@@ -1,0 +1,107 @@
+"""Payments in the shapes of wallets' transactions, against a node in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from solana.rpc.commitment import Confirmed
+from solders.address_lookup_table_account import AddressLookupTable
+from solders.message import Message, MessageV0
+from solders.pubkey import Pubkey
+from solders.signature import Signature
+from spl.memo.constants import MEMO_PROGRAM_ID
+from spl.token.constants import ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID
+
+from conformance.lanes.solana.node import CONFIRMED
+from conformance.lanes.solana.wallet_shapes import GUARD, SHAPES, Shape, send_in_shape, shapes_of
+from tests import prepared
+from tests.conformance.lanes.test_solana_payer import PRICE, opened, order, received
+
+_NAMES = {
+    str(MEMO_PROGRAM_ID): "memo",
+    str(TOKEN_PROGRAM_ID): "transfer",
+    str(ASSOCIATED_TOKEN_PROGRAM_ID): "account",
+    str(GUARD): "guard",
+    "ComputeBudget111111111111111111111111111111": "budget",
+}
+# What each shape calls in order, and how many accounts it loads from tables.
+_CALLS = {
+    "a legacy transaction": ("transfer", 0),
+    "a compute budget first": ("budget budget transfer", 0),
+    "a memo before the transfer": ("memo transfer", 0),
+    "a memo after the transfer": ("transfer memo", 0),
+    "the payee's token account made in front": ("account transfer", 0),
+    "guards last": ("budget budget transfer guard", 0),
+    "guards before and after the transfer": ("budget budget guard guard guard transfer memo guard", 0),
+    "mint and destination from a lookup table": ("budget budget transfer", 2),
+    "the reference from a lookup table": ("transfer", 1),
+    "all of it, with two lookup tables": ("budget budget account guard guard guard transfer memo guard", 4),
+}
+
+
+@pytest.fixture(scope="module", name="node")
+def _node() -> Iterator[str]:
+    with prepared.serving("sim.solana", "--port", "0", "--ws-port", "0", "--slot-seconds", "0.005") as ready:
+        yield str(ready["rpc"])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.what)
+async def test_each_shape_pays(node: str, shape: Shape) -> None:
+    """The payee has the price; the transaction calls what a wallet calls, and loads what the tables hold."""
+    async with opened(node) as payer:
+        wanted = order()
+        tx_id = await send_in_shape(
+            payer, shape, await payer.transfer(wanted), wanted.payee, b"thank you", wait=CONFIRMED
+        )
+        assert await received(payer, wanted) == PRICE
+        asked = payer.node.client.get_transaction(
+            Signature.from_string(tx_id), "base64", Confirmed, max_supported_transaction_version=0
+        )
+        found = (await asked).value
+    assert found is not None
+    assert found.transaction.meta is not None
+    loaded = found.transaction.meta.loaded_addresses
+    assert loaded is not None
+    message = found.transaction.transaction.message
+    keys = [*message.account_keys, *loaded.writable, *loaded.readonly]
+    called = " ".join(_NAMES[str(keys[one.program_id_index])] for one in message.instructions)
+    assert (called, len(loaded.writable) + len(loaded.readonly)) == _CALLS[shape.what]
+    assert isinstance(message, Message if shape.what == "a legacy transaction" else MessageV0)
+    assert wanted.reference in keys
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.what)
+def test_a_shape_with_a_memo_has_one(shape: Shape) -> None:
+    """A checkout's payment needs its memo: right after the transfer, where the shape has none."""
+    parts = [part.name for part in shape.with_memo().parts]
+    assert parts.count("MEMO") == 1
+    assert [name for name in parts if name != "MEMO"] == [part.name for part in shape.parts if part.name != "MEMO"]
+
+
+async def test_tables_made_at_once_are_several(node: str) -> None:
+    """A table's address derives from its maker and a slot: two of one slot would be one table with both's addresses."""
+    async with opened(node) as payer:
+        fresh = [[Pubkey.new_unique()] for _ in range(4)]
+        made = await asyncio.gather(*(payer.address_table(addresses) for addresses in fresh))
+        stored = [await payer.node.data(one.key) for one in made]
+    assert len({one.key for one in made}) == len(fresh)
+    tables = [AddressLookupTable.deserialize(data or b"") for data in stored]
+    assert [list(one.addresses) for one in tables] == fresh
+
+
+async def test_a_node_without_the_guard_program_gets_the_other_shapes(
+    node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What cannot be sent is returned separately, so that a report can name it."""
+    monkeypatch.setattr("conformance.lanes.solana.wallet_shapes.GUARD", Pubkey.new_unique())
+    async with opened(node) as payer:
+        sendable, unguarded = await shapes_of(payer)
+    assert not any(one.has_guards for one in sendable)
+    assert [one.what for one in unguarded] == [
+        "guards last",
+        "guards before and after the transfer",
+        "all of it, with two lookup tables",
+    ]
+    assert {*sendable, *unguarded} == {*SHAPES}
