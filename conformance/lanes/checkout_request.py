@@ -40,19 +40,21 @@ class Bill:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to pay a bill wrongly.
+    """One way to pay a bill: wrongly, or rightly by a transaction of another shape than the usual one.
 
     Attributes:
-        what: What is wrong, in words.
+        what: What is wrong, or the shape, in words.
         pay: Sends it and returns once it can no longer become anything else; the transaction's id.
         pinned: Whether only a profile that pins the memo's binding makes it wrong: the interface leaves it open.
         claimed: Whether only a target that claims to follow specification 3.5 (`gateway.checkout`) says that it is.
+        beyond: Of a right payment, what the interface leaves open, so that a target may refuse it.
     """
 
     what: str
     pay: Callable[[Bill], Awaitable[str]] = field(repr=False)
     pinned: bool = False
     claimed: bool = False
+    beyond: str | None = None
 
 
 class CheckoutPayer(Protocol):
@@ -75,6 +77,12 @@ class CheckoutPayer(Protocol):
 
     async def holding(self, address: str, asset: str) -> int:
         """Return what an address holds of an asset, in atomic units."""
+
+    async def shaped(self, way: str | None = None) -> Sequence[Way]:
+        """Return ways that are right, in the other shapes of transaction that honest payers make.
+
+        The memo is bound by `way`; there are none where a shape is known for another way only.
+        """
 
     def unbound(self) -> Sequence[Way]:
         """Return ways that pay address and amount and do not carry the memo."""

@@ -127,11 +127,15 @@ class SolanaNode:
 
     def lookup_table(self, payer: Keypair, addresses: Sequence[Pubkey]) -> tuple[str, AddressLookupTableAccount]:
         """Return a lookup table that can be used, and the signature of the transaction that made it."""
-        own = {"authority_address": payer.pubkey(), "payer_address": payer.pubkey()}
+        key = payer.pubkey()
         slot = self.call("getSlot", {"commitment": "finalized"})
-        made, at = create_lookup_table(CreateLookupTableParams(**own, recent_slot=slot))
+        made, at = create_lookup_table(
+            CreateLookupTableParams(authority_address=key, payer_address=key, recent_slot=slot)
+        )
         filled = extend_lookup_table(
-            ExtendLookupTableParams(**own, lookup_table_address=at, new_addresses=list(addresses))
+            ExtendLookupTableParams(
+                lookup_table_address=at, authority_address=key, payer_address=key, new_addresses=list(addresses)
+            )
         )
         sent = self.settled(self.signed([made, filled], payer))
         return sent, AddressLookupTableAccount(at, list(addresses))

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from conformance.engine.check import Case, check
 from conformance.engine.clock import now, pass_time
-from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer, Way
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
 from conformance.surfaces.gateway.orders import (
@@ -19,6 +21,7 @@ from conformance.surfaces.gateway.orders import (
     paid_rightly,
     payer,
     settle_down,
+    several,
     way,
 )
 from conformance.text.times import utc_time
@@ -81,6 +84,45 @@ async def right_payment_is_paid(case: Case) -> None:
     after = await who.holding(made.payout, made.asset)
     kept = after >= before + made.microunits
     case.expect("GW-LINK-24", kept, "the tenant holds the amount", f"{after - before} more", exchange=done.answer)
+
+
+@check(
+    "GW-CHK-09",
+    surface="gateway",
+    lane="each",
+    fix="Look for memo and transfer in the whole transaction, whoever submitted it and whatever else is in it. On "
+    "Solana read all instructions, and resolve accounts by the static keys and then meta.loadedAddresses.",
+    quick=sample("shapes"),
+)
+async def payment_in_another_shape_is_paid(case: Case) -> None:
+    """A confirmed transaction with the link's memo turns its page to Paid in each shape that honest payers make.
+
+    Pays one link the usual way and one for each shape. Solana: a legacy transaction, a compute budget first, the memo
+    on either side, account creation in front, a guard program's instructions, accounts from lookup tables, and all of
+    it. Algorand: in a group whose other transaction pays the fee or opts in. Base: by an authorization that a relayer
+    or a contract submits. Expects Paid on each page. On Algorand and Base a page that stays unpaid is warned of.
+    """
+    who = await payer(case)
+    shapes = case.sample(await who.shaped(way(case)))
+    *links, control = await several(case, len(shapes) + 1)
+
+    async def pay(one: Way, link: Opened) -> bool:
+        try:
+            await one.pay(link.bill)
+        except Inconclusive as reason:
+            case.note(f"{one.what}: {reason}")
+            return False
+        return True
+
+    sent = await run_concurrently(map(pay, shapes, links))
+    usual = await paid_rightly(case, who, control)
+    case.expect("GW-CHK-09", True, "Paid", "Paid", exchange=usual.answer, where={"payment": "the usual one"})
+    tried = [(one, link) for one, link, there in zip(shapes, links, sent, strict=True) if there]
+    flips = await run_concurrently(flip(case, link) for _, link in tried)
+    for (one, link), done in zip(tried, flips, strict=True):
+        found = "not Paid" if done is None else "Paid"
+        where = {"payment": one.what}
+        case.expect("GW-CHK-09", done is not None, "Paid", found, exchange=link.page, where=where, beyond=one.beyond)
 
 
 def _text(address: str) -> str:

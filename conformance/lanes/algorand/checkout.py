@@ -8,6 +8,7 @@ from typing import Any
 
 from algosdk import transaction
 
+from conformance.lanes.algorand.group_shapes import GROUPS
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.checkout_request import USDC, Bill, Way, in_two, respelled, smaller
 from conformance.outcome import Inconclusive
@@ -37,6 +38,20 @@ class AlgorandCheckout:
             "note": bill.memo.encode(),
         }
         return await self.payer.transfer(**{**standard, **changes})
+
+    async def shaped(self, way: str | None = None) -> Sequence[Way]:
+        """Return payments in a group: another transaction pays the fee, or opts in first; see `CheckoutPayer`."""
+        del way
+
+        def paying(send: Callable[[AlgorandPayer, Any], Awaitable[str]]) -> Callable[[Bill], Awaitable[str]]:
+            async def pay(bill: Bill) -> str:
+                to, note = bill.address, bill.memo.encode()
+                made = await self.payer.draft(asset=asset_of(bill), receiver=to, amount=bill.amount, note=note)
+                return await send(self.payer, made)
+
+            return pay
+
+        return [Way(what, paying(send), beyond=_GROUPED) for what, send in GROUPS.items()]
 
     async def credits(self, tx_id: str, asset: str) -> Mapping[str, int]:
         """Return what a transfer changed; see `CheckoutPayer`."""
@@ -170,6 +185,7 @@ class AlgorandCheckout:
 
 
 _FAMILY = ("algorand_mainnet", "algorand_testnet")
+_GROUPED = "the interface leaves open whether a transfer that is in a group of transactions pays a link"
 
 
 def asset_of(bill: Bill) -> int:

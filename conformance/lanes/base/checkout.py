@@ -54,6 +54,23 @@ class BaseCheckout:
             ]
         )
 
+    async def shaped(self, way: str | None = None) -> Sequence[Way]:
+        """Return the payer's authorization used by a relayer, and by a contract; see `CheckoutPayer`."""
+        if way not in {None, "eip3009"}:
+            return []
+
+        async def by_a_relayer(bill: Bill) -> str:
+            relayer = await self.payer.new_account(coin=True)
+            return await self.payer.use(await self._authorized(bill), sender=relayer)
+
+        async def by_a_contract(bill: Bill) -> str:
+            return await self.settle_together([bill])
+
+        return [
+            Way("an authorization that a relayer submits", by_a_relayer, beyond=_SUBMITTERS),
+            Way("an authorization that a contract uses", by_a_contract, beyond=_SUBMITTERS),
+        ]
+
     async def _authorized(self, bill: Bill, **changes: Any) -> Authorization:
         """Return the paying account's authorization for a bill, its amount set aside."""
         token, me = Token(self.payer.node, bill.asset), self.payer.main
@@ -247,3 +264,4 @@ class BaseCheckout:
 
 
 _STRANGER = "0x00000000000000000000000000000000DeaDBeef"
+_SUBMITTERS = "the interface leaves open who may submit a payer's authorization for a link"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from solders.instruction import Instruction
@@ -22,6 +23,7 @@ from conformance.lanes.solana.instructions import (
 from conformance.lanes.solana.node import CONFIRMED
 from conformance.lanes.solana.payer import Refused, SolanaPayer
 from conformance.lanes.solana.relay import through
+from conformance.lanes.solana.wallet_shapes import Shape, send_in_shape, shapes_of
 from conformance.outcome import Inconclusive
 
 _FAMILY = ("solana_mainnet", "solana_devnet")
@@ -42,6 +44,20 @@ class SolanaCheckout:
     async def settle_again(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill once more, in another block; see `CheckoutPayer`."""
         return await self.settle(bill, way)
+
+    async def shaped(self, way: str | None = None) -> Sequence[Way]:
+        """Return payments in the shapes of wallets' transactions; see `CheckoutPayer`."""
+        del way
+        shapes, _ = await shapes_of(self.payer)
+        return [Way(shape.what, partial(self._in_shape, shape.with_memo())) for shape in shapes]
+
+    async def _in_shape(self, shape: Shape, bill: Bill) -> str:
+        made = await self._transfer(bill)
+        payee, text = pubkey(bill.address, "address"), bill.memo.encode()
+        tx_id = await send_in_shape(self.payer, shape, made, payee, text, wait=CONFIRMED)
+        if not await self.payer.node.lists(made.destination, tx_id):
+            raise Inconclusive("this node lists no transaction under the accounts that it loads from lookup tables")
+        return tx_id
 
     async def _pay(self, bill: Bill, *memos: bytes, changes: Mapping[str, Any] | None = None, **how: Any) -> str:
         """Send a transfer with memos beside it, the bill's own when none is given; an empty one stands for none."""

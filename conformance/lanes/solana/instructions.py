@@ -13,13 +13,23 @@ from solders.token.state import Mint, TokenAccount
 from spl.memo.constants import MEMO_PROGRAM_ID
 from spl.token import instructions as token
 from spl.token import models
-from spl.token.constants import ACCOUNT_LEN, MINT_LEN, TOKEN_PROGRAM_ID
+from spl.token.constants import ACCOUNT_LEN, MINT_LEN, TOKEN_2022_PROGRAM_ID, TOKEN_PROGRAM_ID
 from spl.token.instructions import get_associated_token_address as associated_account
 from spl.token.models import AuthorityType
 
 from conformance.outcome import Inconclusive
 
-__all__ = ["Order", "TokenTransfer", "associated_account", "hand_over", "make_account", "make_mint", "memo", "mint_to"]
+__all__ = [
+    "TOKEN_2022_PROGRAM_ID",
+    "Order",
+    "TokenTransfer",
+    "associated_account",
+    "hand_over",
+    "make_account",
+    "make_mint",
+    "memo",
+    "mint_to",
+]
 
 _UINT64 = 2**64
 

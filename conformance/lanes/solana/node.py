@@ -267,6 +267,11 @@ class SolanaNode:
             await asyncio.sleep(0 if loop.time() < started + _SOON_SECONDS else _LATER_SECONDS)
         return found
 
+    async def lists(self, account: Pubkey, tx_id: str) -> bool:
+        """Return whether the node lists a confirmed transaction under an account, where a watcher finds it."""
+        listed = (await self.ask(self.client.get_signatures_for_address(account, commitment=Confirmed))).value
+        return any(str(one.signature) == tx_id for one in listed)
+
     async def changed(self, tx_id: str, mint: Pubkey) -> dict[str, int]:
         """Return by owner what a confirmed transaction changed of a token, in atomic units; nobody else is named."""
         asked = self.client.get_transaction(

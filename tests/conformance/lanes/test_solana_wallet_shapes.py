@@ -11,6 +11,7 @@ from solders.address_lookup_table_account import AddressLookupTable
 from solders.message import Message, MessageV0
 from solders.pubkey import Pubkey
 from solders.signature import Signature
+from solders.transaction import VersionedTransaction
 from spl.memo.constants import MEMO_PROGRAM_ID
 from spl.token.constants import ASSOCIATED_TOKEN_PROGRAM_ID, TOKEN_PROGRAM_ID
 
@@ -64,7 +65,9 @@ async def test_each_shape_pays(node: str, shape: Shape) -> None:
     assert found.transaction.meta is not None
     loaded = found.transaction.meta.loaded_addresses
     assert loaded is not None
-    message = found.transaction.transaction.message
+    sent = found.transaction.transaction
+    assert isinstance(sent, VersionedTransaction)
+    message = sent.message
     keys = [*message.account_keys, *loaded.writable, *loaded.readonly]
     called = " ".join(_NAMES[str(keys[one.program_id_index])] for one in message.instructions)
     assert (called, len(loaded.writable) + len(loaded.readonly)) == _CALLS[shape.what]

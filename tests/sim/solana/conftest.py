@@ -139,10 +139,13 @@ class Bench:
     def lookup_table(self, payer: Keypair, addresses: Sequence[Pubkey], slots: int = 2) -> AddressLookupTableAccount:
         """Return an address lookup table that was filled `slots` ago; a transaction can use it in a later slot."""
         key, slot = payer.pubkey(), self.chain.head.number - 1
-        own = {"authority_address": key, "payer_address": key}
-        made, at = create_lookup_table(CreateLookupTableParams(**own, recent_slot=slot))
+        made, at = create_lookup_table(
+            CreateLookupTableParams(authority_address=key, payer_address=key, recent_slot=slot)
+        )
         filled = extend_lookup_table(
-            ExtendLookupTableParams(**own, lookup_table_address=at, new_addresses=list(addresses))
+            ExtendLookupTableParams(
+                lookup_table_address=at, authority_address=key, payer_address=key, new_addresses=list(addresses)
+            )
         )
         self.send(self.sign([made, filled], payer), preflightCommitment="processed")
         self.slots(slots)

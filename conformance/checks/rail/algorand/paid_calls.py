@@ -9,10 +9,13 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
+from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.judging.rail.served import operations_are_served
+from conformance.lanes.algorand.group_shapes import GROUPS
+from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of
 from conformance.surfaces.rail.paid_answers import brief
 from conformance.surfaces.rail.proofs import encoded
-from conformance.surfaces.rail.purchase import challenge, pay
+from conformance.surfaces.rail.purchase import challenge, name_live_values, pay, redeem
 
 SPELLINGS = ("other order", "white space", "escapes", "header in lower case")
 
@@ -35,6 +38,39 @@ async def welded_algorand_payment_is_served(case: Case) -> None:
     200, a signed compact JWS in the answer, and no leave for shared caches.
     """
     await operations_are_served(case, ("RAIL-PAY-01", "RAIL-PAY-02"))
+
+
+@check(
+    "RAIL-PAY-02",
+    surface="rail",
+    lane="algorand",
+    fix="Look at the transfer itself: what else is in its group, and which transaction of it pays the fees, does not "
+    "change what the payee has.",
+)
+async def algorand_payment_in_a_group_is_served(case: Case) -> None:
+    """A welded payment that is in a group of transactions is served.
+
+    Pays in a group whose other transaction pays the fee of both, and in one after an opt-in. Expects 200. The interface
+    leaves open whether such a payment is valid, so a refusal is warned of.
+    """
+    payer, operation = await algorand_payer(case), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+
+    async def attempt(what: str) -> None:
+        quote = await challenge(case, operation)
+        entry, token = quote.entry(case.lane), quote.reference(case.lane)
+        made = await payer.draft(
+            asset=payer.asset_id(entry), receiver=str(entry["payTo"]), amount=price_of(entry), note=token.encode()
+        )
+        proof = {"tx_id": await GROUPS[what](payer, made), "payment_reference": token}
+        name_live_values(case, proof)
+        answer = await redeem(case, operation, proof, body=quote.body)
+        where = {"operation": operation.path, "payment": what}
+        open_ = "the interface leaves open whether a transfer that is in a group of transactions pays a call"
+        good = answer.status == 200
+        case.expect("RAIL-PAY-02", good, "200", brief(answer), exchange=answer, where=where, beyond=open_)
+
+    await run_concurrently(map(attempt, GROUPS))
 
 
 @check(

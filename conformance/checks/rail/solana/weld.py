@@ -56,6 +56,19 @@ async def transfer_without_the_reference(case: Case) -> None:
     await near_misses_buy_nothing(case, Quoted, "RAIL-WELD-04", misses)
 
 
+def _of_coin(quoted: Quoted, made: TokenTransfer) -> Instruction:
+    """Return a transfer of native coin to the payer itself that names the reference."""
+    moved = transfer_coin(TransferParams(from_pubkey=made.owner, to_pubkey=made.owner, lamports=1))
+    return with_accounts(moved, [quoted.order.reference])
+
+
+async def _loaded_for_another(quoted: Quoted) -> str:
+    """Load the reference from a table, for a transfer of native coin."""
+    made = await quoted.transfer(references=())
+    table = await quoted.payer.address_table([made.mint, quoted.order.reference])
+    return await quoted.payer.send([made.instruction(), _of_coin(quoted, made)], tables=[table])
+
+
 def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
     """Return payments that lack the reference in the transfer, by where it is instead."""
 
@@ -83,15 +96,6 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
     def nothing_to_payee(quoted: Quoted, made: TokenTransfer) -> Instruction:
         return made.changed(amount=0, references=(quoted.order.reference,)).instruction()
 
-    def of_coin(quoted: Quoted, _: TokenTransfer) -> Instruction:
-        moved = transfer_coin(TransferParams(from_pubkey=me, to_pubkey=me, lamports=1))
-        return with_accounts(moved, [quoted.order.reference])
-
-    async def loaded_for_another(quoted: Quoted) -> str:
-        made = await quoted.transfer(references=())
-        table = await quoted.payer.address_table([made.mint, quoted.order.reference])
-        return await quoted.payer.send([made.instruction(), of_coin(quoted, made)], tables=[table])
-
     return {
         "no reference": lambda quoted: quoted.send(references=()),
         "no reference, no mint named": lambda quoted: quoted.send(references=(), decimals=None),
@@ -100,8 +104,8 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
         "one bit off": lambda quoted: quoted.send(references=(one_bit_off(quoted),)),
         "as text in a memo": beside(lambda quoted, _: memo(me, str(quoted.order.reference).encode())),
         "the token in a memo": beside(lambda quoted, _: memo(me, quoted.order.text.encode())),
-        "in a transfer of native coin": beside(of_coin),
-        "in a transfer of native coin, from an address table": loaded_for_another,
+        "in a transfer of native coin": beside(_of_coin),
+        "in a transfer of native coin, from an address table": _loaded_for_another,
         "in a token transfer of one unit to the payer": beside(to_self),
         "in a token transfer of one unit to the payer, before": beside(to_self, first=True),
         "in a token transfer of one unit to the payee": beside(to_payee),

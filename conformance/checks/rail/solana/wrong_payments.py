@@ -10,14 +10,13 @@ from solders.instruction import AccountMeta, Instruction
 from solders.pubkey import Pubkey
 from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
-from spl.token.constants import TOKEN_2022_PROGRAM_ID
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, solana_payer
-from conformance.lanes.solana.instructions import TokenTransfer, hand_over, with_accounts
+from conformance.lanes.solana.instructions import TOKEN_2022_PROGRAM_ID, TokenTransfer, hand_over, with_accounts
 from conformance.lanes.solana.payer import Refused, SolanaPayer
 from conformance.surfaces.rail.paid_answers import brief
 

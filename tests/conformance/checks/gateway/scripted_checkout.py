@@ -20,7 +20,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.engine.session import Session
 from conformance.lanes.checkout_request import USDC, Bill, Way, in_two, respelled, smaller
 from conformance.log.events import EventLog
-from conformance.outcome import Verdict
+from conformance.outcome import Inconclusive, Verdict
 from tests.conformance.checks.trial import tried
 
 BASE = "http://gateway.test"
@@ -79,6 +79,7 @@ class Transfer:
     memo: str
     failed: bool = False
     network: str = NETWORK
+    shape: str = "alone"
 
 
 Rule = Callable[[Link, Transfer], bool]
@@ -246,6 +247,19 @@ class Payer:
     async def holding(self, address: str, asset: str) -> int:
         """Return what an address holds."""
         return sum(one.amount for one in self.checkout.transfers if (one.address, one.asset) == (address, asset))
+
+    async def shaped(self, way: str | None = None) -> Sequence[Way]:
+        """Return right payments of two shapes, of which the second may be refused; a third is not sent."""
+        del way
+
+        async def refused(bill: Bill) -> str:
+            raise Inconclusive(f"the node does not take {bill.amount}")
+
+        return [
+            Way("after a budget", lambda bill: self._soon(bill, shape="after a budget")),
+            Way("in a group", lambda bill: self._soon(bill, shape="in a group"), beyond="groups are left open"),
+            Way("by a program that is not there", refused),
+        ]
 
     def unbound(self) -> Sequence[Way]:
         """Return payments without the memo."""

@@ -55,6 +55,7 @@ ALL = (
     "memos_of_several_links",
     "unknown_checkout_token",
     "right_payment_is_paid",
+    "payment_in_another_shape_is_paid",
     "algorand_payment_is_paid_soon",
     "payment_without_the_memo",
     "payment_with_another_links_memo",
@@ -106,6 +107,22 @@ async def test_honest_checkout_passes(name: str, page: Callable[[Link], str], de
     for row in ("WH-DELIV-03", "GW-CHK-19"):
         verdicts.pop(row, None)
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts
+
+
+@pytest.mark.parametrize(
+    ("shape", "verdict"), [("after a budget", Verdict.FAIL), ("in a group", Verdict.WARN), ("never", Verdict.PASS)]
+)
+async def test_a_shape_that_is_not_paid_is_named(shape: str, verdict: Verdict) -> None:
+    """A page that stays unpaid breaches; where the interface leaves the shape open, the suite warns."""
+    log = EventLog()
+    checkout = Checkout(rule=lambda link, seen: honest(link, seen) and seen.shape != shape)
+    assert await judged("payment_in_another_shape_is_paid", checkout, log=log) == {"GW-CHK-09": verdict}
+    found = {one["where"]["payment"]: one["verdict"] for one in log.events if one["event"] == "judgement"}
+    assert found.pop(shape, "pass") == verdict.value
+    assert set(found.values()) == {"pass"}
+    assert [one["text"].partition(":")[0] for one in log.events if one["event"] == "note"] == [
+        "by a program that is not there"
+    ]
 
 
 def changed(edit: Callable[[str, Link], str]) -> Callable[[Link], str]:
