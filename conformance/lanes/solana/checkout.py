@@ -48,8 +48,16 @@ class SolanaCheckout:
     async def shaped(self, way: str | None = None) -> Sequence[Way]:
         """Return payments in the shapes of wallets' transactions; see `CheckoutPayer`."""
         del way
-        shapes, _ = await shapes_of(self.payer)
-        return [Way(shape.what, partial(self._in_shape, shape.with_memo())) for shape in shapes]
+        shapes, unguarded = await shapes_of(self.payer)
+
+        async def unsendable(bill: Bill) -> str:
+            del bill
+            raise Inconclusive("this node has no guard program (Lighthouse)")
+
+        return [
+            *(Way(shape.what, partial(self._in_shape, shape.with_memo())) for shape in shapes),
+            *(Way(shape.what, unsendable) for shape in unguarded),
+        ]
 
     async def _in_shape(self, shape: Shape, bill: Bill) -> str:
         made = await self._transfer(bill)

@@ -239,6 +239,19 @@ def test_an_address_is_32_bytes_in_base58(text: str, expected: bool) -> None:
     assert solana_transfers.is_address(text) is expected
 
 
+@pytest.mark.parametrize("in_table", [(), (USDC, DESTINATION), (REFERENCE,), (REFERENCE, USDC, DESTINATION)])
+def test_what_a_wallet_puts_around_a_transfer(in_table: tuple[Pubkey, ...]) -> None:
+    """Budget, guards, account creation and memo: the one transfer is found at its place, with all of its accounts."""
+    budget = Order(b"\x02\x40\x0d\x03\x00", (), Pubkey.from_string("ComputeBudget111111111111111111111111111111"))
+    guard = Order(b"\x06\x04\x01", (OWNER,), Pubkey.from_string("L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95"))
+    opened = Order(b"\x01", (OWNER, DESTINATION, USDC), Pubkey.from_string(solana_transfers.ASSOCIATED_PROGRAM))
+    around = (budget, budget, guard, guard, guard, opened, checked(9, REFERENCE), Order(b"hi", (), MEMO), guard)
+    raw, loaded = versioned(*around, table=in_table)
+    assert {*loaded} == {str(one) for one in in_table}
+    assert solana_transfers.transfers(raw, loaded) == (paid(6, 9, REFERENCE),)
+    assert solana_transfers.memos(raw, loaded) == (b"hi",)
+
+
 def test_memos_of_the_top_level_are_told() -> None:
     """The data of both memo programs, in order, as bytes; what another program was told is no memo."""
     first = Pubkey.from_string("Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo")
