@@ -62,6 +62,16 @@ def fee_payer(raw: bytes) -> str:
     return str(_decoded(raw).message.account_keys[0])
 
 
+def looked_up(raw: bytes) -> int:
+    """Return how many accounts a transaction takes from address tables.
+
+    Raises:
+        NotATransaction: The bytes are not a transaction.
+    """
+    tables = getattr(_decoded(raw).message, "address_table_lookups", ())
+    return sum(len(bytes(one.writable_indexes)) + len(bytes(one.readonly_indexes)) for one in tables)
+
+
 def transfers(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
     """Return the token program's top-level transfers of a transaction; `ordinal` is the instruction's index.
 

@@ -90,6 +90,9 @@ class SolanaLane:
             if solana_transfers.signature_of(raw) != tx_id:
                 raise ChainUnavailable("the node answered about another transaction")
             loaded = _loaded(meta)
+            # Without them a payment would be refused for good that the payer has made.
+            if len(loaded) != solana_transfers.looked_up(raw):
+                raise ChainUnavailable("the node's loaded addresses are not as many as the transaction looks up")
             transfers = solana_transfers.transfers(raw, loaded)
             owners = _owners(meta, solana_transfers.accounts(raw, loaded))
             memos = solana_transfers.memos(raw, loaded)

@@ -12,12 +12,13 @@ import aiohttp
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from solders.address_lookup_table_account import AddressLookupTableAccount
 from solders.hash import Hash
 from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
-from solders.message import Message
+from solders.message import Message, MessageV0
 from solders.pubkey import Pubkey
-from solders.transaction import Transaction
+from solders.transaction import Transaction, VersionedTransaction
 
 from reference.lanes.descriptor import LaneRules, NodeSettings
 from reference.lanes.json_rpc import JsonRpc
@@ -43,6 +44,7 @@ SOURCE = str(Pubkey(bytes([1]) * 32))
 PAYEE = "4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi"
 DESTINATION = solana_transfers.associated_account(PAYEE, NETWORK.asset_id)
 TERMS = Terms(NETWORK.key, NETWORK.caip2, NETWORK.asset_id, "50000", PAYEE)
+_DESTINATION = Pubkey.from_string(DESTINATION)
 SLOT = 321
 
 
@@ -201,7 +203,56 @@ async def test_a_transaction_without_tables(opened: tuple[SolanaLane, RpcNode], 
     assert await lane.observe(TX) == SEEN
 
 
+def looked_up() -> tuple[dict[str, Any], str]:
+    """Return what a node shows of the payment whose mint, destination and reference are from a table, and its id."""
+    legacy = transaction().message
+    metas = [
+        AccountMeta(legacy.account_keys[at], is_signer=at == 0, is_writable=legacy.account_keys[at] == _DESTINATION)
+        for at in bytes(legacy.instructions[0].accounts)
+    ]
+    order = Instruction(Pubkey.from_string(solana_transfers.TOKEN_PROGRAM), bytes(legacy.instructions[0].data), metas)
+    listed = [Pubkey.from_string(one) for one in (NETWORK.asset_id, DESTINATION, REFERENCE)]
+    table = AddressLookupTableAccount(Pubkey(bytes([7]) * 32), listed)
+    message = MessageV0.try_compile(PAYER.pubkey(), [order], [table], Hash(bytes(32)))
+    sent = VersionedTransaction(message, [PAYER])
+    loaded = {"writable": [DESTINATION], "readonly": [NETWORK.asset_id, REFERENCE]}
+    raw = base64.b64encode(bytes(sent)).decode()
+    shown = {**FOUND, "transaction": [raw, "base64"], "meta": {"err": None, "loadedAddresses": loaded}}
+    return shown, str(sent.signatures[0])
+
+
+async def test_a_payment_whose_accounts_come_from_a_table(opened: tuple[SolanaLane, RpcNode]) -> None:
+    """What the node shows as loaded counts as if the transaction named it itself."""
+    lane, node = opened
+    node.results["getTransaction"], tx_id = looked_up()
+    assert await lane.observe(tx_id) == SEEN
+
+
+@pytest.mark.parametrize(
+    "loaded",
+    [
+        None,
+        {},
+        {"writable": [DESTINATION], "readonly": []},
+        {"writable": [DESTINATION], "readonly": [NETWORK.asset_id, REFERENCE, OWNER]},
+    ],
+)
+async def test_a_node_that_shows_other_than_what_was_loaded_has_not_answered(
+    opened: tuple[SolanaLane, RpcNode], loaded: Any
+) -> None:
+    """A refusal would be final, and the payer has paid: the chain is unavailable until the node shows all."""
+    lane, node = opened
+    shown, tx_id = looked_up()
+    node.results["getTransaction"] = {**shown, "meta": {"err": None, "loadedAddresses": loaded}}
+    with pytest.raises(ChainUnavailable, match="loaded addresses"):
+        await lane.observe(tx_id)
+
+
 UNFOUND: dict[str, Any] = {
+    "a loaded account that is not looked up": {
+        **FOUND,
+        "meta": {"err": None, "loadedAddresses": {"writable": [OWNER]}},
+    },
     "no meta": {**FOUND, "meta": None},
     "no slot": {**FOUND, "slot": None},
     "true for a slot": {**FOUND, "slot": True},
