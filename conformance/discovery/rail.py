@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from conformance.discovery.drawn_bodies import drawn
 from conformance.discovery.openapi_bodies import examples, made_body, takes_no_body
 from conformance.discovery.openapi_paths import at_their_paths
+from conformance.discovery.unusual_bodies import UnusualPlace, unusual_places
 from conformance.http.client import Client
 from conformance.target import Profile
 from conformance.vocabulary.networks import EXAMPLE
@@ -45,6 +46,7 @@ class Operation:
             the operation may rightly refuse it.
         drawn: Bodies drawn from its schema, each another request that it may refuse; None where no document describes
             its members.
+        unusual: Members of its body that may take values which encoders of JSON write differently.
     """
 
     role: str | None
@@ -55,6 +57,7 @@ class Operation:
     guessed: bool = False
     sure: bool = True
     drawn: tuple[Any, ...] | None = None
+    unusual: tuple[UnusualPlace, ...] = ()
 
     @property
     def query(self) -> str:
@@ -113,8 +116,10 @@ async def discover(client: Client, profile: Profile) -> tuple[Operation, ...]:
         role = roles.get(path) or (None if roles else told.get(path) or guess_role(path))
         bodies, sure = _bodies(profile, role, described.get(path, (None, False)))
         bound = profile.is_reference or role in (bindings.other_bodies or {})
-        more = drawn(openapi, path, methods.get(path, "post"), bodies[0])
-        found.append(Operation(role, base + path, path, bodies[0], bodies[1:], not bound, sure, more))
+        method = methods.get(path, "post")
+        more = drawn(openapi, path, method, bodies[0])
+        unusual = unusual_places(openapi, path, method, bodies[0])
+        found.append(Operation(role, base + path, path, bodies[0], bodies[1:], not bound, sure, more, unusual))
     return tuple(found)
 
 

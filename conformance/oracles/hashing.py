@@ -51,7 +51,13 @@ def spellings(data: bytes) -> set[str]:
 
 
 def request_hashes(
-    method: str, path: str, query: str, raw_body: bytes, body: Any, service_id: str | None
+    method: str,
+    path: str,
+    query: str,
+    raw_body: bytes,
+    body: Any,
+    service_id: str | None,
+    encode: Callable[[Any], bytes] = jcs_bytes,
 ) -> dict[str, set[str]]:
     """Return, for each recipe, the digests that a request may be bound by.
 
@@ -62,14 +68,15 @@ def request_hashes(
         raw_body: The body's bytes; where they are empty, recipes over them are left out, because they bind nothing.
         body: The body as JSON.
         service_id: The service, where it is known.
+        encode: Writes JSON for the recipes over JCS; another encoding shows which one a signer takes for it.
     """
     envelope = {"body": body, "method": method, "path": path, "query": query}
     line = f"{method} {path}{f'?{query}' if query else ''}"
     recipes: dict[str, Callable[[], bytes]] = {
-        "jcs-envelope": lambda: jcs_bytes({**envelope, "service_id": service_id}),
-        "jcs-envelope-plain": lambda: jcs_bytes(envelope),
-        "jcs-body": lambda: jcs_bytes(body),
-        "line-jcs-body": lambda: f"{line}\n".encode() + jcs_bytes(body),
+        "jcs-envelope": lambda: encode({**envelope, "service_id": service_id}),
+        "jcs-envelope-plain": lambda: encode(envelope),
+        "jcs-body": lambda: encode(body),
+        "line-jcs-body": lambda: f"{line}\n".encode() + encode(body),
     }
     if raw_body:
         recipes["raw-body"] = lambda: raw_body
@@ -77,19 +84,22 @@ def request_hashes(
     return _hashed(recipes)
 
 
-def response_hashes(raw_body: bytes, result: Any, receipt: str = "") -> dict[str, set[str]]:
+def response_hashes(
+    raw_body: bytes, result: Any, receipt: str = "", encode: Callable[[Any], bytes] = jcs_bytes
+) -> dict[str, set[str]]:
     """Return, for each recipe, the digests that a response may be bound by.
 
     No receipt can hold a hash of itself: `jcs-body-unsigned` is the body without its top-level members that hold any
-    token, `jcs-body-without-receipt` the body without the members that hold `receipt`.
+    token, `jcs-body-without-receipt` the body without the members that hold `receipt`. `encode` is that of
+    `request_hashes`.
     """
     return _hashed(
         {
-            "jcs-result": lambda: jcs_bytes(result),
+            "jcs-result": lambda: encode(result),
             "raw-body": lambda: raw_body,
-            "jcs-body": lambda: jcs_bytes(json.loads(raw_body)),
-            "jcs-body-unsigned": lambda: jcs_bytes(_without_tokens(json.loads(raw_body))),
-            "jcs-body-without-receipt": lambda: jcs_bytes(_without(json.loads(raw_body), receipt)),
+            "jcs-body": lambda: encode(json.loads(raw_body)),
+            "jcs-body-unsigned": lambda: encode(_without_tokens(json.loads(raw_body))),
+            "jcs-body-without-receipt": lambda: encode(_without(json.loads(raw_body), receipt)),
         }
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from conformance.discovery.rail import Operation
@@ -45,16 +45,25 @@ def claims_of(token: str) -> dict[str, Any]:
         return {}
 
 
-def request_hashes(operation: Operation, body: Any, accepts: Sequence[Mapping[str, Any]]) -> dict[str, set[str]]:
+def request_hashes(
+    operation: Operation,
+    body: Any,
+    accepts: Sequence[Mapping[str, Any]],
+    encode: Callable[[Any], bytes] = hashing.jcs_bytes,
+) -> dict[str, set[str]]:
     """Return, for each usual recipe, the digests that a request may be bound by.
 
     Args:
         operation: What is called.
         body: What is sent.
         accepts: The entries of a challenge for it, which may name the service.
+        encode: As `hashing.request_hashes` takes it.
     """
+    service_id = service_id_of(accepts) or operation.role
+    return hashing.request_hashes("POST", operation.path, operation.query, json_bytes(body), body, service_id, encode)
+
+
+def service_id_of(accepts: Sequence[Mapping[str, Any]]) -> Any:
+    """Return the service that the entries of a challenge name; None where they name none."""
     extra = accepts[0].get("extra") if accepts else None
-    service_id = extra.get("service_id") if isinstance(extra, Mapping) else None
-    return hashing.request_hashes(
-        "POST", operation.path, operation.query, json_bytes(body), body, service_id or operation.role
-    )
+    return extra.get("service_id") if isinstance(extra, Mapping) else None

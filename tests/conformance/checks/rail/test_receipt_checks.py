@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from conformance.checks.rail.keys import names_host
-from conformance.checks.rail.receipts import changed_once, claim_at, is_published
+from conformance.checks.rail.receipt_bindings import claim_at
+from conformance.checks.rail.receipts import changed_once, is_published
 from conformance.checks.rail.services import asks_to_sign_in, security_requirements, verdicts_of
 from conformance.log.events import EventLog
 from conformance.oracles import hashing, jose
@@ -148,13 +149,31 @@ async def test_the_claim_with_the_familys_name_is_the_one_that_counts(first: boo
     assert breached(await judged(BOUND, selling(previous), UNBOUND)) == {"RAIL-RCPT-06"}
 
 
-async def test_a_binding_that_one_operation_alone_lacks_is_told_with_the_others() -> None:
-    """The reader is told which operation it is, and that the recipe is found at the others."""
+async def test_a_binding_that_one_operation_alone_lacks_is_broken() -> None:
+    """A recipe that holds for two operations must hold for the third; the reader is told which one it is."""
 
     def partial(rail: Rail, call: Call, document: dict[str, Any]) -> None:
         if "compliance" in call.path:
             claims = jose.parse(document["payable_receipt"]).claims()
             document["payable_receipt"] = rail.sign({**claims, "response_hash": "sha256:" + "0" * 64})
+
+    log = EventLog()
+    verdicts = await judged(BOUND, selling(partial), UNBOUND, log)
+    assert verdicts["RAIL-RCPT-05"] is Verdict.FAIL
+    broken = next(event for event in log.of("judgement") if event["verdict"] == "fail")
+    assert broken["where"]["operation"] == "/pay/v1/compliance/receipt"
+    assert broken["expected"] == "recipe jcs-result of this call"
+
+
+async def test_a_binding_that_one_of_two_operations_lacks_is_told_with_the_other() -> None:
+    """One operation says nothing of another one: the row stays open, and the reader is told where the recipe is."""
+
+    def partial(rail: Rail, call: Call, document: dict[str, Any]) -> None:
+        if "verify" not in call.path:
+            claims = jose.parse(document["payable_receipt"]).claims()
+            document["payable_receipt"] = rail.sign({**claims, "response_hash": "sha256:" + "0" * 64})
+        elif "rfc9421" in call.path:
+            document["payable_receipt"] = "e30.e30.AA"
 
     log = EventLog()
     verdicts = await judged(BOUND, selling(partial), UNBOUND, log)

@@ -1,0 +1,365 @@
+"""RAIL-RCPT-04 to -07: what the payable receipt binds, by the recipes that fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from conformance.discovery.rail import Operation
+from conformance.discovery.rehearsing import refusal
+from conformance.discovery.unusual_requests import unusual_bodies
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.judging.rail.paid_reference import (
+    ON_ITS_WORD,
+    References,
+    judge_claims,
+    judge_header,
+    names_another,
+    settlement_of,
+)
+from conformance.lanes.descriptor import Payer
+from conformance.oracles import hashing
+from conformance.oracles.json_encodings import AS_SENT, OTHER_ENCODINGS, Encoder
+from conformance.outcome import ON_WORD, Inconclusive
+from conformance.surfaces.rail.paid_answers import ABSENT, result_of
+from conformance.surfaces.rail.purchase import Purchase
+from conformance.surfaces.rail.receipts import bought, claims_of, request_hashes, service_id_of
+
+_REQUEST_HASH = "request_hash"
+_NOTHING: Mapping[str, str] = {}
+# Encoders for web pages escape the ampersand. All that is in it stays as it is where a server writes a query again.
+_QUERY = "a=1&b=2"
+# Other operations by whose receipts a recipe is taken to be that of all.
+_ENOUGH = 2
+# What an operator binds where no usual recipe is found.
+_KEYS = {
+    "RAIL-RCPT-04": "[rail] request_hash",
+    "RAIL-RCPT-05": "[rail] response_hash or result_at",
+    "RAIL-RCPT-06": "[rail] settled_payment_ref",
+}
+
+
+@check(
+    "RAIL-RCPT-04",
+    "RAIL-RCPT-05",
+    "RAIL-RCPT-06",
+    "RAIL-RCPT-07",
+    surface="rail",
+    lane="each",
+    fix="Put a hash of the request that was sent, of the response that was given, and of the settled payment into the "
+    "receipt, and bind the recipe in the target profile. Hash the RFC 8785 form by a library for it: what a JSON "
+    "encoder writes is another text as soon as a value has &, <, a letter beyond ASCII or a fraction.",
+    quick=sample("operations"),
+)
+async def receipt_binds_request_response_and_payment(case: Case) -> None:
+    """The receipt binds the request, the response and the settled payment reference.
+
+    Buys two different calls of each operation and looks for the hashes of what was sent, answered and paid among the
+    claims: by the recipe that the profile binds, else by every usual one. Where the rail settles, what was paid is the
+    transaction that the chain shows for the authorization, whatever the answer says. Expects all three, that the two
+    requests' hashes differ, and that no two payments have the same reference. Buys each operation also with texts,
+    member names and numbers that encoders of JSON write differently, where it accepts any, and the first operation with
+    a query, where it is quoted so. Expects the same recipe to hold for these as for the plain request.
+    """
+    seen = _Seen(case, await case.session.payer(case.lane))
+    await run_concurrently(_bindings(seen, operation) for operation in case.sample(case.session.operations))
+    seen.references.judge(case)
+    seen.judge_unknown()
+
+
+# The profile's key of each binding's recipe.
+_RECIPES = {
+    "RAIL-RCPT-04": "request_hash",
+    "RAIL-RCPT-05": "response_hash",
+    "RAIL-RCPT-06": "settled_payment_ref",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Hashed:
+    """What one receipt may hold: digests by recipe, and the same recipes over another encoding of JSON, where known."""
+
+    recipes: Mapping[str, set[str]]
+    encoded: Callable[[Encoder], Mapping[str, set[str]]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Unknown:
+    """A receipt in which no recipe was found.
+
+    Attributes:
+        row: The row of the binding.
+        served: The call.
+        hashed: What it may hold.
+        claims: The claims that may hold it.
+        own: The claim of the binding's name, None without one.
+        reason: What was looked for.
+    """
+
+    row: str
+    served: Purchase
+    hashed: _Hashed
+    claims: Mapping[str, Any]
+    own: str | None
+    reason: str
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the receipts of one check were found to bind.
+
+    Attributes:
+        case: The case.
+        payer: The lane's payer.
+        found: Recipes that were found, by row, with the paths where they were.
+        fitting: Recipes that hold for every receipt of an operation so far, by row and path.
+        tried: By row, what each receipt could have held by each recipe.
+        unknown: Receipts in which no recipe was found.
+        references: What their payments have for themselves.
+    """
+
+    case: Case
+    payer: Payer
+    found: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+    fitting: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    tried: dict[str, list[Mapping[str, set[str]]]] = field(default_factory=dict)
+    unknown: list[_Unknown] = field(default_factory=list)
+    references: References = field(default_factory=References)
+
+    def judge_unknown(self) -> None:
+        """Judge the receipts in which no recipe was found, by what the others hold.
+
+        A claim that fits another call is a breach, and so is a recipe that holds for other operations and not for this
+        one. Where only one other operation has it, the claim must also fit another encoding of the same recipe.
+        """
+        for one in self.unknown:
+            usual = self._usual(one)
+            fits = [name for tried in self.tried[one.row] for name, values in tried.items() if one.own in values]
+            encoding = _encoding(one.hashed, one.claims, usual or one.hashed.recipes)
+            elsewhere = set().union(*usual.values())
+            if fits or (usual and (one.row == "RAIL-RCPT-06" or encoding is not None or len(elsewhere) >= _ENOUGH)):
+                where = {"operation": one.served.operation.path}
+                expected = f"recipe {', '.join(usual or fits)} of this call"
+                found = f"{_RECIPES[one.row]} is that of another call" if fits else encoding or one.reason
+                self.case.expect(one.row, False, expected, found, exchange=one.served.answer, where=where)
+            else:
+                others = "; ".join(f"{name} is found at {', '.join(sorted(paths))}" for name, paths in usual.items())
+                also = "".join(f" ({text})" for text in (others, encoding) if text)
+                reason = f"unbound: {one.reason}{also}; bind {_KEYS[one.row]}"
+                self.case.inconclusive(one.row, reason, exchange=one.served.answer)
+
+    def _usual(self, unknown: _Unknown) -> dict[str, set[str]]:
+        """Return the recipes of other receipts that this one could have held, with the paths where they are.
+
+        A recipe over the service's id says nothing where the challenge does not name the service.
+        """
+        recipes = set(unknown.hashed.recipes)
+        if unknown.row == "RAIL-RCPT-04" and service_id_of(unknown.served.challenge.accepts) is None:
+            recipes.discard("jcs-envelope")
+        return {name: paths for name, paths in self.found.get(unknown.row, {}).items() if name in recipes}
+
+
+def _encoding(hashed: _Hashed, claims: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    """Return in words by which encoding of JSON, mistaken for RFC 8785, one of the named recipes fits; else None."""
+    if hashed.encoded is None:
+        return None
+    for what, encode in OTHER_ENCODINGS.items():
+        for name, values in hashed.encoded(encode).items():
+            if name in names and hashing.find_claim(claims, values) is not None:
+                return f"recipe {name} over JSON that {what}"
+    return None
+
+
+async def _bindings(seen: _Seen, operation: Operation) -> None:
+    case, where = seen.case, {"operation": operation.path}
+    first = await _bound(seen, *await bought(case, operation))
+    hashes = [first.value]
+    for body in operation.other_bodies:
+        try:
+            another = await bought(case, operation, body=body)
+        except Inconclusive:
+            if not operation.guessed:
+                raise
+            continue
+        hashes.append((await _bound(seen, *another)).value)
+        break
+    if operation == case.session.operations[0]:
+        await _with_query(seen, operation, first.recipe)
+    await _with_unusual_values(seen, operation)
+    if len(hashes) < 2:
+        case.inconclusive("RAIL-RCPT-07", "unbound: no second request is known; bind [rail.other_bodies]")
+    elif None in hashes:
+        case.inconclusive(
+            "RAIL-RCPT-07", "unbound: which claim is the request's hash cannot be told; bind [rail] request_hash"
+        )
+    else:
+        case.expect("RAIL-RCPT-07", hashes[0] != hashes[1], "another hash for another request", hashes[0], where=where)
+
+
+async def _with_query(seen: _Seen, operation: Operation, recipe: str | None) -> None:
+    """Judge the receipt of the same request with a query, where the service does not refuse one."""
+    case = seen.case
+    if recipe is None:
+        return
+    if recipe in hashing.OF_THE_BODY:
+        reason = f"recipe {recipe} hashes the body alone, so that no query is in the receipt of {operation.path}"
+        case.documented("RAIL-RCPT-04", reason)
+    asked = operation.asked_with(_QUERY)
+    with suppress(Inconclusive):  # that it is not sold so, others judge
+        if await refusal(case.client, asked) is None:
+            await _bound(seen, *await bought(case, replace(asked, sure=True)))
+
+
+async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
+    """Judge the receipt of a request whose JSON form encoders write differently, where the operation serves one."""
+    case = seen.case
+    if not any(seen.fitting.get((row, operation.path)) for row in ("RAIL-RCPT-04", "RAIL-RCPT-05")):
+        return
+    for body in await unusual_bodies(case.client, operation):
+        with suppress(Inconclusive):  # it refused the body behind the payment
+            await _bound(seen, *await bought(case, replace(operation, sure=True), body=body))
+            return
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The hash of a request as a receipt has it, where that can be told, and the recipe that it is found by."""
+
+    value: str | None
+    recipe: str | None
+
+
+async def _bound(seen: _Seen, served: Purchase, token: str) -> _Bound:
+    """Judge the three bindings of one receipt and return its request hash."""
+    case = seen.case
+    claims, bindings = claims_of(token), case.profile.rail_bindings
+    quote, result, raw = served.challenge, result_of(case, served.answer), served.answer.body
+
+    def of_request(encode: Encoder) -> dict[str, set[str]]:
+        return request_hashes(served.operation, quote.body, quote.accepts, encode)
+
+    def of_response(encode: Encoder) -> dict[str, set[str]]:
+        hashes = hashing.response_hashes(raw, result, token, encode)
+        if result is ABSENT:  # nothing is there to be bound, so no claim can bind it
+            del hashes["jcs-result"]
+        return hashes
+
+    requested = _Hashed(of_request(hashing.jcs_bytes), of_request)
+    name, place = _judge(seen, "RAIL-RCPT-04", claims, requested, bindings.request_hash, served)
+    answered = _Hashed({"jcs-result": set(), **of_response(hashing.jcs_bytes)}, of_response)
+    _judge(seen, "RAIL-RCPT-05", claims, answered, bindings.response_hash, served)
+    await _judge_payment(seen, claims, served)
+    value = claim_at(claims, place or _REQUEST_HASH)
+    return _Bound(value if isinstance(value, str) else None, name)
+
+
+async def _judge_payment(seen: _Seen, claims: Mapping[str, Any], served: Purchase) -> None:
+    """Judge the reference of the payment in one receipt, and what else it tells of it."""
+    case, row, bound = seen.case, "RAIL-RCPT-06", seen.case.profile.rail_bindings.settled_payment_ref
+    word, network = case.profile.service_word, getattr(seen.payer, "network_key", "")
+    token, settled = served.challenge.reference(case.lane), await settlement_of(served, seen.payer)
+    paid, another = settled.references(word, network, token), settled.another
+    recipe = None if another is None else names_another(claims, hashing.settled_refs(word, another, network, token))
+    if recipe is not None:
+        expected, found = f"a reference of {settled.tx_id}, which used the authorization", f"{recipe} of {another}"
+        where = {"operation": served.operation.path}
+        case.expect(row, False, expected, found, exchange=served.answer, where=where)
+    elif settled.tx_id is None and (bound or "") not in {"", *paid}:
+        case.inconclusive(row, "no transaction on the chain uses the authorization, and no header tells one")
+    else:
+        _judge(seen, row, claims, _Hashed(paid), bound, served, {} if settled.by_chain else {ON_WORD: ON_ITS_WORD})
+    seen.references.add(served, settled, claims)
+    judge_header(case, served, settled)
+    judge_claims(case, served, seen.payer, claims)
+
+
+def _judge(
+    seen: _Seen,
+    row: str,
+    claims: Mapping[str, Any],
+    hashed: _Hashed,
+    bound: str | None,
+    served: Purchase,
+    said: Mapping[str, str] = _NOTHING,
+) -> tuple[str | None, str | None]:
+    """Judge one binding and return the recipe and the place of the claim that holds it.
+
+    A claim by the family's own name for it is that binding: where there is one, no other claim is. A recipe that held
+    for the operation's receipts so far must hold for this one.
+    """
+    case, path, recipes = seen.case, served.operation.path, hashed.recipes
+    where = {"operation": path, **({"query": served.operation.query} if served.operation.query else {}), **said}
+    if bound is not None and bound not in recipes:
+        case.inconclusive(row, f"unbound: the suite knows no recipe {bound}; it knows {', '.join(recipes)}")
+        return None, None
+    held = seen.fitting.get((row, path), set()).intersection(name for name, values in recipes.items() if values)
+    tried = {name: recipes[name] for name in recipes if (name in held if held else bound in {None, name})}
+    seen.tried.setdefault(row, []).append(recipes)
+    own = {name: value for name, value in claims.items() if name == _RECIPES[row] and isinstance(value, str)}
+    places = {name: hashing.find_claim(own or claims, values) for name, values in tried.items()}
+    fitting = {name: place for name, place in places.items() if place is not None}
+    if fitting:
+        name, place = next(iter(fitting.items()))
+        seen.found.setdefault(row, {}).setdefault(name, set()).add(path)
+        seen.fitting[row, path] = set(fitting)
+        case.expect(row, True, f"recipe {name} in claim {place}", None, exchange=served.answer, where=where)
+        return name, place
+    if bound is None and not held:
+        elsewhere = hashing.find_claim(claims, {value for values in recipes.values() for value in values})
+        also = f" in claim {_RECIPES[row]}, although {elsewhere} holds one" if elsewhere is not None else ""
+        reason = f"none of the recipes {', '.join(tried)} is found among the claims of {path}{also}"
+        unknown = _Unknown(row, served, hashed, own or claims, own.get(_RECIPES[row]), reason)
+        seen.unknown.append(unknown)
+        return None, None
+    _judge_unfitting(seen, row, own or claims, hashed, tried, served, where)
+    return None, None
+
+
+def _judge_unfitting(
+    seen: _Seen,
+    row: str,
+    claims: Mapping[str, Any],
+    hashed: _Hashed,
+    tried: Mapping[str, set[str]],
+    served: Purchase,
+    where: Mapping[str, str],
+) -> None:
+    """Judge a receipt that holds none of the recipes that it must hold, by the profile or as the others do."""
+    case, declared = seen.case, getattr(seen.case.profile.rail_bindings, _RECIPES[row])
+    as_sent = {} if hashed.encoded is None else hashed.encoded(AS_SENT)
+    if declared is None and any(hashing.find_claim(claims, as_sent.get(name, set())) is not None for name in tried):
+        reason = f"unbound: it is a recipe over JSON in the order that was sent, and no recipe is; bind {_KEYS[row]}"
+        case.inconclusive(row, reason, exchange=served.answer)
+        return
+    encoding = _encoding(hashed, claims, tried)
+    others = "" if declared is not None else ", as for other requests of the operation"
+    expected = f"a claim that equals recipe {' or '.join(tried)}{others}"
+    hint = _bind(row, claims, hashed.recipes)
+    if encoding is not None:
+        hint = f"The receipt holds {encoding}; hash the RFC 8785 form, which escapes quotes, backslashes and controls."
+    found = encoding or sorted(claims)
+    case.expect(row, False, expected, found, exchange=served.answer, where=where, hint=hint)
+
+
+def _bind(row: str, claims: Mapping[str, Any], recipes: Mapping[str, set[str]]) -> str | None:
+    """Return what to bind where another usual recipe fits: the profile is then likelier wrong than the hash."""
+    fitting = next((name for name, values in recipes.items() if hashing.find_claim(claims, values) is not None), None)
+    if fitting is None:
+        return None
+    key = f'[rail] {_RECIPES[row]} = "{fitting}"'
+    return f"The receipt holds the recipe {fitting}: if that is what you hash by, bind {key}, else hash as you declare."
+
+
+def claim_at(claims: Mapping[str, Any], place: str) -> Any:
+    """Return the claim at a dotted place, `[n]` for the n-th of a list."""
+    value: Any = claims
+    for name in place.replace("[", ".[").split("."):
+        if name.startswith("["):
+            value = value[int(name[1:-1])] if isinstance(value, list) else None
+        else:
+            value = value.get(name) if isinstance(value, Mapping) else None
+    return value

@@ -1,0 +1,98 @@
+"""Unusual bodies: requests with texts, member names and numbers that encoders of JSON write differently.
+
+A signer that hashes what its own encoder writes, and not the RFC 8785 form, agrees with a verifier on plain text alone.
+Each place of a body that may take such a value is tried by itself, because the operation may refuse any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final
+
+from conformance.discovery.openapi_bodies import properties
+from conformance.discovery.openapi_paths import resolved
+
+# In lower case, composed (NFC) and without space at an end, so that a service that normalises texts leaves them as they
+# are. Each is milder than the one before it: control characters first, then all that is not ASCII.
+TEXTS: Final = (
+    "a&b <c>\u2028/\u00e9\U0001f600\u0008\u000c+'`",
+    "a&b <c>\u2028/\u00e9\U0001f600",
+    "a&b <shop>/+",
+)
+MILDEST: Final = TEXTS[-1]
+# By UTF-16 code units the second comes before the first (RFC 8785, 3.2.3), by code points behind it.
+NAMES: Final = ("\ufb33", "\U0001f600", "\u00e9", "a&b", "a/b")
+# Numbers that RFC 8785 writes as ECMAScript does (3.2.2.3) and other encoders in other ways.
+NUMBERS: Final = (1e21, 1e20, 1e-7, -0.0, 2.0**53, 0.1 + 0.2, 5.0, 5e-324, 333333333.33333329)
+_FREE_FORM: Final = {**dict.fromkeys(NAMES, TEXTS[0]), "numbers": list(NUMBERS)}
+_WHOLE: Final = 1000000.0
+_MOST: Final = 10
+_DEPTH: Final = 4
+_CHOICES: Final = ("anyOf", "oneOf", "allOf")
+_FIXED: Final = frozenset({"enum", "const", "pattern", "format"})
+_CONSTRAINING: Final = frozenset({"type", "properties", *_CHOICES, *_FIXED})
+
+
+@dataclass(frozen=True, slots=True)
+class UnusualPlace:
+    """A member of a body and unusual values for it, the best one first; the operation may refuse each."""
+
+    member: str
+    values: tuple[Any, ...]
+
+
+def unusual_places(document: Mapping[str, Any], path: str, method: str, body: Any) -> tuple[UnusualPlace, ...]:
+    """Return the members of an operation's body that may take an unusual value.
+
+    Texts of the body are extended, which no schema need allow. Members are added only where the document describes
+    them, and unknown ones only inside what it leaves open: a service that ignores a member need not hash it.
+    """
+    if not isinstance(body, dict):
+        return ()
+    described = properties(document, path, method)
+    texts = (
+        UnusualPlace(name, tuple(value + text for text in TEXTS))
+        for name, value in body.items()
+        if isinstance(value, str)
+    )
+    others = (
+        UnusualPlace(name, values)
+        for name, schema in described.items()
+        if not isinstance(body.get(name), str) and (values := tuple(_values(document, schema, body.get(name), _DEPTH)))
+    )
+    return (*islice(texts, _MOST), *islice(others, _MOST))
+
+
+def _values(document: Mapping[str, Any], schema: Any, given: Any, depth: int) -> Iterator[Any]:
+    """Yield unusual values of a schema, beside what is given there."""
+    described = resolved(document, schema)
+    if not _CONSTRAINING & described.keys():
+        yield _FREE_FORM
+    if not depth or _FIXED & described.keys():
+        return
+    for name in _CHOICES:
+        for one in described[name] if isinstance(described.get(name), list) else ():
+            yield from _values(document, one, given, depth - 1)
+    kinds = described.get("type")
+    for kind in kinds if isinstance(kinds, list) else [kinds]:
+        if kind == "string":
+            yield from TEXTS
+        elif kind in {"integer", "number"}:
+            yield from _numbers(described, kind)
+        elif kind == "object" and described.get("additionalProperties", True) is not False:
+            kept = given if isinstance(given, dict) else {}
+            members = described.get("additionalProperties", True)
+            values = _values(document, {} if members is True else members, None, depth - 1)
+            yield from ({**kept, **dict.fromkeys(NAMES, value)} for value in values)
+        elif kind == "array" and isinstance(described.get("items"), dict) and not given:
+            yield from ([value] for value in _values(document, described["items"], None, depth - 1))
+
+
+def _numbers(schema: Mapping[str, Any], kind: str) -> Iterator[float]:
+    low, high = (schema.get(name) for name in ("minimum", "maximum"))
+    for value in (*((1e-7, 1e21) if kind == "number" else ()), _WHOLE, 5.0):
+        above = not isinstance(low, int | float) or value >= low
+        if above and (not isinstance(high, int | float) or value <= high):
+            yield value

@@ -1,0 +1,39 @@
+"""The most unusual request that an operation is not seen to refuse, found out before any client pays for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from conformance.discovery.rail import Operation
+from conformance.discovery.rehearsing import refusal
+from conformance.discovery.unusual_bodies import MILDEST
+from conformance.http.client import Client
+
+
+async def unusual_bodies(client: Client, operation: Operation) -> list[Any]:
+    """Return unusual bodies of an operation in the order in which they are worth buying, none where it takes none.
+
+    The first has an unusual value in each member that takes one. The second has one harmless text, for an operation
+    that looks at a body only behind its payment.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    body = operation.body
+    for place in operation.unusual:
+        for value in place.values:
+            changed = {**body, place.member: value}
+            if await refusal(client, replace(operation, body=changed)) is None:
+                body = changed
+                break
+    if body == operation.body:
+        return []
+    mild = (
+        {**operation.body, place.member: value}
+        for place in operation.unusual
+        for value in place.values
+        if isinstance(value, str) and value.endswith(MILDEST) and isinstance(operation.body.get(place.member), str)
+    )
+    second = next(mild, None)
+    return [body] if second is None or second == body else [body, second]

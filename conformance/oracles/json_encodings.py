@@ -1,0 +1,106 @@
+"""Encodings of JSON that are mistaken for RFC 8785: each differs from it only where a text, name or number is unusual.
+
+A hash that fits one of them shows what a signer does instead; `hashing` has the canonical form itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from conformance.oracles.hashing import jcs_bytes
+
+Encoder = Callable[[Any], bytes]
+
+_HTML: Final = re.compile("[&<>\u2028\u2029]")
+_DOTNET: Final = re.compile("\\\\.|[&<>'+`\u007f-\U0010ffff]")
+_NOT_ASCII: Final = re.compile("[^\x00-\x7f]")
+_SHORT: Final = {r"\b": r"\u0008", r"\f": r"\u000c"}
+
+
+def _plain_text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _escaped(unsafe: re.Pattern[str]) -> Callable[[str], str]:
+    """Return an encoder of texts that also escapes what a pattern matches, as UTF-16 code units."""
+
+    def escape(found: re.Match[str]) -> str:
+        return json.dumps(found.group()).strip('"') if found.group() > "\x7f" else f"\\u{ord(found.group()):04x}"
+
+    return lambda text: f'"{unsafe.sub(escape, _plain_text(text)[1:-1])}"'
+
+
+def _as_dotnet(text: str) -> str:
+    """Escape a text as System.Text.Json does: digits in upper case, and the quote by its number."""
+
+    def escape(found: re.Match[str]) -> str:
+        if found.group().startswith("\\"):
+            return r"\u0022" if found.group() == r"\"" else found.group()
+        units = found.group().encode("utf-16-be", "surrogatepass").hex().upper()
+        return "".join(rf"\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+
+    return f'"{_DOTNET.sub(escape, _plain_text(text)[1:-1])}"'
+
+
+def _with_slashes(text: str) -> str:
+    return json.dumps(text).replace("/", r"\/")
+
+
+def _without_short_escapes(text: str) -> str:
+    return re.sub(r"\\.", lambda found: _SHORT.get(found.group(), found.group()), _plain_text(text))
+
+
+def _by_code_units(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: name.encode("utf-16-be", "surrogatepass"))
+
+
+def _number(value: float) -> str:
+    return jcs_bytes(value).decode()
+
+
+def encoder(
+    *,
+    text: Callable[[str], str] = _plain_text,
+    order: Callable[[Iterable[str]], Iterable[str]] = _by_code_units,
+    number: Callable[[float], str] = _number,
+) -> Encoder:
+    """Return an encoder that is RFC 8785 but for the parts that are given.
+
+    Args:
+        text: Writes a text, and the name of a member.
+        order: Sorts the names of an object's members.
+        number: Writes a number.
+    """
+
+    def written(value: Any) -> str:
+        if isinstance(value, str):
+            return text(value)
+        if isinstance(value, Mapping):
+            return "{" + ",".join(f"{text(name)}:{written(value[name])}" for name in order(value)) + "}"
+        if isinstance(value, list | tuple):
+            return "[" + ",".join(map(written, value)) + "]"
+        if value is None or isinstance(value, bool):
+            return json.dumps(value)
+        return number(value)
+
+    return lambda value: written(value).encode("utf-8", "surrogatepass")
+
+
+# By what each does that RFC 8785 does not.
+OTHER_ENCODINGS: Final[Mapping[str, Encoder]] = {
+    "escapes &, < and > as Go's json.Marshal does": encoder(text=_escaped(_HTML)),
+    "escapes what is not ASCII as Python's json.dumps does": encoder(text=_escaped(_NOT_ASCII)),
+    "escapes / as PHP's json_encode does": encoder(text=_with_slashes),
+    "escapes what System.Text.Json escapes": encoder(text=_as_dotnet),
+    r"writes \b and \f as \u0008 and \u000c": encoder(text=_without_short_escapes),
+    "sorts members by code points": encoder(order=sorted),
+    "writes numbers as Python's repr does": encoder(number=repr),
+    "is Python's json.dumps with sort_keys": encoder(text=json.dumps, order=sorted, number=repr),
+    "is Go's json.Marshal": encoder(text=_escaped(_HTML), order=sorted),
+}
+
+# A usual recipe by itself, of which a verifier who has the bytes that were sent can make the same.
+AS_SENT: Final = encoder(order=list)
