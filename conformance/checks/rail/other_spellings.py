@@ -1,0 +1,141 @@
+"""RAIL-402-01: no other spelling of a paid call is served without a payment."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from conformance.discovery.path_spellings import Spelling, call_spellings
+from conformance.discovery.rail import Operation
+from conformance.engine.check import Case, check
+from conformance.engine.concurrency import run_concurrently
+from conformance.engine.quick import sample
+from conformance.http.client import Answer, Client, Unreachable
+from conformance.http.raw import RawTransport
+from conformance.http.trust import context_of
+from conformance.oracles import jose
+from conformance.outcome import Inconclusive
+from conformance.surfaces.rail.paid_answers import ABSENT, goods, result_of
+from conformance.surfaces.rail.purchase import purchase
+
+_ROW: Final = "RAIL-402-01"
+_EXPECTED: Final = "402, or nothing there"
+_OPEN: Final = "what it is cannot be told: it is neither a receipt nor a result that is known"
+_NO_SERVICE: Final = "no-such-service-of-this-rail"
+_SECONDS: Final = 10.0
+_AT_ONCE: Final = 6
+# Spellings that further operations get where the target's pace is bounded: all stand behind one router as a rule.
+_FEW: Final = 12
+
+
+@check(
+    _ROW,
+    surface="rail",
+    fix="Ask for the payment where the service is called, by the route that was found, and not by another reading of "
+    "path, method or headers in front of it.",
+    quick=sample("operations"),
+)
+async def no_spelling_of_a_paid_call_is_free(case: Case) -> None:
+    """No other spelling of path, method or target of a paid call is served without a payment.
+
+    Sends each paid operation without payment and raw: with letters, slashes, backslashes and dots of its path encoded
+    once, twice or overlong, with path parameters, a second slash or a percent sign, in capitals, in absolute form, by
+    other methods and their spellings, and with headers that name another path, method or host. Expects that none is
+    answered with the service's result or a receipt. Every refusal will do, and so does a page or an index that the
+    server shows for a path that it does not have as well. An answer that may be the service, and is not known to be,
+    warns.
+    """
+    origin = origin_of(case.session.rail)
+    pace, tls = case.profile.pace.requests_per_second, context_of(case.profile.tls)
+    raw = case.client.over(RawTransport(origin, seconds=_SECONDS, requests_per_second=pace, tls=tls))
+    for number, operation in enumerate(case.sample(case.session.operations)):
+        judged = _Spelled(case, raw, origin, operation)
+        spellings = list(call_spellings("POST", urlsplit(operation.url).path, origin))
+        if number and pace > 0:
+            what = "spellings of further operations, since the pace is bounded"
+            spellings = case.some(spellings, _FEW, what)
+        await run_concurrently(map(judged.judge, spellings), at_once=_AT_ONCE)
+
+
+def origin_of(url: str) -> str:
+    """Return scheme and host of a URL."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+@dataclass(slots=True)
+class _Spelled:
+    """Other spellings of one operation."""
+
+    case: Case
+    raw: Client
+    origin: str
+    operation: Operation
+    buying: asyncio.Lock = field(default_factory=asyncio.Lock)
+    members: frozenset[str] | None = None
+
+    async def judge(self, spelling: Spelling) -> None:
+        """Send one spelling and judge its answer; one that is not answered gives nothing."""
+        answer = await self._sent(spelling)
+        if answer is None:
+            return
+        case, where = self.case, {"operation": self.operation.path, "spelling": spelling.what}
+        handed = goods(case, answer) if _is_served(answer) else []
+        if handed == ["the result"] and await self._is_elsewhere(spelling, answer):
+            handed = []
+        beyond = None
+        if not handed and await self._may_be_served(spelling, answer):
+            known = await self._is_the_result(answer)
+            handed = sorted(answer.object()) if known or spelling.method == "POST" else []
+            beyond = None if known else _OPEN
+        found = handed or answer.status
+        case.expect(_ROW, not handed, _EXPECTED, found, exchange=answer, where=where, beyond=beyond)
+
+    async def _sent(self, spelling: Spelling) -> Answer | None:
+        body = None if spelling.method in {"GET", "HEAD", "TRACE"} and not spelling.headers else self.operation.body
+        try:
+            return await self.raw.call(
+                spelling.method, self.origin + spelling.target, json_body=body, headers=spelling.headers
+            )
+        except (Unreachable, Inconclusive):  # a closed connection, or a request that a first look does not send
+            return None
+
+    async def _may_be_served(self, spelling: Spelling, answer: Answer) -> bool:
+        """Return whether an answer without known goods is an object that only this path has."""
+        return _is_served(answer) and bool(answer.object()) and not await self._is_elsewhere(spelling, answer)
+
+    async def _is_elsewhere(self, spelling: Spelling, answer: Answer) -> bool:
+        """Return whether a path that the server does not have is answered alike in the same spelling."""
+        path = urlsplit(self.operation.url).path
+        sibling = f"{path.rpartition('/')[0]}/{_NO_SERVICE}"
+        there = next(one for one in call_spellings("POST", sibling, self.origin) if one.what == spelling.what)
+        control = await self._sent(there)
+        return control is not None and _is_served(control) and control.object().keys() == answer.object().keys()
+
+    async def _is_the_result(self, answer: Answer) -> bool:
+        """Return whether an answer has the members of a result that was paid for, where anybody can pay."""
+        async with self.buying:
+            if self.members is None:
+                self.members = frozenset(await self._bought())
+        return bool(self.members) and self.members <= answer.object().keys()
+
+    async def _bought(self) -> Mapping[str, Any]:
+        lanes = self.case.profile.claims.lanes
+        try:
+            if not lanes:
+                return {}
+            answer = (await purchase(self.case, replace(self.operation, sure=True), lanes[0])).answer
+        except Inconclusive:
+            return {}
+        result, body = result_of(self.case, answer), answer.object()
+        if isinstance(result, Mapping):
+            return result
+        tokens = {place.partition(":")[2].partition(".")[0] for place, _ in jose.tokens_in(body, {})}
+        return {name: member for name, member in body.items() if name not in tokens} if result is ABSENT else {}
+
+
+def _is_served(answer: Answer) -> bool:
+    return 200 <= answer.status < 300
