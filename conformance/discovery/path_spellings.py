@@ -45,7 +45,7 @@ def path_spellings(path: str) -> Mapping[str, str]:
     def joined(separator: str) -> str:
         return f"{before}{separator}{last}"
 
-    return {
+    found = {
         "an encoded letter": f"{head}/%{ord(last[0]):02X}{last[1:]}" if last[0].isascii() else path,
         "a letter encoded twice": f"{head}/%25{ord(last[0]):02X}{last[1:]}" if last[0].isascii() else path,
         "an encoded slash": joined("%2F"),
@@ -61,6 +61,7 @@ def path_spellings(path: str) -> Mapping[str, str]:
         "a dot segment": f"/{_ELSEWHERE}/..{path}",
         "an encoded dot segment": f"/{_ELSEWHERE}/%2e%2e{path}",
         "a dot segment with a parameter": f"/{_ELSEWHERE}/..;{path}",
+        "a slash at the end": f"{head}/{last}/",
         "a percent sign at the end": f"{path}%",
         "an encoded slash at the end": f"{path}%2F",
         "an encoded question mark": f"{path}%3F",
@@ -72,6 +73,7 @@ def path_spellings(path: str) -> Mapping[str, str]:
         "a format at the end": f"{path}.json",
         "the whole path in capitals": path.upper(),
     }
+    return {what: target for what, target in found.items() if target not in {path, path.rstrip("/")}}
 
 
 def absolute_form(origin: str, path: str) -> str:

@@ -6,20 +6,22 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from urllib.parse import urlsplit
 
 from conformance.engine.quick_look import quick_look
 from conformance.first_look.permit import OnlyReading, is_tried
 from conformance.first_look.recognised import Recognised, bases, recognise
+from conformance.first_look.spellings import try_spellings
 from conformance.first_look.x402_rules import Judged, judge
 from conformance.http.client import Client, Counter, Names, Unreachable
+from conformance.http.raw import RawTransport
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.ledger import load
 from conformance.log.events import EventLog
-from conformance.outcome import Exit, Verdict
+from conformance.outcome import Exit, Inconclusive, Verdict
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
 from conformance.surfaces.profile_draft import render
@@ -122,6 +124,7 @@ async def look(url: str, asking: Asking, started: float) -> Look:
             if not seen.answered:
                 raise Unreachable(f"no answer within {asking.seconds:g} s") from None
             seen.trouble.append(f"it was still answering when {asking.seconds:g} s were over")
+        await _spelled(client, seen, asking)
     rules = () if seen.challenge is None else judge(seen.challenge)
     if not seen.surfaces:
         return Look(seen, rules, None, None, time.monotonic() - started)
@@ -131,10 +134,28 @@ async def look(url: str, asking: Asking, started: float) -> Look:
     return Look(seen, rules, summary, profile, time.monotonic() - started)
 
 
+async def _spelled(client: Client, seen: Recognised, asking: Asking) -> None:
+    """Try other spellings of the address that is sold, in a third of the time."""
+    if seen.challenge is None:
+        return
+    url, parts = seen.challenge.url, urlsplit(seen.challenge.url)
+    pace, tls = _rate(url), context_of(asking.tls)
+    origin = f"{parts.scheme}://{parts.netloc}"
+    raw = client.over(RawTransport(origin, seconds=asking.timeout, requests_per_second=pace, tls=tls))
+    try:
+        async with asyncio.timeout(asking.seconds / 3):
+            seen.challenge = replace(seen.challenge, spelled=await try_spellings(raw, url))
+    except (TimeoutError, Inconclusive):
+        seen.trouble.append("other spellings of its path were not tried to the end")
+
+
+def _rate(url: str) -> float:
+    return 0.0 if urlsplit(url).hostname in _LOOPBACK else _RATE
+
+
 def profile_of(seen: Recognised, asking: Asking) -> Profile:
     """Return the profile that describes a server, as `init` would write it, without any chain node."""
-    rate = 0.0 if urlsplit(seen.base).hostname in _LOOPBACK else _RATE
-    text = render(seen.found, {}, {}, Pace(requests_per_second=rate, workers=_WORKERS), {}, asking.tls)
+    text = render(seen.found, {}, {}, Pace(requests_per_second=_rate(seen.base), workers=_WORKERS), {}, asking.tls)
     profile = parse(text, source=seen.base)
     return profile.model_copy(update={"budgets": Budgets(request=asking.timeout, fuzz=1.0)})
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from conformance.first_look.spellings import Spelled
 from conformance.http.client import Answer
 from conformance.oracles.profile_json import by_value, refuse_constant, unique_members
 
@@ -29,6 +30,7 @@ class Challenged:
         in_header: The document in the header, None where there is none that can be read.
         header_fault: Why it cannot be read; None where it can, or there is no header.
         in_body: The document in the body, None where the body is no document of x402.
+        spelled: What other spellings of its path came to; None where none was tried.
         to_unreadable: Status of the answer to a payment that cannot be read; None where none was sent.
         to_forged: Status of the answer to a payment that no account signed, by the network it was for.
     """
@@ -40,6 +42,7 @@ class Challenged:
     in_header: Mapping[str, Any] | None
     header_fault: str | None
     in_body: Mapping[str, Any] | None
+    spelled: Spelled | None = None
     to_unreadable: int | None = None
     to_forged: Mapping[str, int] = field(default_factory=dict)
 

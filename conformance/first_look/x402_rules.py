@@ -477,6 +477,27 @@ def _called(answer: Challenged) -> Faults:
     return [] if same else [f"resource.url is {_describe(url)}, and {_describe(answer.url)[9:]} was called"]
 
 
+@rule(
+    28,
+    "No other spelling of the path is served without a payment",
+    TRANSPORT + ", and RFC 3986 on paths that name one resource",
+    "Ask for the payment by the route that the call was given to, and not by the text of its path in front of it.",
+)
+def _spelled(answer: Challenged) -> Faults:
+    return None if answer.spelled is None else list(answer.spelled.free)
+
+
+@rule(
+    29,
+    "HEAD, and a spelling of the path that may name another resource, is not served without a payment either",
+    "RFC 9110, 9.3.2: HEAD is answered as GET, without the body",
+    "Ask for the payment whatever the method, and at the path with a slash at its end or in other letters, too.",
+    "SHOULD",
+)
+def _nearly_spelled(answer: Challenged) -> Faults:
+    return None if answer.spelled is None else list(answer.spelled.doubtful)
+
+
 _WITHOUT_DOCUMENT: Final = frozenset({"X402-01", "X402-02", "X402-03", "X402-19", "X402-20", "X402-21", "X402-22"})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -209,6 +210,33 @@ def test_a_server_that_serves_whoever_sends_a_payment_is_broken(tmp_path: Path) 
     with standing(_trusting(unpaid)) as place:
         code, document = looked(tmp_path, f"http://{place}/weather")
     assert (code, broken(document)) == (1, {"X402-22", "X402-23"})
+
+
+def test_a_server_that_is_free_by_another_spelling_is_broken(tmp_path: Path) -> None:
+    """The path is charged for, and the router behind the paywall drops path parameters."""
+    with standing(_dropping_parameters(f"PAYMENT-REQUIRED: {encoded(terms() | AT_WEATHER)}")) as place:
+        code, document = looked(tmp_path, f"http://{place}/weather")
+    assert (code, broken(document)) == (1, {"X402-28"})
+    [rule] = [one for one in document["x402"]["rules"] if one["id"] == "X402-28"]
+    assert "GET /weather;x (a path parameter) is served" in rule["found"]
+
+
+def _dropping_parameters(header: str) -> Serve:
+    unpaid, free = answering("402 x", b"{}", header, "Cache-Control: no-store"), answering("200 OK", b'{"sunny":true}')
+    absent = answering("404 x", b"{}")
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            target = head.split(b" ")[1]
+            one = unpaid if target == b"/weather" else free if target.partition(b";")[0] == b"/weather" else absent
+            again = asyncio.StreamReader()
+            again.feed_data(head)
+            again.feed_eof()
+            with contextlib.suppress(asyncio.IncompleteReadError):
+                await one(again, writer)
+
+    return serve
 
 
 def _trusting(header: str) -> Serve:

@@ -1,0 +1,126 @@
+"""Other spellings of a path that GET is charged for: which of them a server serves without a payment.
+
+Only GET and HEAD are sent, raw, so that no client tidies the path. What the service answers is not known here, so a
+control decides: the same spelling of a path that the server does not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from conformance.discovery.path_spellings import path_spellings
+from conformance.engine.concurrency import run_concurrently
+from conformance.http.client import Answer, Client, Unreachable
+
+_PAYMENT_REQUIRED: Final = 402
+_AT_ONCE: Final = 8
+_NO_PAGE: Final = "weldproof-no-such-page"
+# Spellings that a server may rightly have another resource at.
+_DOUBTFUL: Final = frozenset(
+    {
+        "a slash at the end",
+        "an encoded slash at the end",
+        "a dot at the end",
+        "a format at the end",
+        "the whole path in capitals",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spelled:
+    """What of a paid path is served without a payment, in words.
+
+    Attributes:
+        free: Spellings that name the same resource, and are served by GET.
+        doubtful: Spellings that may name another one, and calls by HEAD, which hand no body over.
+    """
+
+    free: tuple[str, ...]
+    doubtful: tuple[str, ...]
+
+
+async def try_spellings(client: Client, url: str) -> Spelled | None:
+    """Return which spellings of an address are served; None where GET is not charged for there.
+
+    Args:
+        client: Sends raw.
+        url: The address.
+    """
+    parts = urlsplit(url)
+    trial = _Trial(client, f"{parts.scheme}://{parts.netloc}", f"?{parts.query}" if parts.query else "")
+    path = parts.path or "/"
+    if not await trial.is_charged("GET", path):
+        return None
+    control = f"{path.rstrip('/').rpartition('/')[0]}/{_NO_PAGE}"
+    spellings, controls = path_spellings(path), path_spellings(control)
+    found = await run_concurrently(
+        (trial.is_served(path, target, controls[what]) for what, target in spellings.items()), at_once=_AT_ONCE
+    )
+    served = [what for what, is_served in zip(spellings, found, strict=True) if is_served]
+    heads = await trial.served_heads(
+        path, {what: spellings[what] for what in spellings if what not in served}, controls
+    )
+    told = {what: f"GET {spellings[what]} ({what}) is served" for what in served}
+    doubtful = [told[what] for what in served if what in _DOUBTFUL]
+    return Spelled(tuple(told[what] for what in served if what not in _DOUBTFUL), (*doubtful, *heads))
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    client: Client
+    origin: str
+    query: str
+
+    async def is_charged(self, method: str, path: str) -> bool:
+        """Return whether a call without a payment is asked for one."""
+        answer = await self._answer(method, path)
+        return answer is not None and (answer.status == _PAYMENT_REQUIRED or "PAYMENT-REQUIRED" in answer.headers)
+
+    async def is_served(self, path: str, target: str, control: str) -> bool:
+        """Return whether GET of a target is served twice, and its control not alike, while the path is charged for."""
+        answer = await self._answer("GET", target)
+        if answer is None or not _is_goods(answer):
+            return False
+        other = await self._answer("GET", control)
+        if other is not None and _is_goods(other) and _media(other) == _media(answer):
+            return False
+        again = await self._answer("GET", target)
+        return again is not None and _is_goods(again) and await self.is_charged("GET", path)
+
+    async def served_heads(
+        self, path: str, spellings: Mapping[str, str], controls: Mapping[str, str]
+    ) -> tuple[str, ...]:
+        """Return in words what HEAD is answered with success, of a path that GET is charged for."""
+        plain = await self._answer("HEAD", path)
+        if plain is None or _is_success(plain):
+            return () if plain is None else (f"HEAD {path} is answered {plain.status}",)
+        answers = await run_concurrently((self._answer("HEAD", one) for one in spellings.values()), at_once=_AT_ONCE)
+        found = []
+        for (what, target), answer in zip(spellings.items(), answers, strict=True):
+            if answer is not None and _is_success(answer):
+                other = await self._answer("HEAD", controls[what])
+                if other is None or not _is_success(other):
+                    found.append(f"HEAD {target} ({what}) is answered {answer.status}")
+        return tuple(found)
+
+    async def _answer(self, method: str, target: str) -> Answer | None:
+        try:
+            return await self.client.call(method, f"{self.origin}{target}{self.query}")
+        except Unreachable:
+            return None
+
+
+def _is_success(answer: Answer) -> bool:
+    return 200 <= answer.status < 300 and "PAYMENT-REQUIRED" not in answer.headers
+
+
+def _is_goods(answer: Answer) -> bool:
+    return _is_success(answer) and bool(answer.body.strip())
+
+
+def _media(answer: Answer) -> str:
+    return answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
