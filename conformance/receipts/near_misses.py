@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from conformance.discovery.unusual_bodies import NAMES, NUMBERS, TEXTS
 from conformance.oracles.hashing import jcs_bytes
+from conformance.oracles.json_encodings import OTHER_ENCODINGS
 from conformance.oracles.receipt_kinds import MEMBERS, VALUES, Kind
 from conformance.receipts.material import Material, Vector, keys
 from conformance.vocabulary.lanes.registry import FACTS
 
 _ROW: Final = "GW-RCPT-19"
+_SAFE: Final = 2**53 - 1
 _PAID: Final = "sha256:" + "cd" * 32
 _OTHER: Final = "sha256:" + "ef" * 32
 _PAYABLE: Final[dict[str, Any]] = {
@@ -56,6 +59,7 @@ def vectors(material: Material) -> Iterator[Vector]:
         _payments,
         _orders,
         _numbers,
+        _encodings,
     ):
         yield from part(material)
 
@@ -208,3 +212,22 @@ def _numbers(material: Material) -> Iterator[Vector]:
         token = material.by(one, payload=plain.replace(member + b"1", member + digits))
         name = f"truly signed: a further member that is {what}"
         yield Vector(name, _ROW, token, keys(one), pinned=True, deployed=readers_differ)
+
+
+def _encodings(material: Material) -> Iterator[Vector]:
+    """Texts, names and numbers are written as RFC 8785 does, and not as an encoder of some language (3.2.2, 3.2.3)."""
+    one = material.third[0]
+    # The form of others is an integer beyond 2^53 - 1, which readers may refuse.
+    counts = [number for number in NUMBERS if not _SAFE < abs(number) < 1e21]
+    members: dict[str, Any] = {
+        "a further text that encoders escape": {"urn:example:note": TEXTS[0]},
+        "further names beyond ASCII": dict.fromkeys(NAMES, 1),
+        "further numbers at the edges": {"urn:example:counts": counts},
+    }
+    for what, more in members.items():
+        token = material.by(one, payload=jcs_bytes({**material.claims, **more}))
+        yield Vector(f"truly signed: {what}", _ROW, token, keys(one), valid=True, deployed=True)
+    every = {**material.claims, **{name: value for more in members.values() for name, value in more.items()}}
+    for what, encode in OTHER_ENCODINGS.items():
+        token = material.by(one, payload=encode(every))
+        yield Vector(f"truly signed, in JSON that {what}", _ROW, token, keys(one), pinned=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import rfc8785
 
-from reference.protocol import canonical_json
+from reference.protocol import canonical_json, receipt_verification
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 
@@ -59,10 +59,26 @@ def _written_by(
     return lambda: replace(canonical_json, "_form_of", forming)
 
 
+def _judged_by(apply: Callable[[], None]) -> Callable[[], None]:
+    """Return what judges payloads of receipts by a form that `apply` puts in, without the way for plain ones."""
+
+    def judged() -> None:
+        apply()
+        replace(receipt_verification, "parse_canonical", lambda _: lambda _: None)
+
+    return judged
+
+
 _RULE = "hashes are over the RFC 8785 form (P-CV-07): "
 MUTANTS = (
     Mutant("form-escaped-for-pages", _RULE + "&, <, > and U+2028 stand as they are", _written_by(text=_for_pages)),
     Mutant("form-in-ascii", _RULE + "letters beyond ASCII stand as they are", _written_by(text=json.dumps)),
     Mutant("form-by-code-points", _RULE + "members are sorted by UTF-16 code units", _written_by(order=sorted)),
     Mutant("form-numbers-by-repr", _RULE + "numbers are written as ECMAScript does", _written_by(number=repr)),
+    Mutant(
+        "receipts-in-form-for-pages",
+        "a payload is in RFC 8785 form (2.4, step 7): &, <, > and U+2028 stand as they are",
+        _judged_by(_written_by(text=_for_pages)),
+        surface="gateway",
+    ),
 )
