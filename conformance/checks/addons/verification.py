@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from conformance.discovery.unusual_bodies import NAMES, TEXTS
 from conformance.engine.check import Case, check
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
@@ -19,6 +20,9 @@ from conformance.surfaces.control_plane.refusing import refused
 from conformance.surfaces.control_plane.starting import Subject, bundled_names, started_addon, subjects
 
 _VERIFIER = "atb_verifier"
+# Members that no verifier reads, in texts, names and numbers that encoders of JSON write differently.
+_UNUSUAL = {"note": TEXTS[0], "marks": dict.fromkeys(NAMES, 1), "counts": [1e-7, 5.0, -0.0, 1e21]}
+_OPEN = "whether a credential may have further members is left open"
 
 
 async def _asked(case: Case, subject: Subject, addon: Running, one: Issued, *, again: bool = False) -> Answer:
@@ -65,16 +69,18 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
 
     Starts it with the suite as its hub. Expects a call of atb-keys.json; where it is bound how it is asked, a
     credential of an issuer whose key is there to be accepted, and neither one whose key stands in the trust set alone,
-    nor one that names the issuer and is signed with another key, nor one that was changed after it was signed.
+    nor one that names the issuer and is signed with another key, nor one that was changed after it was signed. A
+    credential with further members that encoders of JSON write differently must be accepted, too: the signature is over
+    the RFC 8785 form. Another target than the reference is only warned of that.
     """
     if _VERIFIER not in bundled_names(case):
         case.not_applicable("CP-TRUST-07", "the profile says that there is no ATB credential verifier")
         return
     subject = next(one for one in subjects(case, bundled_only=True) if one.name == _VERIFIER)
     async with played_hub(case) as hub:
-        known, apart = issued(case, "known"), issued(case, "apart")
+        known, apart, unusual = issued(case, "known"), issued(case, "apart"), issued(case, "unusual", _UNUSUAL)
         hub.trusted = {known.did: known.key, apart.did: apart.key}
-        hub.resolved = {known.did: known.key}
+        hub.resolved = {known.did: known.key, unusual.did: unusual.key}
         async with started_addon(case, subject, hub.url, hub.token) as addon:
             called = await hub.waits(ATB_KEYS, seconds=case.profile.hub_bindings.propagation_budget)
             shown = None if called is None else hub.shown(called)
@@ -86,6 +92,11 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
             good = _accepted(subject, answer)
             where = {"key": "in atb-keys.json"}
             case.expect("CP-TRUST-07", good, "accepted", _said(good), exchange=answer, where=where)
+            if good:
+                answer = await _asked(case, subject, addon, unusual)
+                taken, beyond = _accepted(subject, answer), None if case.profile.is_reference else _OPEN
+                where = {"key": "in atb-keys.json", "credential": "unusual texts, names and numbers"}
+                case.expect("CP-TRUST-07", taken, "accepted", _said(taken), exchange=answer, where=where, beyond=beyond)
             answer = await _asked(case, subject, addon, apart)
             where = {"key": "in the trust set alone"}
             taken = _accepted(subject, answer)

@@ -42,8 +42,8 @@ class Issued:
     payload: Mapping[str, Any] = field(repr=False)
 
 
-def issued(case: Case, label: str) -> Issued:
-    """Return a fresh credential of a fresh issuer, named in the log."""
+def issued(case: Case, label: str, further: Mapping[str, Any] | None = None) -> Issued:
+    """Return a fresh credential of a fresh issuer, named in the log, with further members where any are given."""
     number, did, now = _fresh(case, label)
     payload = {
         "passport_id": f"passport-{number}",
@@ -54,6 +54,7 @@ def issued(case: Case, label: str) -> Issued:
         "spend_window": "daily",
         "issued_at": _text(now - 60),
         "expires_at": _text(now + _LIFETIME_SECONDS),
+        **(further or {}),
     }
     return _named(case, label, _signed(did, payload, case.rng.random()))
 

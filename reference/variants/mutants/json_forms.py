@@ -10,6 +10,7 @@ from typing import Any
 import rfc8785
 
 from reference.protocol import canonical_json, receipt_verification
+from reference.variants.mutants.addons import VERIFIER
 from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 
@@ -80,5 +81,23 @@ MUTANTS = (
         "a payload is in RFC 8785 form (2.4, step 7): &, <, > and U+2028 stand as they are",
         _judged_by(_written_by(text=_for_pages)),
         surface="gateway",
+    ),
+    Mutant(
+        "verifier-form-for-pages",
+        "a credential's signature is over RFC 8785 (P-AD-06): &, <, > and U+2028 stand as they are",
+        _written_by(text=_for_pages),
+        surface=VERIFIER,
+    ),
+    Mutant(
+        "verifier-form-by-code-points",
+        "a credential's signature is over RFC 8785 (P-AD-06): members are sorted by UTF-16 code units",
+        _written_by(order=sorted),
+        surface=VERIFIER,
+    ),
+    Mutant(
+        "verifier-form-numbers-by-repr",
+        "a credential's signature is over RFC 8785 (P-AD-06): numbers are written as ECMAScript does",
+        _written_by(number=repr),
+        surface=VERIFIER,
     ),
 )
