@@ -73,6 +73,13 @@ class ObservingLane(_AnyLane, Protocol):
             PaymentRefused: By the first rule that does not hold.
         """
 
+    def received(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> Payment | None:
+        """Return what the transaction moved to the payee for a challenge, at any time and in any amount.
+
+        Raises:
+            PaymentRefused: `tx_not_confirmed`: it is not final yet.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Fees:

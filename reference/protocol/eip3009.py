@@ -17,7 +17,7 @@ from sha3 import keccak_256
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.challenge import Terms
 from reference.protocol.observed import ObservedTransaction, Transfer
-from reference.protocol.refusals import PaymentRefused
+from reference.protocol.refusals import AGED, PaymentRefused
 
 LEAST_SECONDS_LEFT = 30
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
@@ -242,14 +242,20 @@ OFFLINE: tuple[tuple[Rule, str], ...] = (
 )
 
 
-def judge_offline(offered: Offered) -> None:
+def judge_offline(offered: Offered, *, is_used: bool = False) -> None:
     """Check what can be checked before any money moves (step 12).
+
+    The times of an authorization that was used already were judged by the contract when it was used.
+
+    Args:
+        offered: The authorization.
+        is_used: Whether the chain shows that it was used.
 
     Raises:
         PaymentRefused: The first rule that does not hold, by its code.
     """
     for holds, code in OFFLINE:
-        if not holds(offered):
+        if not (is_used and code in AGED) and not holds(offered):
             raise PaymentRefused(code, network=offered.terms.caip2)
 
 

@@ -49,12 +49,14 @@ class Payment:
         tx_id: The transaction, canonical.
         transfer_key: What makes the very transfer unique where a transaction may hold several (Base), else None.
         ordinal: Place of the transfer in its transaction (P-CK-08).
+        value: What it moved, in atomic units; 0 where that is the price and nothing else.
     """
 
     payer: str
     tx_id: str
     transfer_key: str | None = None
     ordinal: int = 0
+    value: int = 0
 
 
 def is_known(claim: Claim) -> bool:
@@ -179,3 +181,28 @@ def judge(binding: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id: st
         if not left:
             raise PaymentRefused(code, tx_id, claim.terms.caip2)
     return Payment(left[0].sender, tx_id, ordinal=left[0].ordinal)
+
+
+def received(binding: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id: str) -> Payment | None:
+    """Return what a transaction moved to the payee for a challenge, at any time and in any amount; None for nothing.
+
+    An operator lists it where `judge` refuses it, so that money which has arrived is not forgotten.
+
+    Args:
+        binding: The rules that weld a transfer of the claim's lane to the challenge.
+        claim: What was seen, beside what was asked for.
+        tx_id: The transaction, canonical.
+
+    Raises:
+        PaymentRefused: `tx_not_confirmed`: it has succeeded and is not final yet.
+    """
+    if claim.seen.status in {TxStatus.ABSENT, TxStatus.FAILED}:
+        return None
+    if not is_final(claim):
+        raise PaymentRefused("tx_not_confirmed", tx_id, claim.terms.caip2)
+    rules = [holds for holds, code in (*TRANSFER, *binding) if code != "wrong_amount"]
+    found = [one for one in claim.seen.transfers if one.value > 0 and all(holds(one, claim) for holds in rules)]
+    if not found:
+        return None
+    largest = max(found, key=lambda transfer: transfer.value)
+    return Payment(largest.sender, tx_id, ordinal=largest.ordinal, value=largest.value)

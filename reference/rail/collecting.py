@@ -64,12 +64,23 @@ class Collector(Protocol):
             PaymentRefused: `lane_mismatch` or `invalid_payment_header`.
         """
 
-    def check(self, presented: Presented) -> None:
-        """Check what needs no chain (step 12).
+    def check(self, presented: Presented, *, is_used: bool = False) -> None:
+        """Check what needs no chain (step 12), without the times of an authorization that was used already.
 
         Raises:
             PaymentRefused: By the first rule that does not hold.
         """
+
+    async def received(self, presented: Presented) -> Payment | None:
+        """Return what the chain shows to have reached the payee for a proof, at any time and in any amount, or None.
+
+        Raises:
+            PaymentRefused: `tx_not_confirmed`: it is on its way.
+            ChainUnavailable: The node could not be asked.
+        """
+
+    def presented_by(self, claim: Redemption) -> Presented:
+        """Return what was presented when a claim was made, as far as `received` needs it."""
 
     async def collect(self, presented: Presented, claim: Redemption) -> Payment:
         """Return the payment once it is final (step 14).
@@ -129,8 +140,22 @@ class MinedPaymentSource:
                 return True
         return False
 
-    def check(self, presented: Presented) -> None:
+    def check(self, presented: Presented, *, is_used: bool = False) -> None:
         """Nothing: whether a mined payment is right, its chain says."""
+        del presented, is_used
+
+    async def received(self, presented: Presented) -> Payment | None:
+        """Ask the node for the transaction."""
+        seen = await self._observed(presented.tx_id)
+        return self.lane.received(seen, presented.terms, presented.token, presented.tx_id)
+
+    def presented_by(self, claim: Redemption) -> Presented:
+        """Read a claim."""
+        token = Token.parse(claim.token)
+        assert token is not None  # noqa: S101 - only parsed tokens are claimed
+        network = self.lane.facts.network
+        terms = Terms(claim.network, network.caip2, network.asset_id, claim.amount, claim.pay_to)
+        return Presented(token, terms, claim.tx_id, claim.payment_key)
 
     async def collect(self, presented: Presented, claim: Redemption) -> Payment:
         """Judge what the chain shows."""
@@ -158,12 +183,10 @@ class MinedPaymentSource:
 
     async def look(self, claim: Redemption) -> Payment | None:
         """Judge what the chain shows of a claim whose proof is not at hand."""
-        token = Token.parse(claim.token)
-        assert token is not None  # noqa: S101 - only parsed tokens are claimed
-        network = self.lane.facts.network
-        terms = Terms(claim.network, network.caip2, network.asset_id, claim.amount, claim.pay_to)
+        presented = self.presented_by(claim)
         seen = await self._observed(claim.tx_id)
-        return self.lane.judge(seen, terms, token, claim.tx_id, self._settings.challenge_ttl)
+        ttl = self._settings.challenge_ttl
+        return self.lane.judge(seen, presented.terms, presented.token, presented.tx_id, ttl)
 
     def closing(self, presented: Presented, payment: Payment) -> Sequence[Change]:
         """Nothing: what is mined and paid needs nothing more."""

@@ -10,7 +10,7 @@ from reference.store.unserved import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.metrics import Gauge
 
-_PAYMENTS = "Payments that nobody was served for, by state and network; those that were given back for ever."
+_PAYMENTS = "Payments that were not served, by state and network; those that were given back for ever."
 
 
 class RailMeasures:

@@ -59,6 +59,7 @@ class Entry:
             "request_is_kept": one.has_order,
             "refund_tx_id": one.refund_tx_id,
             "refunded_at": None if one.refunded_at is None else utc_text(one.refunded_at),
+            "refused_with": one.code,
             "why": self.why,
             "next": self.next,
         }
@@ -154,7 +155,7 @@ class PaymentsDesk:
             raise NotDone("it changed meanwhile; ask again")
 
     async def refund_unclaimed(self, moved_by: str, tx_id: str) -> None:
-        """Mark what is `moved_unclaimed` as given back, as `refund` does a payment that has a claim.
+        """Mark what is `moved_unclaimed` or `paid_refused` as given back, as `refund` does a payment that has a claim.
 
         Args:
             moved_by: The transaction that it is listed with.
@@ -167,7 +168,9 @@ class PaymentsDesk:
         if named == moved_by:
             raise NotDone("that is the transaction that moved the money; name the one that gave it back")
         if not await self._unserved.give_back_unclaimed(moved_by, named, now=self._clock.now()):
-            raise NotDone("no money that moved without a claim is listed with that transaction; look at the list again")
+            raise NotDone(
+                "no payment that was refused or moved without a claim is listed with that transaction; look at the list"
+            )
 
     async def _paid(self, row_id: int) -> Redemption:
         """Return a payment that was not served.
@@ -220,6 +223,11 @@ def _words(one: Unserved, ends: str) -> tuple[str, str]:
         return (
             "what the rail sent moved the money, and no claim is left",
             "served if the same proof comes within its lifetime; or give it back, named by its transaction",
+        )
+    if one.state is UnservedState.PAID_REFUSED:
+        return (
+            f"the money reached the payee, and the proof was refused with {one.code}",
+            "nothing is served for it unless the rail accepts the proof later; give it back, named by its transaction",
         )
     if one.state is UnservedState.WAITING_FOR_NODE:
         return (

@@ -64,7 +64,7 @@ def serve(row_id: int) -> None:
 def refunded(named: str, transaction: str) -> None:
     """Mark a payment that was not served as given back.
 
-    ID is as it is listed: a number, or the transaction of one that is moved_unclaimed.
+    ID is as it is listed: a number, or the transaction of one that is moved_unclaimed or paid_refused.
 
     Sends nothing: give the money back first. Its proof is refused with payment_refunded from then on, also by a worker
     that is making its answer now. Ends with 1, and changes nothing, where it is not paid or was served.

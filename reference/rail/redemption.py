@@ -24,6 +24,7 @@ from reference.rail.crowding import make_room
 from reference.rail.eligibility import Eligibility
 from reference.rail.leases import Lease, LeaseWatch
 from reference.rail.presence import Presence
+from reference.rail.refusal_notes import OF_THE_WINDOW, RefusalNotes, is_second_payment
 from reference.rail.refused import already_spent, answer_unavailable, chain_unavailable, payment_refunded
 from reference.rail.rehearsal import Rehearsed
 from reference.rail.settings import RailSettings
@@ -63,6 +64,7 @@ class Redeemer:
         ledger: Redemptions,
         generations: Generations,
         signer: Signer,
+        notes: RefusalNotes,
         *,
         worker: str,
         presence: Presence | None = None,
@@ -70,6 +72,7 @@ class Redeemer:
     ) -> None:
         self.signer = signer
         self.eligibility = Eligibility(settings, clock, mint, absences)
+        self._notes = notes
         self._presence = presence
         self._settings = settings
         self._clock = clock
@@ -118,17 +121,40 @@ class Redeemer:
                 and for a clock that nobody has believed yet.
         """
         rows = await self._ledger.involved(presented.token.text, presented.payment_key)
-        self.eligibility.refuse_foreign(rows, presented, call)
+        try:
+            self.eligibility.refuse_foreign(rows, presented, call)
+        except Refused as refusal:
+            if is_second_payment(rows, presented):
+                await self._has_received(presented, refusal.code, call)
+            raise
         mine = _claim_of(rows, presented)
         if mine is not None and mine.is_over:
             return await self._answered(mine)
-        self.eligibility.refuse_other_request(presented, call)
-        await self.eligibility.refuse_late(presented, mine)
-        self._clock.refuse_unfounded()
-        if mine is None:
-            self._collector(presented).check(presented)
+        try:
+            self.eligibility.refuse_other_request(presented, call)
+            await self.eligibility.refuse_late(presented, mine)
+            self._clock.refuse_unfounded()
+            if mine is None:
+                self._collector(presented).check(presented)
+        except PaymentRefused as refusal:
+            if not await self._has_received(presented, refusal.code, call) or refusal.code not in OF_THE_WINDOW:
+                raise
+            # Its contract took the authorization while its window was open, from another sender (P-LN-03).
+            self._collector(presented).check(presented, is_used=True)
         crowded = len(rows) >= redemption.UNPAID_CLAIMS_PER_TOKEN
         return await self._join_or_work(presented, call, request, mine, crowded=crowded)
+
+    async def _has_received(self, presented: Presented, code: str, call: Call) -> bool:
+        """Ask the chain whether a refused proof moved money to the payee, and note that it did (P-ST-11).
+
+        Raises:
+            PaymentRefused: `tx_not_confirmed`: it is on its way, so that nothing is decided yet.
+            Refused: 503: the chain cannot be asked.
+        """
+        try:
+            return await self._notes.has_received(presented, code, call.service.id)
+        except ChainUnavailable as fault:
+            raise chain_unavailable() from fault
 
     async def _answered(self, spent: Redemption) -> Served:
         """Return what was stored for a payment that was served.
@@ -301,6 +327,7 @@ class Redeemer:
             if refusal.code in AGED:
                 self._clock.refuse_in_doubt()
             if refusal.code not in RETRYABLE:
+                await self._has_received(presented, refusal.code, call)
                 await self._ledger.drop_unpaid(row.id)
             elif row.is_kept:
                 await self._ledger.let_go(row, now=self._clock.now())
@@ -356,12 +383,14 @@ class Redeemer:
         Raises:
             Refused: 409.
         """
+        rows = await self._ledger.involved(presented.token.text, presented.payment_key)
         try:
-            rows = await self._ledger.involved(presented.token.text, presented.payment_key)
             self.eligibility.refuse_foreign(rows, presented, call)
             if await self._is_still_held(row):  # so another claim has that transfer, by another token and payment
                 raise already_spent()
-        except Refused:
+        except Refused as refusal:
+            if is_second_payment(rows, presented):
+                await self._has_received(presented, refusal.code, call)
             await self._ledger.drop_unpaid(row.id)
             raise
 

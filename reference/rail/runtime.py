@@ -36,6 +36,7 @@ from reference.rail.measures import RailMeasures
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer
+from reference.rail.refusal_notes import RefusalNotes
 from reference.rail.rounds import Rounds
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
@@ -49,6 +50,7 @@ from reference.store.generations import Generations
 from reference.store.known_keys import KnownKeys
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
+from reference.store.refused_payments import RefusedPayments
 from reference.store.settlements import Settlements
 from reference.store.tables import facts
 from reference.store.tasks import Tasks
@@ -106,10 +108,14 @@ async def opened(
         ground = await _ground(settings, lanes, exits)
         absences = Absences(ground.database)
         presence = Presence(settings, lanes, ground.clock, absences if watched else None, unchecked=unchecked)
-        redeemer = _redeemer(ground, presence, absences)
+        refused = RefusedPayments(ground.database)
+        notes = RefusalNotes(ground.collectors, ground.clock, refused, presence)
+        redeemer = _redeemer(ground, notes, presence, absences)
         exits.push_async_callback(redeemer.finish)
         tasks = RailTasks(Tasks(ground.database), ground.clock)
-        duties = _duties(ground, presence, redeemer, tasks)
+        upkeep = Upkeep(settings, ground.clock, ground.collectors, ground.ledger, redeemer.signer, presence, refused)
+        kept = KeptClaims(settings, ground.clock, ground.collectors, ground.ledger, notes, worker=ground.worker)
+        duties = _duties(ground, presence, upkeep, kept, tasks)
         if watched:
             attendance = Attendance(settings, ground.clock, absences)
             await attendance.begin()
@@ -198,7 +204,7 @@ def _collectors(
     }
 
 
-def _redeemer(ground: _Ground, presence: Presence, absences: Absences) -> Redeemer:
+def _redeemer(ground: _Ground, notes: RefusalNotes, presence: Presence, absences: Absences) -> Redeemer:
     return Redeemer(
         ground.settings,
         ground.clock,
@@ -207,16 +213,17 @@ def _redeemer(ground: _Ground, presence: Presence, absences: Absences) -> Redeem
         ground.ledger,
         ground.generations,
         signer_with(ground.settings, ground.clock, ground.keys),
+        notes,
         worker=ground.worker,
         presence=presence,
         absences=absences,
     )
 
 
-def _duties(ground: _Ground, presence: Presence, redeemer: Redeemer, tasks: RailTasks) -> list[Sequence[Duty]]:
+def _duties(
+    ground: _Ground, presence: Presence, upkeep: Upkeep, kept: KeptClaims, tasks: RailTasks
+) -> list[Sequence[Duty]]:
     """Return what is done again and again: what stands together is done one after the other."""
-    upkeep = Upkeep(ground.settings, ground.clock, ground.collectors, ground.ledger, redeemer.signer, presence)
-    kept = KeptClaims(ground.settings, ground.clock, ground.collectors, ground.ledger, worker=ground.worker)
     return [
         (upkeep.tend,),
         (tasks.tend,),

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import orjson
 
-from reference.lanes.lane import ChainUnavailable, Fees, Outlook, Settler, SettlingLane
+from reference.lanes.lane import ChainUnavailable, Fees, Outlook, Settler, SettlingLane, Use
 from reference.protocol import eip3009, redemption
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization
@@ -77,7 +77,7 @@ class SettlingPaymentSource:
         key = redemption.authorized_payment_key(terms.caip2, terms.asset, one.payer, one.nonce)
         return Presented(token, terms, "", key, one)
 
-    def check(self, presented: Presented) -> None:
+    def check(self, presented: Presented, *, is_used: bool = False) -> None:
         """Judge the authorization offline."""
         eip3009.judge_offline(
             eip3009.Offered(
@@ -86,8 +86,32 @@ class SettlingPaymentSource:
                 token=presented.token.text,
                 domain=self.lane.domain,
                 now=self._clock.now(),
-            )
+            ),
+            is_used=is_used,
         )
+
+    async def received(self, presented: Presented) -> Payment | None:
+        """Ask the asset whether the authorization was used, by any sender, and what that moved."""
+        use = await self._use_of(presented)
+        if not use.used or use.cancelled:
+            return None
+        terms = replace(presented.terms, amount=str(_authorization(presented).value))
+        try:
+            payment = None if use.tx_id is None else await self._foreign(use.tx_id, replace(presented, terms=terms))
+        except PaymentRefused:  # it was used, and did not pay this challenge
+            return None
+        if payment is None:
+            raise self._refusal("tx_not_confirmed", presented)
+        return payment
+
+    def presented_by(self, claim: Redemption) -> Presented:
+        """Read a claim: its payment key names payer and nonce, and the signature is not needed any more."""
+        token = Token.parse(claim.token)
+        assert token is not None  # noqa: S101 - only parsed tokens are claimed
+        caip2, asset, payer, nonce = claim.payment_key.split("|")
+        terms = Terms(claim.network, caip2, asset, claim.amount, claim.pay_to)
+        authorization = Authorization(payer, claim.pay_to.lower(), int(claim.amount), 0, 0, nonce, "")
+        return Presented(token, terms, "", claim.payment_key, authorization)
 
     # Step 14.
 
@@ -135,7 +159,7 @@ class SettlingPaymentSource:
         if not outlook.used:
             await self._submit(presented, claim, outlook)
             return None
-        use = await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
+        use = await self._use_of(presented)
         if use.cancelled:
             raise self._refusal("authorization_used", presented)
         return None if use.tx_id is None else await self._foreign(use.tx_id, presented)
@@ -157,11 +181,14 @@ class SettlingPaymentSource:
 
     async def _after_failure(self, sent: Settlement, presented: Presented) -> Payment | None:
         """Tell why our transaction failed: overtaken by a stranger's that paid, or nothing moved."""
-        use = await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
+        use = await self._use_of(presented)
         if use.used and not use.cancelled:
             return None if use.tx_id is None else await self._foreign(use.tx_id, presented)
         await self._settlements.close(sent, Fate.FAILED, now=self._clock.now())
         raise self._refusal("authorization_used" if use.cancelled else await self._reason(presented), presented)
+
+    async def _use_of(self, presented: Presented) -> Use:
+        return await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
 
     async def _reason(self, presented: Presented) -> str:
         told = await self.lane.try_settlement(_authorization(presented), self._account.address)
@@ -185,7 +212,7 @@ class SettlingPaymentSource:
         if transfer is None:
             raise PaymentRefused("authorization_used", tx_id, presented.terms.caip2)
         key = redemption.transfer_key(presented.terms.caip2, tx_id, transfer.ordinal)
-        return Payment(authorization.payer, tx_id, key, transfer.ordinal)
+        return Payment(authorization.payer, tx_id, key, transfer.ordinal, transfer.value)
 
     async def _newest(self, sent: Settlement) -> tuple[str, ObservedTransaction]:
         """Return whichever transaction with this nonce was mined, else one that waits, else that there is none."""
@@ -206,6 +233,7 @@ class SettlingPaymentSource:
         Raises:
             PaymentRefused: It would not, or this payer's settlements failed too often.
         """
+        self.check(presented)  # also of a claim that was made a while ago: what is late now would fail in its block
         await self._refuse_griefer(presented)
         if outlook.refusal is not None:
             if (code := eip3009.refusal_code(outlook.refusal)) == "authorization_used":
@@ -324,9 +352,10 @@ class SettlingPaymentSource:
     # Besides calls.
 
     async def look(self, claim: Redemption) -> Payment | None:
-        """Nothing: what was sent for a claim, `tend` follows; where nothing was, nothing moved."""
-        del claim
-        return None
+        """Return what another sender settled; what was sent for a claim by the rail, `tend` follows."""
+        if await self._settlements.open_for(claim.token) is not None:
+            return None
+        return await self.received(self.presented_by(claim))
 
     async def is_known(self, claim: Redemption) -> bool:
         """A claim for which something was sent counts as known to the chain (P-ST-08)."""
@@ -359,7 +388,9 @@ class SettlingPaymentSource:
 
     async def _tend_claim(self, sent: Settlement, claim: Redemption) -> None:
         try:
-            payment = await self._follow(sent, _of_claim(sent, claim))
+            payment = await self._follow(
+                sent, replace(self.presented_by(claim), authorization=read_authorization(sent))
+            )
         except PaymentRefused:
             await self._ledger.drop_unpaid(claim.id)
             return
@@ -394,15 +425,6 @@ def read_authorization(sent: Settlement) -> Authorization:
     """Return the authorization that a settlement settles."""
     members = orjson.loads(sent.authorization)
     return Authorization.read(members, members["signature"])
-
-
-def _of_claim(sent: Settlement, claim: Redemption) -> Presented:
-    """Return what was presented, from what was stored."""
-    token = Token.parse(claim.token)
-    assert token is not None  # noqa: S101 - only parsed tokens are claimed
-    asset = sent.payment_key.split("|")[1]
-    terms = Terms(claim.network, sent.caip2, asset, claim.amount, claim.pay_to)
-    return Presented(token, terms, "", claim.payment_key, read_authorization(sent))
 
 
 def _authorization(presented: Presented) -> Authorization:

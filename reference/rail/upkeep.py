@@ -12,6 +12,7 @@ from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
+from reference.store.refused_payments import LISTED_SECONDS, RefusedPayments
 from reference.web.clock import WpClock
 
 
@@ -26,6 +27,7 @@ class Upkeep:
         ledger: Redemptions,
         signer: Signer,
         presence: Presence,
+        refused: RefusedPayments,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -33,15 +35,20 @@ class Upkeep:
         self._ledger = ledger
         self._signer = signer
         self._presence = presence
+        self._refused = refused
 
     async def tend(self) -> None:
-        """Forget what is past its time, and look once more at payments that were served a while ago (P-ST-07)."""
+        """Forget what is past its time, and look once more at payments that were served a while ago (P-ST-07).
+
+        Claims lapse after a last look (`KeptClaims`); here only those of a lane go that has no worker any more.
+        """
         now = self._clock.lapsed()
         least = now - self._settings.skew_seconds
         await self._ledger.forget(
-            unpaid_before=least - self._settings.rail_settle_window,
+            unpaid_before=least - self._settings.rail_settle_window - LISTED_SECONDS,
             answers_before=least - self._settings.rail_store_seconds,
         )
+        await self._refused.forget(now=now)
         for key, collector in self._collectors.items():
             with suppress(ChainUnavailable):
                 self._presence.refuse_unchecked(key)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import String, bindparam, cast, delete, exists, insert, literal_column, or_, select, update
+from sqlalchemy import String, and_, bindparam, cast, delete, exists, insert, literal_column, or_, select, update
 
 from reference.protocol.redemption import Happening
 from reference.protocol.weld import Payment
@@ -84,12 +84,18 @@ _MARK_PAID_AND_SPEND = (
     moving(Happening.PAYMENT_FINAL, Happening.ANSWER_STORED).where(_IS_HELD).values({**_PAID_BY, **_STORED})
 )
 # Asked each second: that what is not paid was not served either leads to the index of those few.
-_FORGET_UNPAID = dropping(Happening.WINDOW_OVER).where(
+_IS_LAPSING = and_(
     _ROW.spent_at.is_(None),
     _ROW.expires_at < bindparam("before"),
     or_(_ROW.held_until.is_(None), _ROW.held_until < bindparam("before")),
     ~_ON_ITS_WAY,
     ~_IS_KEPT,
+)
+_FORGET_UNPAID = dropping(Happening.WINDOW_OVER).where(_IS_LAPSING)
+_LAPSING = (
+    SELECT.where(IS_UNPAID, _IS_LAPSING, _ROW.network == bindparam("lane"))
+    .order_by(_ROW.expires_at, _ROW.id)
+    .limit(bindparam("most"))
 )
 _KEEP = insert(kept_claims).values({name: bindparam(name) for name in ("claim_id", "network", "since", "look_at")})
 _KEPT_SINCE = select(_KEPT.since).where(_KEPT.claim_id == bindparam("kept_id"))
@@ -283,6 +289,10 @@ class Redemptions:
                 Change(_FETCHED, {"answered": row_id}, needed=True), Change(_SPENT_NOW, {"row_id": row_id, "now": now})
             )
 
+    async def lapsing(self, network: str, *, before: int, most: int) -> Sequence[Redemption]:
+        """Return the unpaid claims of a lane that `forget` would delete, the oldest first."""
+        return [Redemption(*row) for row in await self._database.rows(_LAPSING, lane=network, before=before, most=most)]
+
     async def forget(self, *, unpaid_before: int, answers_before: int) -> None:
         """Delete claims whose window is over, and the answers that are past their time; spent rows stay.
 
@@ -305,11 +315,16 @@ class Redemptions:
         with suppress(Taken):
             await self._database.change(_KEEP, claim_id=row.id, network=row.network, since=now, look_at=now)
 
+    async def kept_since(self, row: Redemption) -> int | None:
+        """Return since when a claim is kept, in unix seconds, or None when it is not."""
+        rows = await self._database.rows(_KEPT_SINCE, kept_id=row.id)
+        return int(rows[0][0]) if rows else None
+
     async def let_go(self, row: Redemption, *, now: int) -> None:
         """Let a claim lapse again by the ordinary rule; the time in which no look met a node does not count."""
-        rows = await self._database.rows(_KEPT_SINCE, kept_id=row.id)
-        if rows:
-            missed = max(0, now - int(rows[0][0]))
+        since = await self.kept_since(row)
+        if since is not None:
+            missed = max(0, now - since)
             with suppress(Missed):  # another worker did
                 await self._database.change_all(
                     Change(_LET_GO, {"kept_id": row.id}, needed=True),

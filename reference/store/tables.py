@@ -87,6 +87,23 @@ refunds = Table(
 # Answers that an operator had made and no payer has seen: their time begins when one comes for them.
 unfetched = Table("rail_unfetched_answers", METADATA, _of_claim(), Column("made_at", BigInteger, nullable=False))
 
+# Payments that reached the payee and were refused: a row a payment, for its operator to see and to give back.
+refused_payments = Table(
+    "rail_refused_payments",
+    METADATA,
+    Column("payment_key", String(256), primary_key=True),
+    Column("network", String(64), nullable=False),
+    Column("service_id", String(64), nullable=False),
+    Column("amount", String(80), nullable=False),
+    Column("pay_to", String(128), nullable=False),
+    Column("tx_id", String(128), nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("payer", String(128), nullable=False),
+    Column("code", String(64), nullable=False),
+    Column("noted_at", BigInteger, nullable=False),
+    Index("rail_refused_by_time", "noted_at"),
+)
+
 # When a lane's node was away, or (network "*") no worker ran: challenges of that time may be presented later.
 absences = Table(
     "rail_absences",

@@ -18,8 +18,9 @@ from reference.store.database import Change, Database, Missed, Row, Taken
 from reference.store.orders import order_of
 from reference.store.redemption_moves import moving
 from reference.store.redemptions import fresh_id
+from reference.store.refused_payments import LISTED_SECONDS
 from reference.store.settlements import Fate
-from reference.store.tables import kept_claims, orders, redemptions, refunds, settlements
+from reference.store.tables import kept_claims, orders, redemptions, refunds, refused_payments, settlements
 from reference.store.used_transfers import SOME_TRANSFER, UsedBy
 
 
@@ -29,7 +30,8 @@ class UnservedState(StrEnum):
     `waiting`: it was presented, and its chain does not show it as final. `waiting_for_node`: the last look at it met no
     node, or its answer could not be made; it does not lapse. `sent`: the rail sent what the payer authorized, and the
     outcome is unknown. `paid_unserved`: the money is there. `moved_unclaimed`: what the rail sent moved the money, and
-    no claim is there that it could be served to. `refunded`: an operator gave it back.
+    no claim is there that it could be served to. `paid_refused`: the money reached the payee, and its proof was
+    refused, as for its age. `refunded`: an operator gave it back.
     """
 
     WAITING = "waiting"
@@ -37,6 +39,7 @@ class UnservedState(StrEnum):
     SENT = "sent"
     PAID = "paid_unserved"
     UNCLAIMED = "moved_unclaimed"
+    PAID_REFUSED = "paid_refused"
     REFUNDED = "refunded"
 
 
@@ -47,7 +50,8 @@ class Unserved:
     Attributes:
         id: The redemption's number; None where no claim is left, and the transaction stands for it.
         state: Where it stands.
-        since: Unix seconds of when it was presented, or sent where no claim is left.
+        since: Unix seconds of when it was presented, of when it was sent where no claim is left, or of when its proof
+            was refused.
         network: Network key.
         service_id: What was asked of which service; empty where that is not known.
         amount: What was asked, in atomic units; empty where that is not known.
@@ -59,6 +63,7 @@ class Unserved:
         has_order: Whether the request is kept.
         refund_tx_id: The transaction that gave it back.
         refunded_at: Unix seconds of when that was noted.
+        code: Why its proof was refused, where it was.
     """
 
     id: int | None
@@ -75,6 +80,7 @@ class Unserved:
     has_order: bool = False
     refund_tx_id: str | None = None
     refunded_at: int | None = None
+    code: str | None = None
 
     @property
     def name(self) -> str | None:
@@ -84,13 +90,10 @@ class Unserved:
         """
         if self.id is not None:
             return str(self.id)
-        return self.tx_id if self.state is UnservedState.UNCLAIMED else None
+        return self.tx_id if self.state in {UnservedState.UNCLAIMED, UnservedState.PAID_REFUSED} else None
 
 
-# How long a settlement that moved money and has no claim is listed.
-LISTED_SECONDS = 30 * 86_400
-
-_ROW, _SENT, _REFUND = redemptions.c, settlements.c, refunds.c
+_ROW, _SENT, _REFUND, _NOTED = redemptions.c, settlements.c, refunds.c, refused_payments.c
 _OF_THE_CLAIM = and_(_SENT.token == _ROW.token, _SENT.payment_key == _ROW.payment_key)
 _OPEN = _SENT.fate == literal_column(f"'{Fate.OPEN.value}'")
 _MOVED = _SENT.fate.in_([literal_column(f"'{one.value}'") for one in (Fate.SETTLED, Fate.OVERTAKEN)])
@@ -140,6 +143,18 @@ _SENT_ALONE = (
     .order_by(_SENT.sent_at)
     .limit(bindparam("most"))
 )
+# One that was served after all, or is settled by the rail and so listed already, is not listed as refused.
+_SERVED_AFTER_ALL = exists().where(_ROW.payment_key == _NOTED.payment_key, _ROW.paid_at.isnot(None))
+_SETTLED_TOO = exists().where(_SENT.payment_key == _NOTED.payment_key, _MOVED)
+_IS_REFUSED = and_(
+    _NOTED.noted_at > bindparam("since"),
+    ~_SERVED_AFTER_ALL.correlate(refused_payments),
+    ~_SETTLED_TOO.correlate(refused_payments),
+)
+_EACH_REFUSED = select(*_NOTED).where(_IS_REFUSED).order_by(_NOTED.noted_at, _NOTED.payment_key)
+_PAID_REFUSED = _EACH_REFUSED.limit(bindparam("most"))
+_REFUSED_BY = _EACH_REFUSED.where(_NOTED.tx_id == bindparam("moved_by")).limit(1)
+_COUNTED_REFUSED = select(_NOTED.network, func.count()).where(_IS_REFUSED).group_by(_NOTED.network)
 _each = select(_STATE, _ROW.network).where(_ROW.spent_at.is_(None)).subquery()
 _COUNTED = select(_each.c.state, _each.c.network, func.count()).group_by(_each.c.state, _each.c.network)
 _COUNTED_REFUNDS = select(_ROW.network, func.count()).join(refunds, _REFUND.claim_id == _ROW.id).group_by(_ROW.network)
@@ -165,7 +180,9 @@ class UnservedPayments:
         """Return what was presented, sent or paid and is neither served nor given back, the oldest first."""
         rows = [_claim(row) for row in await self._database.rows(_CLAIMS, most=most)]
         alone = await self._database.rows(_SENT_ALONE, since=now - LISTED_SECONDS, most=most)
-        return sorted([*rows, *map(_alone, alone)], key=lambda one: (one.since, one.id or 0))[:most]
+        refused = await self._database.rows(_PAID_REFUSED, since=now - LISTED_SECONDS, most=most)
+        found = [*rows, *map(_alone, alone), *map(_refused, refused)]
+        return sorted(found, key=lambda one: (one.since, one.id or 0))[:most]
 
     async def refunded(self, *, most: int) -> Sequence[Unserved]:
         """Return the payments that were given back, the newest first."""
@@ -195,6 +212,8 @@ class UnservedPayments:
         for fate, caip2, count in await self._database.rows(_COUNTED_ALONE, since=now - LISTED_SECONDS):
             key = _state_of(fate), _key_of(caip2)
             counts[key] = counts.get(key, 0) + int(count)
+        for network, count in await self._database.rows(_COUNTED_REFUSED, since=now - LISTED_SECONDS):
+            counts[UnservedState.PAID_REFUSED, str(network)] = int(count)
         return counts
 
     async def give_back(self, row_id: int, tx_id: str, *, now: int) -> bool:
@@ -215,7 +234,7 @@ class UnservedPayments:
         return True
 
     async def give_back_unclaimed(self, moved_by: str, tx_id: str, *, now: int) -> bool:
-        """Mark a payment that is `moved_unclaimed` as given back, in one transaction: from then on nobody can claim it.
+        """Mark what is `moved_unclaimed` or `paid_refused` as given back, in one transaction: it can pay no claim then.
 
         It gets the row that it lacks, paid, over and without an answer. Of this and a worker that marks its claim as
         paid, the index of paid payments lets only one come first.
@@ -230,13 +249,19 @@ class UnservedPayments:
         """
         found = await self._database.rows(_EACH_MOVED, since=now - LISTED_SECONDS)
         sent = next((row for row in found if _newest(row[0]) == moved_by), None)
-        if sent is None:
-            return False
-        row = _standing_for(sent, now)
-        hashes = orjson.loads(sent[0])
+        if sent is not None:
+            row = _standing_for(sent, now)
+            transfers = [(one, SOME_TRANSFER) for one in orjson.loads(sent[0])]
+        else:
+            refused = await self._database.rows(_REFUSED_BY, since=now - LISTED_SECONDS, moved_by=moved_by)
+            if not refused:
+                return False
+            noted = _note_of(refused[0])
+            row = _standing_for_refused(noted, now)
+            transfers = [(moved_by, noted["ordinal"])]
         used = [
-            used_transfers.use(row["network"], one, SOME_TRANSFER, UsedBy.CALL, str(row["id"]), now=now)
-            for one in hashes
+            used_transfers.use(row["network"], one, place, UsedBy.CALL, str(row["id"]), now=now)
+            for one, place in transfers
         ]
         note = Change(_NOTE, {"claim_id": row["id"], "tx_id": tx_id, "refunded_at": now})
         try:
@@ -254,20 +279,33 @@ def _standing_for(sent: Row, now: int) -> dict[str, Any]:
     hashes, caip2, settler, nonce, payment_key, payer, authorization = sent
     terms = orjson.loads(authorization)
     return {
-        "id": fresh_id(),
+        **_paid_and_over(now),
         "token": f"unclaimed:{caip2}:{settler}:{nonce}",
         "payment_key": payment_key,
-        "request_hash": "",
-        "service_id": "",
         "network": _key_of(caip2),
         "tx_id": _newest(hashes),
         "amount": str(terms["value"]),
         "pay_to": terms["to"],
+        "payer": payer,
+    }
+
+
+def _standing_for_refused(noted: Mapping[str, Any], now: int) -> dict[str, Any]:
+    """Return the row of a payment that was refused; its token may have been paid by another payment."""
+    row = _paid_and_over(now)
+    known = {name: noted[name] for name in ("payment_key", "network", "tx_id", "amount", "pay_to", "payer")}
+    return {**row, **known, "token": f"refused:{row['id']}"}
+
+
+def _paid_and_over(now: int) -> dict[str, Any]:
+    return {
+        "id": fresh_id(),
+        "request_hash": "",
+        "service_id": "",
         "claimed_at": now,
         "claim_order": 0,
         "expires_at": now,
         "lease_counter": 0,
-        "payer": payer,
         "paid_at": now,
         "spent_at": now,
     }
@@ -296,6 +334,16 @@ def _claim(row: Row) -> Unserved:
 def _alone(row: Row) -> Unserved:
     fate, sent_at, caip2, hashes, payer = row
     return Unserved(None, _state_of(fate), int(sent_at), _key_of(caip2), "", "", _newest(hashes), payer)
+
+
+def _note_of(row: Row) -> Mapping[str, Any]:
+    return dict(zip(_NOTED.keys(), row, strict=True))
+
+
+def _refused(row: Row) -> Unserved:
+    note = _note_of(row)
+    known = {name: note[name] for name in ("network", "service_id", "amount", "tx_id", "payer", "code")}
+    return Unserved(id=None, state=UnservedState.PAID_REFUSED, since=int(note["noted_at"]), **known)
 
 
 def _key_of(caip2: str) -> str:

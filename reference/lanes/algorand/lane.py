@@ -44,6 +44,10 @@ class AlgorandLane:
         """Judge by the note binding."""
         return weld.judge(weld.NOTE_BINDING, weld.Claim(seen, terms, token, ttl, terms.pay_to), tx_id)
 
+    def received(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> weld.Payment | None:
+        """Return what reached the payee with the token as its note."""
+        return weld.received(weld.NOTE_BINDING, weld.Claim(seen, terms, token, 0, terms.pay_to), tx_id)
+
     def is_address(self, text: str) -> bool:
         """Return whether a text is a checksummed address in its one canonical spelling, as payments show it."""
         if len(text) != _ADDRESS_CHARACTERS or not encoding.is_valid_address(text):

@@ -47,9 +47,17 @@ class SolanaLane:
 
     def judge(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str, ttl: int) -> weld.Payment:
         """Judge by the reference binding, and that the transfer is for this call alone."""
-        destination = solana_transfers.associated_account(terms.pay_to, terms.asset)
-        claim = weld.Claim(seen, terms, token, ttl, destination, self.reference(token.text), self._word.lower)
+        claim = self._claim(seen, terms, token, ttl)
         return weld.judge((*weld.REFERENCE_BINDING, *weld.REFERENCE_ALONE), claim, tx_id)
+
+    def received(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> weld.Payment | None:
+        """Return what reached the payee's account with the token's reference."""
+        claim = self._claim(seen, terms, token, 0)
+        return weld.received((*weld.REFERENCE_BINDING, *weld.REFERENCE_ALONE), claim, tx_id)
+
+    def _claim(self, seen: ObservedTransaction, terms: Terms, token: Token, ttl: int) -> weld.Claim:
+        destination = solana_transfers.associated_account(terms.pay_to, terms.asset)
+        return weld.Claim(seen, terms, token, ttl, destination, self.reference(token.text), self._word.lower)
 
     def is_address(self, text: str) -> bool:
         """Return whether a text is 32 bytes in base58."""

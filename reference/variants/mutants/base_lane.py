@@ -17,6 +17,7 @@ from reference.protocol.observed import Transfer
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
 from reference.rail.collecting import Presented
+from reference.rail.refusal_notes import OF_THE_WINDOW, RefusalNotes
 from reference.rail.settlement import SettlingPaymentSource
 from reference.store.settlements import Fate
 from reference.variants.mutants.mutant import Mutant
@@ -182,6 +183,18 @@ def _gives_up() -> None:
     replace(SettlingPaymentSource, "_foreign", foreign)
 
 
+def _window_before_use() -> None:
+    """Refuse an authorization for its window without asking the chain whether it was used."""
+
+    def unasked(has_received: Callable[..., Any]) -> Callable[..., Any]:
+        async def received(self: RefusalNotes, presented: Presented, code: str, service_id: str) -> bool:
+            return code not in OF_THE_WINDOW and await has_received(self, presented, code, service_id)
+
+        return received
+
+    replace(RefusalNotes, "has_received", unasked)
+
+
 MUTANTS = (
     Mutant(
         "base-nonce-unbound",
@@ -221,6 +234,11 @@ MUTANTS = (
     Mutant("base-unsettled", "a call is served once its authorization is settled (P-LN-03)", _unsettled),
     Mutant("base-window-in-64-bits", "the numbers of an authorization have 256 bits (5.5, Base)", _window_in_64_bits),
     Mutant("base-gives-up", "what was sent is followed until the chain shows what became of it (P-LN-03)", _gives_up),
+    Mutant(
+        "base-window-before-use",
+        "an authorization that was used is not refused for its window (5.5, Base)",
+        _window_before_use,
+    ),
     Mutant("base-sent-is-paid", "the settlement is in a block (P-LN-03)", _sent_is_paid),
     Mutant("base-any-log", "the Transfer is the log directly after the use (P-LN-10)", _any_log),
     Mutant("base-transfer-shared", "one Transfer pays once (P-LN-03, P-LN-10)", _any_log_for_many),

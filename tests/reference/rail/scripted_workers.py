@@ -22,8 +22,10 @@ from reference.protocol.proof import MinedProof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call
 from reference.rail.collecting import MinedPaymentSource
+from reference.rail.kept import KeptClaims
 from reference.rail.presence import Presence
 from reference.rail.redemption import Redeemer, Served
+from reference.rail.refusal_notes import RefusalNotes
 from reference.rail.rehearsal import Rehearsed
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
@@ -34,6 +36,7 @@ from reference.store.generations import Generations
 from reference.store.opening import open_database
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
+from reference.store.refused_payments import RefusedPayments
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
 from reference.web.keyring import Keyring
@@ -132,7 +135,10 @@ class Bench:
         collectors = {NETWORK.key: MinedPaymentSource(self.settings, self.lane)}
         clock = WpClock()
         presence = Presence(self.settings, lanes, clock)
-        await Upkeep(self.settings, clock, collectors, self.ledger, self.signer, presence).tend()
+        refused = RefusedPayments(self.database)
+        notes = RefusalNotes(collectors, clock, refused, presence)
+        await KeptClaims(self.settings, clock, collectors, self.ledger, notes, worker="tender").tend([NETWORK.key])
+        await Upkeep(self.settings, clock, collectors, self.ledger, self.signer, presence, refused).tend()
 
     async def row(self, number: int, token: str) -> Redemption | None:
         """Return the row of a transaction and a token."""
@@ -170,16 +176,18 @@ async def opened_bench(dsn: str) -> AsyncIterator[Bench]:
         platform_keys=lambda _: (KEY.public.jwk(),),
     )
     made = Bench(lane, ledger, database, settings, signer)
+    collectors = {NETWORK.key: MinedPaymentSource(settings, lane)}
     for _ in range(2):
         made.workers.append(
             Redeemer(
                 settings,
                 WpClock(),
                 MINT,
-                {NETWORK.key: MinedPaymentSource(settings, lane)},
+                collectors,
                 ledger,
                 generations,
                 signer,
+                RefusalNotes(collectors, WpClock(), RefusedPayments(database)),
                 worker=str(uuid.uuid4()),
             )
         )

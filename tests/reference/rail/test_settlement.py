@@ -288,6 +288,41 @@ def test_a_settlement_by_a_stranger_is_served(rail: Rail, base: SimulatedBase, b
     assert base_payer.usdc == 10**8 - PRICE
 
 
+@pytest.mark.parametrize("seconds", [6, 600])
+def test_an_authorization_that_a_third_party_used_is_served_after_its_window(
+    own_rail: Callable[..., Rail],
+    on_base: dict[str, str],
+    calm_base: SimulatedBase,
+    base_payer: BasePayer,
+    seconds: int,
+) -> None:
+    """The contract judged the window when it was used; before and after `validBefore` the payee has the money."""
+    rail = own_rail(**on_base)
+    window = {"validBefore": int(time.time()) + 33}
+    proof, unused = (base_payer.authorize(rail.quote(), **window) for _ in range(2))
+    tx_id = BasePayer(calm_base, usdc=0).use(proof)
+    rail.set_clock(seconds)
+    refused_payment(rail.present(unused), "authorization_expired")
+    assert served(rail, proof) == tx_id
+    assert sent_for(rail, proof) == []
+    assert base_payer.usdc == 10**8 - PRICE
+    forged = {**proof, "signature": proof["signature"][:-4] + "001c"}
+    assert rail.present(forged).status_code == 200, "one payment: its stored answer"
+
+
+def test_a_used_authorization_needs_its_signature(
+    own_rail: Callable[..., Rail], on_base: dict[str, str], calm_base: SimulatedBase, base_payer: BasePayer
+) -> None:
+    """After its window, too, what the chain shows stands in for nothing but the times."""
+    rail = own_rail(**on_base)
+    proof = base_payer.authorize(rail.quote(), validBefore=int(time.time()) + 33)
+    BasePayer(calm_base, usdc=0).use(proof)
+    rail.set_clock(6)
+    signature = proof["signature"]
+    forged = {**proof, "signature": signature[:10] + ("0" if signature[10] != "0" else "1") + signature[11:]}
+    refused_payment(rail.present(forged), "invalid_signature")
+
+
 def test_a_settlement_that_was_overtaken_is_served(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
     """Ours fails in its block, for a stranger's was first; it counts against nobody."""
     proof = begun(rail, base_payer)

@@ -24,6 +24,7 @@ from tests.reference.rail.rail_stack import COMPLIANCE_BODY, Payer, Rail, proof_
 from tests.reference.rail.rail_tables import drop_claims, rows_of, settlements_of
 
 GIVEN_BACK = "B" * 51 + "A"
+EXPIRED = (402, "challenge_expired")
 
 
 def payments(rail: Rail, *words: str) -> tuple[int, str, str]:
@@ -261,6 +262,31 @@ def test_money_that_moved_without_a_claim_is_served_to_its_payer(
     assert listed(rail) == []
     assert payments(rail, "refunded", moved["id"], "--transaction", GIVEN_BACK)[0] == 1
     assert rail.present(proof).status_code == 200
+
+
+def test_what_a_third_party_settled_for_a_challenge_that_is_over_is_listed(
+    own_rail: Callable[..., Rail],
+    on_base: dict[str, str],
+    calm_base: SimulatedBase,
+    base_payer: BasePayer,
+    database: dict[str, str],
+) -> None:
+    """Presented after the lifetime it is refused, listed with its reason, and given back once."""
+    rail = own_rail(**on_base | database)
+    proof = base_payer.authorize(rail.quote())
+    tx_id = BasePayer(calm_base, usdc=0).use(proof)
+    unused = base_payer.authorize(rail.quote())
+    rail.set_clock(2000)
+    assert until(lambda: (code := code_of(rail.present(proof))) != (402, "tx_not_confirmed") and code) == EXPIRED
+    for late in (proof, unused):
+        assert code_of(rail.present(late)) == EXPIRED
+    [one] = listed(rail)
+    assert (one["id"], one["state"], one["refused_with"]) == (tx_id, "paid_refused", "challenge_expired")
+    assert (one["network"], one["amount"], one["payer"]) == ("base_mainnet", "50000", base_payer.address.lower())
+    assert payments(rail, "refunded", tx_id, "--transaction", GIVEN_BACK)[0] == 0
+    assert payments(rail, "refunded", tx_id, "--transaction", GIVEN_BACK)[0] == 1
+    assert listed(rail) == []
+    assert code_of(rail.present(proof)) == (409, "payment_refunded")
 
 
 def test_without_a_ledger_or_a_database_nothing_is_made(own_rail: Callable[..., Rail]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ from conformance.surfaces.rail.paid_answers import brief
 
 _AT_ONCE, _CLAIMS = 50, 100
 _LAG = 10
+_SECONDS_LEFT, _LOOKS = 6, 60
 
 
 @check(
@@ -60,6 +62,46 @@ async def settlement_by_a_third_party(case: Case) -> None:
             use_by_stranger(WHOLE, "used by a stranger, signature in one piece"),
             two_at_once(),
         )
+    )
+
+
+@check(
+    "RAIL-PAY-04",
+    surface="rail",
+    lane="base",
+    fix="Ask the chain whether the authorization was used, and by what, before it is refused for its age: its contract "
+    "has judged its window already, and the payee has the money.",
+)
+async def settled_before_the_window_closed(case: Case) -> None:
+    """A welded authorization that a third party settled within its window is served after the window, too.
+
+    Has a third party use an authorization that is valid for a few seconds more, and presents it when `validBefore` has
+    passed, while its challenge is live. Expects that it is served, or that the answer says to present it again; who
+    refuses it for good gets a warning, as the interface says only that an authorization outside its window buys
+    nothing.
+    """
+    payer = await base_payer(case)
+    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    await honest_payment_is_served(case, operation)
+    third_party = await payer.new_account(coin=True)
+    stake = await stakes.stake(operation, prices=2)
+    given = await stake.sign(valid_before=await payer.block_time() + _SECONDS_LEFT)
+    await payer.use(given, sender=third_party)
+    for _ in range(_LOOKS):
+        if await payer.block_time() > given.valid_before:
+            break
+        await asyncio.sleep(_SECONDS_LEFT / 10)
+    else:
+        raise Inconclusive("the chain's time did not pass the authorization's window")
+    answer = await stake.redeem(case, given)
+    case.expect(
+        "RAIL-PAY-04",
+        answer.status == 200 or "retry-after" in answer.headers,
+        "served, or told to present it again",
+        f"{brief(answer)}, and {await stake.moved()} of {stake.price} moved",
+        exchange=answer,
+        where={"operation": operation.path, "payment": "used by a third party before its window closed"},
+        beyond="whether an authorization that was used within its window buys its call after it is open",
     )
 
 

@@ -1,0 +1,71 @@
+"""Payments that reached the payee although their proof was refused: noted once each, so that none is missing (5.8).
+
+A note decides nothing: a payment that is served after all is not listed any more, by its payment key.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from sqlalchemy import bindparam, delete, insert
+
+from reference.protocol.weld import Payment
+from reference.store.database import Change, Database, Taken
+from reference.store.tables import refused_payments
+
+# How long what has no claim is listed.
+LISTED_SECONDS = 30 * 86_400
+
+_ROW = refused_payments.c
+_NOTE = insert(refused_payments).values({column.name: bindparam(column.name) for column in _ROW})
+_FORGET = delete(refused_payments).where(_ROW.noted_at <= bindparam("before"))
+
+
+class RefusedPayments:
+    """Statements over refused payments. Each public method is one transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def note(
+        self,
+        payment: Payment,
+        *,
+        payment_key: str,
+        network: str,
+        service_id: str,
+        asked: str,
+        pay_to: str,
+        code: str,
+        now: int,
+    ) -> None:
+        """Note a payment, unless it is noted already.
+
+        Args:
+            payment: What the chain shows.
+            payment_key: What makes it unique (P-ST-03).
+            network: Network key.
+            service_id: The service that was asked.
+            asked: The price in atomic units, which is what it moved where `payment` does not say.
+            pay_to: The payee.
+            code: Why its proof was refused.
+            now: Unix seconds.
+        """
+        row = {
+            "payment_key": payment_key,
+            "network": network,
+            "service_id": service_id,
+            "amount": str(payment.value or asked),
+            "pay_to": pay_to,
+            "tx_id": payment.tx_id,
+            "ordinal": payment.ordinal,
+            "payer": payment.payer,
+            "code": code,
+            "noted_at": now,
+        }
+        with suppress(Taken):
+            await self._database.change_all(Change(_NOTE, row))
+
+    async def forget(self, *, now: int) -> None:
+        """Delete the notes that are not listed any more."""
+        await self._database.change(_FORGET, before=now - LISTED_SECONDS)
