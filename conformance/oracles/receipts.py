@@ -210,8 +210,10 @@ def _selected(document: Any, kid: Any) -> Mapping[str, Any]:
     listed = document.get("keys") if isinstance(document, Mapping) else None
     if not isinstance(listed, Sequence) or not listed or not all(isinstance(one, Mapping) for one in listed):
         raise ReceiptFault("INVALID_JWS_FORMAT", "the key set is no JWKS document with keys")
-    named = (one for one in listed if kid is not None and one.get("kid") == kid)
-    found: Mapping[str, Any] = next(named, listed[0])
+    named = [one for one in listed if kid is not None and one.get("kid") == kid]
+    # Keys of different types may share a kid (RFC 7517, 4.5): only one of them fits the algorithm.
+    fitting = (one for one in named if (one.get("kty"), one.get("crv")) == ("OKP", "Ed25519"))
+    found: Mapping[str, Any] = next(fitting, (named or listed)[0])
     return found
 
 

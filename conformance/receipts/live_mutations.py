@@ -20,6 +20,7 @@ __all__ = ("PROFILE_PAYLOAD", "Material", "Vector", "cross_validation", "keys", 
 
 # In 2 kB, more than a reader bears that goes down by a call for each level.
 _LEVELS = 1020
+_KID_SHARED = "whether keys of different types may share a kid is the key set's own matter (RFC 7517, 4.5)"
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 
@@ -28,6 +29,11 @@ def vectors(material: Material) -> list[Vector]:
     faults = (_keys, _tampered, _algorithms, _structures, _formats, _encodings, _signatures, _critical, _key_sets)
     parts = (*faults, near_misses.vectors)
     return [one for part in parts for one in part(material)]
+
+
+def _of_other_types(key: Signer) -> dict[str, dict[str, Any]]:
+    x = key.jwk["x"]
+    return {"EC": {"kty": "EC", "crv": "P-256", "x": x, "y": x}, "OKP": {"kty": "OKP", "crv": "X25519", "x": x}}
 
 
 def _keys(material: Material) -> Iterator[Vector]:
@@ -44,6 +50,10 @@ def _keys(material: Material) -> Iterator[Vector]:
     for place, signer in enumerate(material.third):
         what = f"the kid names key {place + 1} of 3, which signed"
         yield Vector(what, "GW-RCPT-09", material.by(signer), mine, valid=True)
+    for what, other in _of_other_types(two).items():
+        document = {"keys": [{**other, "kid": one.kid}, one.jwk]}
+        named = f"two keys of the kid, the first of type {what}, the Ed25519 key signed"
+        yield Vector(named, "GW-RCPT-09", third, document, valid=True, beyond=_KID_SHARED)
     yield Vector("no kid matches, the first key signed", "GW-RCPT-10", material.by(one, "nobody"), mine, valid=True)
     yield Vector("no kid matches, the second key signed", "GW-RCPT-11", material.by(two, "nobody"), mine)
     yield Vector("no kid matches, the last key signed", "GW-RCPT-11", material.by(three, "nobody"), mine)

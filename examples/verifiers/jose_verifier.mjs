@@ -11,7 +11,8 @@ const { version } = JSON.parse(readFileSync(new URL("./node_modules/jose/package
 async function judge({ jws, jwks }) {
   try {
     const { kid } = decodeProtectedHeader(jws);
-    const jwk = jwks.keys.find((one) => one.kid === kid) ?? jwks.keys[0];
+    const named = jwks.keys.filter((one) => one.kid === kid);
+    const jwk = named.find((one) => one.crv === "Ed25519") ?? named[0] ?? jwks.keys[0];
     await compactVerify(jws, await importJWK(jwk, "EdDSA"), { algorithms: ["EdDSA", "Ed25519"] });
     return { verdict: "valid" };
   } catch (refusal) {

@@ -15,10 +15,11 @@ FAMILIES = ["receipts"]
 
 
 def key_of(jws: Any, jwks: Any) -> jwt.PyJWK:
-    """Return the key that the receipt's header names, else the first of the set."""
+    """Return the key that the receipt's header names, the Ed25519 key where it names several; else the first."""
     keys = jwt.PyJWKSet.from_dict(jwks).keys
     kid = jwt.get_unverified_header(jws).get("kid")
-    return next((key for key in keys if key.key_id == kid), keys[0])
+    named = [key for key in keys if key.key_id == kid]
+    return next((key for key in named if key.key_type == "OKP"), (named or keys)[0])
 
 
 def judge(given: dict[str, Any]) -> dict[str, Any]:

@@ -394,12 +394,14 @@ def supplied_keys(jwks: object) -> list[Mapping[str, object]]:
 
 
 def select_key(keys: Sequence[Mapping[str, object]], kid: str | None) -> Mapping[str, object]:
-    """Return the first key of that `kid`, else the first key of the set (P-RV-01)."""
-    if kid is not None:
-        for key in keys:
-            if key.get("kid") == kid:
-                return key
-    return keys[0]
+    """Return the key of that `kid`, else the first key of the set (P-RV-01).
+
+    Keys of different types may share a `kid` (RFC 7517, 4.5): "different keys might use the same "kid" value [...] if
+    they have different "kty" values". So the first of them that is an Ed25519 key counts, and the first where none is.
+    """
+    named = [key for key in keys if kid is not None and key.get("kid") == kid]
+    fitting = (key for key in named if (key.get("kty"), key.get("crv")) == ("OKP", "Ed25519"))
+    return next(fitting, (named or keys)[0])
 
 
 def _payload_with_duplicates(data: bytes) -> JsonValue:

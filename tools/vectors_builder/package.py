@@ -28,7 +28,7 @@ from tools.vectors_builder import (
 )
 from tools.vectors_builder.family import FORMAT, BuildFault, Family
 
-VERSION: Final = "1.2.0"
+VERSION: Final = "2.0.0"
 FOLDER: Final = Path(vectors.__file__).parent
 RELEASES: Final = "releases.json"
 FAMILIES: Final[tuple[Family, ...]] = (

@@ -123,7 +123,10 @@ def _judge(case: Case, vector: Vector, answer: Answer, unbound: str | None) -> N
     if vector.valid:
         hint = unbound or hint
         held = answer.status == _PASSED and bool(answer.object())
-        case.expect(vector.row, held, "200 with a report", describe(answer), exchange=answer, where=where, hint=hint)
+        expected = "200 with a report"
+        case.expect(
+            vector.row, held, expected, describe(answer), exchange=answer, where=where, hint=hint, beyond=vector.beyond
+        )
         return
     refused = {_FAILED} if vector.row in _STRICTLY_422 else {400, _FAILED}
     report = bool(answer.object()) or vector.row in _NO_REPORT_DUE
@@ -149,6 +152,7 @@ def _standalone(case: Case, hosted: Verifier, vector: Vector, answer: Answer) ->
         describe(answer),
         exchange=answer,
         where={"receipt": vector.name},
+        beyond=vector.beyond if vector.valid else None,
     )
 
 

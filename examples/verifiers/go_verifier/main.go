@@ -97,14 +97,15 @@ func judge(input json.RawMessage) error {
 	return nil
 }
 
-// keyOf returns the key that a header names, else the first one.
+// keyOf returns the key that a header names, the Ed25519 key where it names several, else the first one.
 func keyOf(keys []jwk, kid *string) (ed25519.PublicKey, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no key")
 	}
 	chosen := keys[0]
 	for i := len(keys) - 1; i >= 0 && kid != nil; i-- {
-		if keys[i].Kid == *kid {
+		fits := keys[i].Crv == "Ed25519" || chosen.Kid != *kid || chosen.Crv != "Ed25519"
+		if keys[i].Kid == *kid && fits {
 			chosen = keys[i]
 		}
 	}

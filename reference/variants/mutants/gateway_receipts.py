@@ -77,6 +77,16 @@ def _first_always(_: Select) -> Select:
     return lambda given, kid: given[0]  # noqa: ARG005 - the rule that is dropped
 
 
+def _first_of_the_kid(select: Select) -> Select:
+    """Of several keys of a `kid` the first counts, whatever its type."""
+
+    def chosen(given: Sequence[Mapping[str, object]], kid: str | None) -> Mapping[str, object]:
+        named = (key for key in given if kid is not None and key.get("kid") == kid)
+        return next(named, None) or select(given, kid)
+
+    return chosen
+
+
 def _last_without_match(select: Select) -> Select:
     def chosen(given: Sequence[Mapping[str, object]], kid: str | None) -> Mapping[str, object]:
         return select(given, kid) if any(key.get("kid") == kid for key in given) else given[-1]
@@ -291,6 +301,11 @@ MUTANTS: tuple[Mutant, ...] = tuple(
             "receipts-first-key",
             "the kid selects the key (P-RV-01)",
             lambda: replace(verification, "select_key", _first_always),
+        ),
+        (
+            "receipts-first-of-kid",
+            "of several keys of a kid the Ed25519 key is selected (P-RV-01)",
+            lambda: replace(verification, "select_key", _first_of_the_kid),
         ),
         (
             "receipts-last-key",

@@ -63,7 +63,9 @@ def _kids(alike: Alike) -> Callable[[], None]:
     def lenient(select: Select) -> Select:
         def chosen(given: Sequence[Mapping[str, object]], kid: str | None) -> Mapping[str, object]:
             held = ((key, key.get("kid")) for key in given)
-            like = (key for key, one in held if kid is not None and isinstance(one, str) and alike(one, kid))
+            like = (
+                key for key, one in held if kid is not None and isinstance(one, str) and one != kid and alike(one, kid)
+            )
             return next(like, None) or select(given, kid)
 
         return chosen

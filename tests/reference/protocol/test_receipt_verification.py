@@ -473,6 +473,21 @@ def test_a_matching_kid_never_falls_back() -> None:
     assert_fails(report(token(), jwks={"keys": [KEY.public.jwk() | {"kid": "k"}, impostor]}), 4)
 
 
+@pytest.mark.parametrize(
+    "other", [{"kty": "EC", "crv": "P-256"}, {"kty": "OKP", "crv": "X25519", "x": "AA"}, {"kty": "oct", "k": "AA"}]
+)
+def test_of_keys_of_one_kid_the_ed25519_key_is_taken(other: dict[str, str]) -> None:
+    """Keys of different types may share a kid (RFC 7517, 4.5); where none of them fits, the first is judged."""
+    shared = {**other, "kid": KEY.public.kid}
+    for keys in (
+        [shared, KEY.public.jwk()],
+        [KEY.public.jwk(), shared],
+        [OTHER.public.jwk(), shared, KEY.public.jwk()],
+    ):
+        assert report(token(), jwks={"keys": keys})["verified"]
+    assert_fails(report(token(), jwks={"keys": [shared, KEY.public.jwk() | {"kid": "k"}]}), 3)
+
+
 def test_keys_in_the_header_are_ignored() -> None:
     """jwk, jku, x5c and x5u change nothing, whether the signature is true or not (P-RV-03)."""
     extra = {"jwk": OTHER.public.jwk(), "jku": "http://127.0.0.1:9/", "x5c": ["AA"], "x5u": 5, "typ": ["odd"]}

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.oracles.keys import encode_base64url
 from tools.vectors_builder.drafting import Draft
-from tools.vectors_builder.receipts.material import ONE, TWO, jwks, receipt, refused, without
+from tools.vectors_builder.receipts.material import ONE, TWO, receipt, refused, without
 
 _STRICT = ("profile 2.4 step 2",)
 _FIRST = ("P-RV-01",)
@@ -89,8 +89,7 @@ def _types() -> Iterator[Draft]:
         fault = "no kid matches, and the first key is of another kind"
         # RFC 7517 section 5 advises to leave such a key out: then the first that is left is another.
         yield refused("algorithm/first_key", name, token, fault, why, "GW-RCPT-11", keys=document, pins=_FIRST)
-    other = {**others["x25519"], "kid": ONE.kid}
-    fault = "the kid names a key of another kind before the one that signed"
+    fault = "the kid names a key of another kind, and a key of another kid signed"
     why = "a kid that matches never falls back"
-    document = {"keys": [other, *jwks()["keys"]]}
+    document = {"keys": [{**others["x25519"], "kid": ONE.kid}, {**ONE.jwk, "kid": "key-2"}]}
     yield refused("algorithm/named_key", "x25519", receipt(), fault, why, "GW-RCPT-13", keys=document, pins=_FIRST)

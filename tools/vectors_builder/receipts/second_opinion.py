@@ -90,7 +90,8 @@ def selected(document: Any, token: str) -> dict[str, Any] | None:
     listed = [one for one in keys if isinstance(one, Mapping)] if isinstance(keys, list) else []
     kid = _header(token).get("kid")
     named = [one for one in listed if kid is not None and one.get("kid") == kid]
-    return dict([*named, *listed][0]) if listed else None
+    fitting = [one for one in named if (one.get("kty"), one.get("crv")) == ("OKP", "Ed25519")]
+    return dict([*fitting, *named, *listed][0]) if listed else None
 
 
 def _header(token: str) -> dict[str, Any]:

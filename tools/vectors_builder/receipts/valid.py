@@ -97,6 +97,15 @@ def _kids() -> Iterator[Draft]:
     twice = {"keys": [dict(ONE.jwk), {**TWO.jwk, "kid": ONE.kid}]}
     why = "of two keys of one kid the first counts"
     yield valid("kid_twice", "first_signed", receipt(), why, "GW-RCPT-09", keys=twice, pins=first)
+    why = "keys of different types may share a kid, and one of them is of Ed25519 (RFC 7517 section 4.5)"
+    others: Mapping[str, dict[str, Any]] = {
+        "ec": {"kty": "EC", "crv": "P-256", "x": TWO.jwk["x"], "y": THREE.jwk["x"]},
+        "x25519": {"kty": "OKP", "crv": "X25519", "x": TWO.jwk["x"], "use": "enc"},
+        "oct": {"kty": "oct", "k": "AAAA"},
+    }
+    for name, other in others.items():
+        document = {"keys": [{**other, "kid": ONE.kid}, dict(ONE.jwk)]}
+        yield valid("kid_of_two_types", name, receipt(), why, "GW-RCPT-09", keys=document, pins=first)
     odd = {**ONE.jwk, "kid": "Schlüssel 1/2024 #a"}
     why = "a kid is any text, compared letter by letter"
     yield valid("kid_text", "any", receipt(kid=odd["kid"]), why, "GW-RCPT-09", keys={"keys": [dict(TWO.jwk), odd]})
