@@ -144,18 +144,22 @@ def undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after: int)
     return _unpaid(uri, sentence, {STATUS: Status.SUBMITTED.value}, memo, {"retry_after_seconds": retry_after})
 
 
-def completed(uri: str, body: Mapping[str, Any], receipt: Mapping[str, Any]) -> Outcome:
+def completed(
+    uri: str, body: Mapping[str, Any], receipt: Mapping[str, Any], memo: Mapping[str, Any] | None = None
+) -> Outcome:
     """Return what a served payment leads to (P-RA-08).
 
     Args:
         uri: The extension's URI.
         body: The body of the paid 200 (5.9).
         receipt: What `PAYMENT-RESPONSE` tells.
+        memo: What is kept with the task.
     """
     return Outcome(
         TaskState.COMPLETED,
         parts=(text_part("Paid and served."),),
         artifacts=((data_part(body),),),
+        memo=memo or {},
         message_metadata={STATUS: Status.COMPLETED.value, RECEIPTS: [dict(receipt)]},
         extensions=(uri,),
         hidden=SECRET,

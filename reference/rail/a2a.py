@@ -21,6 +21,7 @@ TASK_SECONDS = 86_400
 # An address at its rate limit does not lose a task before its challenge ends (120 a minute, 1800 s).
 TASKS_OF_OPENER = 4000
 # Sixteen megabytes: as many tasks of four kilobytes, which hold all orders but those that are written to be large.
+# Beyond it the largest go, so that none of up to four kilobytes is pushed out by bytes.
 BYTES_OF_OPENER = 2**24
 EXTENSIONS = "x-a2a-extensions"
 _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII)

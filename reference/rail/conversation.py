@@ -34,6 +34,10 @@ _UNDECIDED = frozenset(
 )
 # Why the example is quoted and not what was asked; kept with the task, since each challenge of it says so.
 _FAULTS = "refused_order"
+_NO_TASK = (
+    "a payment names, as taskId, the task that it pays for, or brings the order again as a data part; "
+    "the same proof and request are served by REST, too"
+)
 _NOTHING_ORDERED = (
     {
         "loc": ["message", "parts"],
@@ -55,16 +59,20 @@ class Conversation:
         """Return what comes of a message: a challenge, or what its payment led to.
 
         Raises:
-            RpcError: -32001 for a payment without its task; -32602 for an unknown service or payment status.
+            RpcError: -32001 for a payment without its task and without an order; -32602 for an unknown service or
+                payment status.
             Refused: 503 for a service that is switched off.
         """
         said = message.metadata.get(a2a_x402.STATUS)
         if said is None and a2a_x402.PAYLOAD not in message.metadata:
             return self._quoted(message, task, request)
-        if task is None:
-            raise RpcError(ErrorCode.TASK_NOT_FOUND, "a payment names, as taskId, the task that it pays for")
+        asked = message.data_with("service_id")
+        if task is None and (asked is None or said != a2a_x402.Status.SUBMITTED):
+            raise RpcError(ErrorCode.TASK_NOT_FOUND, _NO_TASK)
         if said == a2a_x402.Status.SUBMITTED:
-            return await self._paid(message.metadata.get(a2a_x402.PAYLOAD), task, request)
+            # The task may be gone, and its payer has the order: a proof with it is redeemed as by REST (P-RA-12).
+            memo = task.memo if task is not None else self._opened(self._ordered(asked or {}), request)
+            return await self._paid(message.metadata.get(a2a_x402.PAYLOAD), memo, request)
         if said == a2a_x402.Status.REJECTED:
             return a2a_x402.rejected(self._uri)
         allowed = f"{a2a_x402.Status.SUBMITTED.value} or {a2a_x402.Status.REJECTED.value}"
@@ -80,10 +88,14 @@ class Conversation:
             memo = dict(task.memo)
         else:
             memo = _example(self._challenges[DEFAULT_SERVICE].service, _NOTHING_ORDERED)
-        memo[OPENER] = hashlib.sha256(self._door.address_of(request).encode()).hexdigest()
+        memo = self._opened(memo, request)
         offered = self._offered(memo)
         self._door.refuse_disabled(offered.service)
         return a2a_x402.required(self._uri, self._challenge(offered, memo, "payment_required"), memo, _faults(memo))
+
+    def _opened(self, memo: Mapping[str, Any], request: Request) -> dict[str, Any]:
+        opener = hashlib.sha256(self._door.address_of(request).encode()).hexdigest()
+        return {**memo, OPENER: opener}
 
     def _ordered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a data part orders: for an invalid request the example, which is what a payment runs then."""
@@ -109,44 +121,43 @@ class Conversation:
 
     # What is paid is redeemed.
 
-    async def _paid(self, payload: JsonValue, task: Task, request: Request) -> Outcome:
-        offered = self._offered(task.memo)
-        order = Order(task.memo["request"])
+    async def _paid(self, payload: JsonValue, memo: Mapping[str, Any], request: Request) -> Outcome:
+        offered = self._offered(memo)
+        order = Order(memo["request"])
         try:
             served = await self._door.redeem(offered.service, [_as_header(payload)], lambda: order)
         except PaymentRefused as refusal:
             if refusal.retry_after is not None:
-                return a2a_x402.undecided(self._uri, task.memo, code=refusal.code, retry_after=refusal.retry_after)
+                return a2a_x402.undecided(self._uri, memo, code=refusal.code, retry_after=refusal.retry_after)
             try:
-                return self._refused(task, refusal.code, refusal.transaction, refusal.network)
+                return self._refused(memo, refusal.code, refusal.transaction, refusal.network)
             except Refused as unissued:  # this worker may not challenge anew
-                return self._refused_otherwise(task, unissued)
+                return self._refused_otherwise(memo, unissued)
         except Refused as refusal:
-            return self._refused_otherwise(task, refusal)
-        return self._served(served, request)
+            return self._refused_otherwise(memo, refusal)
+        return self._served(served, memo, request)
 
-    def _served(self, served: Served, request: Request) -> Outcome:
+    def _served(self, served: Served, memo: Mapping[str, Any], request: Request) -> Outcome:
         if served.replayed:
             request.answer_headers["Idempotent-Replayed"] = "true"
         receipt = orjson.loads(base64.b64decode(served.payment_response))
-        return a2a_x402.completed(self._uri, orjson.loads(served.body), receipt)
+        return a2a_x402.completed(self._uri, orjson.loads(served.body), receipt, {OPENER: memo[OPENER]})
 
-    def _refused_otherwise(self, task: Task, refusal: Refused) -> Outcome:
+    def _refused_otherwise(self, memo: Mapping[str, Any], refusal: Refused) -> Outcome:
         if refusal.code in _UNDECIDED:
             wait = int(refusal.headers["Retry-After"])
-            return a2a_x402.undecided(self._uri, task.memo, code=refusal.code, retry_after=wait)
+            return a2a_x402.undecided(self._uri, memo, code=refusal.code, retry_after=wait)
         if refusal.status == 409:
-            return self._refused(task, refusal.code, "", "")
+            return self._refused(memo, refusal.code, "", "")
         raise refusal
 
-    def _refused(self, task: Task, code: str, transaction: str, network: str) -> Outcome:
-        self._door.refuse_disabled(self._offered(task.memo).service)  # as a refusal quotes it anew
+    def _refused(self, memo: Mapping[str, Any], code: str, transaction: str, network: str) -> Outcome:
+        self._door.refuse_disabled(self._offered(memo).service)  # as a refusal quotes it again
         # `error` of a 402 is of a closed list (P-CH-01); what REST refuses by another status is not on it.
         error = code if code in CODES_402 else "payment_required"
-        challenge = self._challenge(self._offered(task.memo), task.memo, error)
-        memo, faults = task.memo, _faults(task.memo)
+        challenge = self._challenge(self._offered(memo), memo, error)
         refusal = a2a_x402.Refusal(code, transaction, network)
-        return a2a_x402.refused(self._uri, challenge, memo, refusal, faults)
+        return a2a_x402.refused(self._uri, challenge, memo, refusal, _faults(memo))
 
 
 def _example(service: Service, faults: Faults) -> dict[str, Any]:

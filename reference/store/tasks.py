@@ -17,16 +17,17 @@ _ADD = insert(tasks).values({column.name: bindparam(column.name) for column in _
 _OF_OPENER = select(_ROW.place).where(_ROW.opener == bindparam("by"))
 _NEWEST_OVER = _OF_OPENER.order_by(_ROW.place.desc()).limit(1).offset(bindparam("most")).scalar_subquery()
 _EVICT = delete(tasks).where(_ROW.opener == bindparam("by"), _ROW.place <= _NEWEST_OVER)
-# How much an opener's tasks hold from the newest on, at each of them. A blob's length is read without the blob.
+# How much an opener's tasks hold from the smallest on, at each of them. The large ones go first: payers behind one
+# address share an opener, and a neighbour's large orders must not push out a small one that is paid for already. A
+# blob's length is read without the blob.
+_SIZE = func.length(_ROW.data)
 _HELD = (
-    select(_ROW.place, func.sum(func.length(_ROW.data)).over(order_by=_ROW.place.desc()).label("held"))
+    select(_ROW.place, func.sum(_SIZE).over(order_by=(_SIZE, _ROW.place.desc())).label("held"))
     .where(_ROW.opener == bindparam("by"))
     .subquery()
 )
-_NEWEST_TOO_MUCH = (
-    select(func.max(_HELD.c.place)).where(_HELD.c.held > bindparam("most_bytes"), _HELD.c.place < bindparam("newest"))
-).scalar_subquery()
-_EVICT_BYTES = delete(tasks).where(_ROW.opener == bindparam("by"), _ROW.place <= _NEWEST_TOO_MUCH)
+_TOO_MUCH = select(_HELD.c.place).where(_HELD.c.held > bindparam("most_bytes"), _HELD.c.place < bindparam("newest"))
+_EVICT_BYTES = delete(tasks).where(_ROW.opener == bindparam("by"), _ROW.place.in_(_TOO_MUCH))
 _REPLACE = (
     update(tasks)
     .where(_IS_IT, _IS_KEPT, _ROW.version == bindparam("before"))
@@ -50,7 +51,7 @@ class Tasks:
     async def add(
         self, task_id: str, data: bytes, *, opener: str, version: int, expires_at: int, most: int, most_bytes: int
     ) -> None:
-        """Store a new task; of its opener's, the oldest beyond `most` go, and those beyond `most_bytes`.
+        """Store a new task; of its opener's, the oldest beyond `most` go, and the largest beyond `most_bytes`.
 
         Args:
             task_id: Its id.

@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from reference.protocol.a2a_x402 import PAYLOAD
+from reference.rail.a2a import BYTES_OF_OPENER, TASKS_OF_OPENER
 from reference.rail.settings import RailSettings
 from reference.store.database import Database
 from reference.store.opening import open_database, sqlite_dsn
@@ -55,8 +56,8 @@ async def test_the_oldest_of_an_opener_go(stored: Database) -> None:
     assert await names(tasks, "theirs", *(f"mine{n}" for n in range(5))) == ["theirs", "mine2", "mine3", "mine4"]
 
 
-async def test_the_oldest_of_an_opener_go_by_bytes_too(stored: Database) -> None:
-    """So much an opener, the newest; one that holds more than that by itself stays until the next comes."""
+async def test_the_largest_of_an_opener_go_by_bytes(stored: Database) -> None:
+    """So much an opener, the smallest; one that holds more than that by itself stays until the next comes."""
     tasks = Tasks(stored)
 
     async def keep(name: str, size: int, opener: str = MINE) -> None:
@@ -72,9 +73,26 @@ async def test_the_oldest_of_an_opener_go_by_bytes_too(stored: Database) -> None
         await keep(name, 400)
     assert await kept() == ["theirs", "two", "three"]
     await keep("whole", 5000)
-    assert await kept() == ["theirs", "whole"]
+    assert await kept() == ["theirs", "two", "three", "whole"]
     await keep("last", 10)
-    assert await kept() == ["theirs", "last"]
+    assert await kept() == ["theirs", "two", "three", "last"]
+
+
+async def test_large_orders_of_a_neighbour_push_out_no_small_task(stored: Database) -> None:
+    """Payers behind one address share its bounds: 140 orders of 60 kB, and a task of four kilobytes stays."""
+    tasks = Tasks(stored)
+
+    async def keep(name: str, size: int) -> None:
+        data = name.encode().ljust(size)
+        await tasks.add(
+            name, data, opener=MINE, version=0, expires_at=100, most=TASKS_OF_OPENER, most_bytes=BYTES_OF_OPENER
+        )
+
+    await keep("paid", 4096)
+    for number in range(140):
+        await keep(f"large{number}", 130_000)
+    assert await tasks.get("paid", now=0) is not None
+    assert [await tasks.get(f"large{number}", now=0) is None for number in (0, 139)] == [True, False]
 
 
 async def test_a_task_ends_with_its_time(stored: Database) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -78,6 +79,32 @@ def test_a_paid_task_is_completed(three_lanes: Rail, payments: Mapping[str, Payi
     by_rest = rail.present(proof)
     assert (200, "true", body) == (by_rest.status_code, by_rest.headers["Idempotent-Replayed"], by_rest.json())
     assert receipt == json.loads(base64.b64decode(by_rest.headers["PAYMENT-RESPONSE"]))
+
+
+@pytest.mark.parametrize("lane", LANES)
+def test_a_proof_whose_task_is_gone_is_redeemed_with_its_order(
+    three_lanes: Rail, payments: Mapping[str, Paying], lane: str
+) -> None:
+    """P-RA-12: the order again as a data part, and no taskId; by REST it is the same payment."""
+    rail = three_lanes
+    proof = payments[lane](entry_of(opened(rail), lane))
+    paid = {STATUS: "payment-submitted", PAYLOAD: proof}
+    of_another = result(call(rail, "message/send", {"message": message(OTHER, metadata=paid)}))
+    refused(of_another, "request_mismatch", "SETTLEMENT_FAILED")
+
+    done = result(call(rail, "message/send", {"message": message(ORDER, metadata=paid)}))
+
+    bought = artifact(done)
+    assert done == get(rail, done)
+    assert json.dumps(proof) not in json.dumps(done)
+    again = call(rail, "message/send", {"message": message(ORDER, metadata=paid)})
+    assert again.headers["Idempotent-Replayed"] == "true"
+    assert bought == artifact(result(again)) == rail.present(proof).json()
+    assert error(call(rail, "message/send", {"message": message(metadata=paid)}))["code"] == -32001
+    unknown = message(ORDER, task=str(uuid.uuid4()), metadata=paid)
+    assert error(call(rail, "message/send", {"message": unknown}))["code"] == -32001
+    rejected = message(ORDER, metadata={STATUS: "payment-rejected"})
+    assert error(call(rail, "message/send", {"message": rejected}))["code"] == -32001
 
 
 @pytest.mark.parametrize("lane", LANES)
