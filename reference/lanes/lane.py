@@ -168,6 +168,13 @@ class SettlingLane(_AnyLane, Protocol):
             ChainUnavailable: The node could not be asked.
         """
 
+    async def held_before(self, authorization: Authorization) -> bool:
+        """Return whether the payer held what it authorized in the chain's newest safe block, some minutes ago.
+
+        Raises:
+            ChainUnavailable: The node could not be asked.
+        """
+
     def settlement_call(self, authorization: Authorization) -> bytes:
         """Return the call data that settles an authorization."""
 

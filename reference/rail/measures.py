@@ -4,20 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reference.lanes.registry import descriptor_of
+from reference.protocol.networks import NETWORKS
 from reference.rail.presence import Presence
+from reference.rail.settlement import FAILURES_REMEMBERED
 from reference.store.database import DatabaseUnavailable
+from reference.store.settlements import Settlements
 from reference.store.unserved import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.metrics import Gauge
 
 _PAYMENTS = "Payments that were not served, by state and network; those that were given back for ever."
 
+_FAILED = "Settlements that were mined as failed within the last hour, at the rail's cost."
+
 
 class RailMeasures:
     """Measures of one worker. Payments are those of the database, the same at every worker of it."""
 
-    def __init__(self, unserved: UnservedPayments, presence: Presence, clock: WpClock, lanes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        unserved: UnservedPayments,
+        settlements: Settlements,
+        presence: Presence,
+        clock: WpClock,
+        lanes: Sequence[str],
+    ) -> None:
         self._unserved = unserved
+        self._settlements = settlements
         self._presence = presence
         self._clock = clock
         self._lanes = tuple(lanes)
@@ -39,12 +53,25 @@ class RailMeasures:
             ),
         ]
         try:
-            counted = await self._unserved.counted(now=self._clock.now())
+            now = self._clock.now()
+            counted = await self._unserved.counted(now=now)
+            failed = await self._settlements.all_failures(since=now - FAILURES_REMEMBERED)
         except DatabaseUnavailable:
-            counted = None
+            counted, failed = None, {}
         up = Gauge.single("weldproof_rail_ledger_up", "1 when the database answers.", float(counted is not None))
         if counted is None:
             return [*gauges, up]
         values = {(state.value, lane): 0.0 for state in UnservedState for lane in self._lanes}
         values |= {(state.value, network): float(count) for (state, network), count in counted.items()}
-        return [*gauges, up, Gauge("weldproof_rail_payments", _PAYMENTS, ("state", "network"), values)]
+        failures = {(lane,): float(failed.get(NETWORKS[lane].caip2, 0)) for lane in self._lanes if _settles(lane)}
+        return [
+            *gauges,
+            up,
+            Gauge("weldproof_rail_payments", _PAYMENTS, ("state", "network"), values),
+            Gauge("weldproof_rail_failed_settlements", _FAILED, ("network",), failures),
+        ]
+
+
+def _settles(lane: str) -> bool:
+    descriptor = descriptor_of(NETWORKS[lane])
+    return descriptor is not None and descriptor.settles

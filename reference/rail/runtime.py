@@ -128,7 +128,8 @@ async def opened(
         conversation = Conversation(door, challenges.values(), uri=settings.a2a_x402_uri)
         a2a = A2aDoor(door, conversation, tasks, ground.clock, uri=settings.a2a_x402_uri)
         app = cast("AsgiApp", build_app(door, a2a, _documents(ground, challenges, presence)))
-        measures = RailMeasures(UnservedPayments(ground.database), presence, ground.clock, list(lanes))
+        settlements = Settlements(ground.database)
+        measures = RailMeasures(UnservedPayments(ground.database), settlements, presence, ground.clock, list(lanes))
         served = Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
         yield with_metrics(served, settings.metrics_token_file, measures)
 

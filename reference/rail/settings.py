@@ -53,6 +53,7 @@ class RailSettings(CommonSettings):
     rail_lease_seconds: float = Field(default=30, gt=0)
     rail_stuck_seconds: int = Field(default=30, ge=1)
     rail_payer_failures: int = Field(default=3, ge=0)
+    rail_failures: int = Field(default=50, ge=0)
     rail_node_look_seconds: float = Field(default=5, gt=0)
     rail_node_behind_seconds: int = Field(default=300, ge=0)
     rail_rate: int = Field(default=120, ge=1)

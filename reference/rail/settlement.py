@@ -34,8 +34,10 @@ from reference.store.redemptions import Redemptions, holding
 from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken, closing
 from reference.web.clock import WpClock
 from reference.web.ending import ENDING
+from reference.web.logs import get_logger
 
-_FAILURES_REMEMBERED = 3600
+_log = get_logger()
+FAILURES_REMEMBERED = 3600
 _POLL_SECONDS = 0.1
 _MOST_FEES = 8  # times what the node asks for: nobody pays more to be in a block, however long it takes
 _FOR_EVER = 2**53  # a payer may name any 256-bit time; a database may not keep it
@@ -64,6 +66,8 @@ class SettlingPaymentSource:
         self._settlements = settlements
         self._worker = worker
         self._watch = LeaseWatch(settings.rail_lease_seconds)
+        # Settlements of all payers that were mined as failed within the hour, as of the last round.
+        self._failed = 0
         # By token, what calls of this worker wait for.
         self._awaited: dict[str, Settlement] = {}
 
@@ -231,7 +235,7 @@ class SettlingPaymentSource:
         """Send a settlement, once the contract says that it would succeed.
 
         Raises:
-            PaymentRefused: It would not, or this payer's settlements failed too often.
+            PaymentRefused: It would not, or this payer's settlements, or those of all, failed too often.
         """
         self.check(presented)  # also of a claim that was made a while ago: what is late now would fail in its block
         await self._refuse_griefer(presented)
@@ -239,6 +243,7 @@ class SettlingPaymentSource:
             if (code := eip3009.refusal_code(outlook.refusal)) == "authorization_used":
                 return  # used since we asked: the next step sees by what
             raise self._refusal(code, presented)
+        await self._refuse_unproven(presented)
         if outlook.wei < self._account.gas_limit * outlook.fees.most:
             raise ChainUnavailable("the settler's account cannot pay for gas")
         sent = await self._reserved(presented, claim, outlook)
@@ -249,9 +254,24 @@ class SettlingPaymentSource:
     async def _refuse_griefer(self, presented: Presented) -> None:
         """Refuse a payer whose settlements failed on the chain too often, at the rail's cost (P-LN-08)."""
         most = self._settings.rail_payer_failures
-        since = self._clock.now() - _FAILURES_REMEMBERED
+        since = self._clock.now() - FAILURES_REMEMBERED
         payer, caip2 = _authorization(presented).payer, presented.terms.caip2
         if most and await self._settlements.failures(caip2, payer, since=since) >= most:
+            raise self._refusal("settlement_failed", presented)
+
+    async def _refuse_unproven(self, presented: Presented) -> None:
+        """Bound what settlements of all payers cost the rail, where each fails by an account of its own (P-LN-08).
+
+        Beyond the bound a payer is settled who has paid before; and up to twice the bound one who held the price in a
+        safe block, which an account that is made for the purpose does not.
+        """
+        most, failed = self._settings.rail_failures, self._failed
+        authorization = _authorization(presented)
+        if not most or failed < most:
+            return
+        if await self._settlements.has_settled(presented.terms.caip2, authorization.payer):
+            return
+        if failed >= 2 * most or not await self.lane.held_before(authorization):
             raise self._refusal("settlement_failed", presented)
 
     async def _reserved(self, presented: Presented, claim: Redemption, outlook: Outlook) -> Settlement:
@@ -369,11 +389,21 @@ class SettlingPaymentSource:
         Raises:
             ChainUnavailable: The node could not be asked.
         """
-        for sent in await self._settlements.open_on(self.lane.facts.network.caip2):
+        caip2 = self.lane.facts.network.caip2
+        failures = await self._settlements.all_failures(since=self._clock.now() - FAILURES_REMEMBERED)
+        self._count_failed(failures.get(caip2, 0))
+        for sent in await self._settlements.open_on(caip2):
             try:
                 await self._tend(sent)
             except ChainUnavailable:
                 await self.lane.fees()  # a node that is away ends the round
+
+    def _count_failed(self, failed: int) -> None:
+        most = self._settings.rail_failures
+        if most and (failed >= most) != (self._failed >= most):
+            event = "settlements_bounded" if failed >= most else "settlements_unbounded"
+            _log.warning(event, network=self.lane.facts.network.key, failed=failed)
+        self._failed = failed
 
     async def _tend(self, sent: Settlement) -> None:
         claims = await self._ledger.involved(sent.token, sent.payment_key)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import orjson
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, func, insert, or_, select, update
 
 from reference.store.database import Change, Database, Row, Taken
 from reference.store.tables import settlements
@@ -94,6 +94,20 @@ _FAILURES = (
         _ROW.fate == Fate.FAILED.value,
         _ROW.closed_at > bindparam("since"),
     )
+)
+_ALL_FAILURES = (
+    select(_ROW.caip2, func.count())
+    .where(_ROW.fate == Fate.FAILED.value, _ROW.closed_at > bindparam("since"))
+    .group_by(_ROW.caip2)
+)
+_HAS_SETTLED = (
+    select(_ROW.nonce)
+    .where(
+        _ROW.caip2 == bindparam("chain"),
+        _ROW.payer == bindparam("payer"),
+        or_(_ROW.fate == Fate.SETTLED.value, _ROW.fate == Fate.OVERTAKEN.value),
+    )
+    .limit(1)
 )
 _RESERVE = insert(settlements).values({name: bindparam(name) for name in _NAMES})
 _REPLACE = (
@@ -199,3 +213,11 @@ class Settlements:
         """Return how many settlements of a payer were mined as failed since then."""
         rows = await self._database.rows(_FAILURES, chain=caip2, payer=payer, since=since)
         return int(rows[0][0])
+
+    async def all_failures(self, *, since: int) -> Mapping[str, int]:
+        """Return how many settlements of all payers were mined as failed since then, by chain; none is left out."""
+        return {str(caip2): int(count) for caip2, count in await self._database.rows(_ALL_FAILURES, since=since)}
+
+    async def has_settled(self, caip2: str, payer: str) -> bool:
+        """Return whether an authorization of a payer has moved its money before."""
+        return bool(await self._database.rows(_HAS_SETTLED, chain=caip2, payer=payer))

@@ -24,6 +24,7 @@ def _topic(event: str) -> str:
 
 
 _STATE = selector("authorizationState(address,bytes32)")
+_BALANCE = selector("balanceOf(address)")
 _TRANSFER = _topic("Transfer(address,address,uint256)")
 _USED = _topic("AuthorizationUsed(address,bytes32)")
 _CANCELED = _topic("AuthorizationCanceled(address,bytes32)")
@@ -184,6 +185,12 @@ class BaseLane:
     async def try_settlement(self, authorization: Authorization, settler: str) -> str | None:
         """Run the settlement without sending it (P-LN-08)."""
         return _refusal(await self._rpc.attempt(*self._trial_of(authorization, settler)))
+
+    async def held_before(self, authorization: Authorization) -> bool:
+        """Ask the asset for the payer's balance in the block that the node calls safe; none where it knows no such."""
+        asked = self._to_asset(_call(_BALANCE, authorization.payer))
+        held = await self._rpc.attempt("eth_call", asked, "safe")
+        return not isinstance(held, NodeRefused) and _quantity(held) >= authorization.value
 
     def _state_of(self, authorization: Authorization) -> Call:
         asked = self._to_asset(_call(_STATE, authorization.payer, authorization.nonce))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 from sqlalchemy import delete, select
@@ -13,7 +13,7 @@ from reference.store.database import Database
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemption_rows import Redemption
 from reference.store.redemptions import Redemptions
-from reference.store.settlements import Settlement, Settlements
+from reference.store.settlements import Fate, Settlement, Settlements
 from tests.reference.rail.rail_stack import Rail
 
 T = TypeVar("T")
@@ -59,6 +59,33 @@ def drop_claims(rail: Rail) -> None:
         await database.change(delete(tables.redemptions).where(tables.redemptions.c.paid_at.is_(None)))
 
     _read(rail, dropping)
+
+
+def fail_settlements(rail: Rail, numbers: Iterable[int], *, now: int) -> None:
+    """Write into a rail's ledger that settlements failed on Base, each of another payer."""
+
+    async def failing(database: Database) -> None:
+        settlements = Settlements(database)
+        for number in numbers:
+            failed = Settlement(
+                caip2="eip155:8453",
+                settler="0xsettler",
+                nonce=number,
+                token=f"failed-{number}",
+                payment_key=f"failed-{number}",
+                payer=f"0x{number:040x}",
+                authorization="{}",
+                raw=b"",
+                hashes=(f"0x{number:064x}",),
+                fee=1,
+                tip=1,
+                attempt=0,
+                sent_at=now,
+            )
+            await settlements.reserve(failed)
+            assert await settlements.close(failed, Fate.FAILED, now=now)
+
+    _read(rail, failing)
 
 
 def claims_on(rail: Rail, token: str) -> list[Redemption]:

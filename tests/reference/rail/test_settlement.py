@@ -19,7 +19,7 @@ from reference.store.settlements import Fate, Settlement
 from tests.reference.rail.base_stack import PRICE, BasePayer, Settler, SimulatedBase, base_settings, call, until
 from tests.reference.rail.rail_answers import code_of, refused_otherwise, refused_payment
 from tests.reference.rail.rail_stack import Rail, SimulatedChain
-from tests.reference.rail.rail_tables import rows_of, settlements_of
+from tests.reference.rail.rail_tables import fail_settlements, rows_of, settlements_of
 
 IMPATIENT = {"WP_RAIL_CONFIRM_WAIT": "0.2"}
 NOT_YET = (402, "tx_not_confirmed")
@@ -437,6 +437,40 @@ def slow_rail(own_rail: Callable[..., Rail], slow_base: SimulatedBase, tmp_path:
     """A rail on a chain whose blocks come when the test says so."""
     slow_settler = Settler(slow_base, tmp_path)
     return own_rail(**base_settings(slow_base, slow_settler, Account.create().address) | IMPATIENT)
+
+
+def test_settlements_that_fail_by_an_account_each_are_bounded(
+    own_rail: Callable[..., Rail], slow_base: SimulatedBase, tmp_path: Path
+) -> None:
+    """P-LN-08: beyond the bound who paid before is settled, and up to twice of it who held the price for a while."""
+    settings = base_settings(slow_base, Settler(slow_base, tmp_path), Account.create().address)
+    token = tmp_path / "metrics_token"
+    rail = own_rail(**settings | IMPATIENT | {"WP_RAIL_FAILURES": "2", "WP_METRICS_TOKEN_FILE": str(token)})
+
+    def settled(payer: BasePayer) -> None:
+        proof = payer.authorize(rail.quote())
+        assert code_of(rail.present(proof)) == NOT_YET
+        slow_base.control("advance", blocks=4)
+        served(rail, proof)
+
+    def is_refused(payer: BasePayer) -> bool:
+        return code_of(rail.present(payer.authorize(rail.quote()))) == (402, "settlement_failed")
+
+    known, old, older = (BasePayer(slow_base) for _ in range(3))
+    slow_base.control("advance", blocks=20)
+    settled(known)
+    fail_settlements(rail, range(2), now=int(time.time()))
+    until(lambda: is_refused(BasePayer(slow_base)))
+    settled(old)
+    fail_settlements(rail, range(2, 4), now=int(time.time()))
+    until(lambda: is_refused(older))
+    measures = rail.http.get("/metrics", headers={"Authorization": f"Bearer {token.read_text('ascii')}"}).text
+    assert 'weldproof_rail_failed_settlements{network="base_mainnet"} 4' in measures
+    settled(known)
+    settled(old)
+    later(rail, 3700)
+    fresh = BasePayer(slow_base)
+    until(lambda: not is_refused(fresh))
 
 
 def test_the_chain_s_own_time_decides_about_the_window(slow_rail: Rail, slow_base: SimulatedBase) -> None:

@@ -166,6 +166,17 @@ async def test_failures_of_a_payer_are_counted_for_their_time(settlements: Settl
     assert await settlements.failures("eip155:84532", "0xpayer", since=0) == 0
 
 
+async def test_failures_of_all_payers_are_counted_by_chain(settlements: Settlements) -> None:
+    """Of their time; who has moved money before is known, also where a third party sent it."""
+    for number, fate in enumerate((Fate.FAILED, Fate.FAILED, Fate.SETTLED, Fate.VOID, Fate.OVERTAKEN)):
+        await settlements.reserve(sent(number, payer=f"0x{number}"))
+        await settlements.close(sent(number), fate, now=1_000 + number)
+    assert [await settlements.all_failures(since=since) for since in (999, 1_000, 1_001)] == [{BASE: 2}, {BASE: 1}, {}]
+    known = [number for number in range(6) if await settlements.has_settled(BASE, f"0x{number}")]
+    assert known == [2, 4]
+    assert not await settlements.has_settled("eip155:84532", "0x2")
+
+
 async def test_what_was_closed_may_be_on_its_way_again(settlements: Settlements) -> None:
     """After a reorganisation; not beside another one of its token, and not when it was reopened already."""
     await settlements.reserve(sent(0))
