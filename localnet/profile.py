@@ -186,9 +186,11 @@ def restart_words(wish: Path) -> list[str]:
 
 
 def _options(facts: StackFacts) -> list[str]:
+    # Services in another look are free where the interface is, and so claim nothing beyond it.
+    looks_alike = not facts.bindings
     rail = ["rail.a2a", "rail.agent_card"] if "rail" in facts.surfaces else []
-    # A gateway in another look is free where the interface is, and so claims nothing beyond it.
-    beyond = facts.sells is not None and not facts.bindings
+    rail += ["rail.payment_response"] if rail and looks_alike else []
+    beyond = facts.sells is not None and looks_alike
     return [*rail, "gateway.records", "gateway.checkout", "gateway.tenants"] if beyond else rail
 
 

@@ -15,4 +15,6 @@ RECEIPTS_ONLY: Final = "gateway.receipts_only"
 RECORDS: Final = "gateway.records"
 CHECKOUT: Final = "gateway.checkout"
 TENANTS: Final = "gateway.tenants"
-OPTIONS: Final = ("rail.a2a", "rail.agent_card", RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS)
+# What x402 version 2 says of a refused payment and the interface leaves open: its settlement response (P-ER-01).
+PAYMENT_RESPONSE: Final = "rail.payment_response"
+OPTIONS: Final = ("rail.a2a", "rail.agent_card", PAYMENT_RESPONSE, RECEIPTS_ONLY, RECORDS, CHECKOUT, TENANTS)

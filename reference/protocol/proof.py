@@ -51,7 +51,7 @@ def decode(values: Sequence[str]) -> Proof:
     """
     members = _members(values)
     if _STOCK_MEMBERS & members.keys():
-        raise PaymentRefused("payment_not_welded", judged=False)
+        raise PaymentRefused("payment_not_welded", network=_network_of_stock(members))
     network = members.get("network")
     if network is not None and not isinstance(network, str):
         raise _invalid()
@@ -85,9 +85,16 @@ def _members(values: Sequence[str]) -> dict[str, JsonValue]:
     return value
 
 
+def _network_of_stock(members: dict[str, JsonValue]) -> str:
+    """Return the network that an ordinary x402 payload names: version 2 in `accepted`, version 1 beside the payload."""
+    accepted = members.get("accepted")
+    named = accepted.get("network") if isinstance(accepted, dict) else members.get("network")
+    return named if isinstance(named, str) else ""
+
+
 def _is_text(value: JsonValue) -> bool:
     return isinstance(value, str) and value != ""
 
 
 def _invalid() -> PaymentRefused:
-    return PaymentRefused("invalid_payment_header", judged=False)
+    return PaymentRefused("invalid_payment_header")

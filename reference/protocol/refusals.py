@@ -44,14 +44,18 @@ class PaymentRefused(Exception):
     Attributes:
         code: One of the 402 codes.
         transaction: The transaction that was named, canonical, or the empty string.
-        network: CAIP-2 name of the lane, when it is known.
-        judged: Whether a readable proof was judged, so that `PAYMENT-RESPONSE` tells about it (P-ER-01).
+        network: CAIP-2 name of the lane where it is known, else the network that the payment itself names, or the empty
+            string.
     """
 
     code: str
     transaction: str = ""
     network: str = ""
-    judged: bool = True
+
+    @property
+    def answers_payment(self) -> bool:
+        """Whether a payment was presented, so that `PAYMENT-RESPONSE` tells what became of it (P-ER-01)."""
+        return self.code != "payment_required"
 
     @property
     def retry_after(self) -> int | None:

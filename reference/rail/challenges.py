@@ -153,6 +153,11 @@ class Challenges:
             parts[index] = filled[number]
         return Challenge("".join(parts).encode())
 
+    def network_of(self, named: str) -> str:
+        """Return the network that a refusal tells: the one that a payment names if it is offered, else the first."""
+        offered = [offer.terms.caip2 for offer in self._offered or self.offers]
+        return named if named in {offer.terms.caip2 for offer in self.offers} else offered[0]
+
     def _follow_lanes(self) -> None:
         """Offer the lanes that are there now."""
         if self._lanes_here is not None and (here := self._lanes_here()) is not self._here:

@@ -156,7 +156,7 @@ class Conversation:
         # `error` of a 402 is of a closed list (P-CH-01); what REST refuses by another status is not on it.
         error = code if code in CODES_402 else "payment_required"
         challenge = self._challenge(self._offered(memo), memo, error)
-        refusal = a2a_x402.Refusal(code, transaction, network)
+        refusal = a2a_x402.Refusal(code, transaction, self._offered(memo).network_of(network))
         return a2a_x402.refused(self._uri, challenge, memo, refusal, _faults(memo))
 
 

@@ -25,9 +25,9 @@ from reference.web.rate import AddressLimit, Allowance, too_many
 
 _DISABLED_SECONDS = "60"
 # Told as they are and never raised, so that one of each is enough.
-_UNPAID = PaymentRefused("payment_required", judged=False)
+_UNPAID = PaymentRefused("payment_required")
 _NOT_WELDED = PaymentRefused("payment_not_welded")
-_NOT_PAYABLE = PaymentRefused("method_not_payable", judged=False)
+_NOT_PAYABLE = PaymentRefused("method_not_payable")
 
 
 class PaidEndpoint:
@@ -97,11 +97,11 @@ class PaidEndpoint:
             Refused: 503, for what would be quoted anew is not sold now.
         """
         if self.is_disabled(offered.service):
-            raise _not_quoted_again(refusal) from refusal
+            raise _not_quoted_again(refusal, offered) from refusal
         try:
             return self._payment_required(request, offered, refusal)
         except Refused as fault:  # no new tokens, and yet the proof was judged as anywhere
-            raise replace(fault, headers={**fault.headers, **_judged(refusal)}) from refusal
+            raise replace(fault, headers={**fault.headers, **_settlement_response(refusal, offered)}) from refusal
 
     def is_disabled(self, service: Service) -> bool:
         """Return whether an operator switched a service off: it is quoted no more, and serves what it quoted."""
@@ -170,7 +170,7 @@ class PaidEndpoint:
 
     def _payment_required(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
         issued = self.issue(offered, quoted(request, offered.service), error=refusal.code)
-        headers = {"Content-Type": JSON, **issued.headers, **_judged(refusal)}
+        headers = {"Content-Type": JSON, **issued.headers, **_settlement_response(refusal, offered)}
         if refusal.retry_after is not None:
             headers["Retry-After"] = str(refusal.retry_after)
         return Reply(402, issued.body, headers)
@@ -194,21 +194,24 @@ def _paid(served: Served) -> Reply:
     return Reply(200, served.body, headers)
 
 
-def _not_quoted_again(refusal: PaymentRefused) -> Refused:
+def _not_quoted_again(refusal: PaymentRefused, offered: Challenges) -> Refused:
     """Return the refusal of a proof for a service that is switched off: a 402 would quote it anew."""
     wait = _DISABLED_SECONDS if refusal.retry_after is None else str(refusal.retry_after)
     message = f"this service is switched off and takes no new payment; this call is refused as {refusal.code}"
-    return Refused(503, "service_disabled", message, {"Retry-After": wait, **_judged(refusal)})
+    return Refused(503, "service_disabled", message, {"Retry-After": wait, **_settlement_response(refusal, offered)})
 
 
-def _judged(refusal: PaymentRefused) -> dict[str, str]:
-    """Return the header that says what a proof came to, where one was judged."""
-    if not refusal.judged:
+def _settlement_response(refusal: PaymentRefused, offered: Challenges) -> dict[str, str]:
+    """Return the header that tells what became of a payment, where one was presented (P-ER-01).
+
+    x402 demands a network of it. A payment that names no lane has that of the first entry of `accepts`.
+    """
+    if not refusal.answers_payment:
         return {}
     told: dict[str, Any] = {
         "success": False,
         "errorReason": refusal.code,
         "transaction": refusal.transaction,
-        "network": refusal.network,
+        "network": offered.network_of(refusal.network),
     }
     return {"PAYMENT-RESPONSE": base64.b64encode(orjson.dumps(told)).decode()}

@@ -102,7 +102,7 @@ class Redeemer:
             terms = None if token is None else self._mint.issued_for(token, known)
         collector = None if terms is None else self._collectors.get(terms.network)
         if token is None or terms is None or collector is None:
-            raise PaymentRefused("unknown_challenge")
+            raise PaymentRefused("unknown_challenge", network=proof.network or "")
         return collector.presented(proof, token, terms)
 
     # Steps 9 to 13: the ledger, the request, the time, the claim.

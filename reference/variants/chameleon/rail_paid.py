@@ -66,7 +66,7 @@ def _redeemed(redeem: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
                 raise Refused(409, "payment_already_spent", "this payment already bought something")
         except Refused as refusal:
             if by_code.get(refusal.code) == 402:
-                raise PaymentRefused(refusal.code, judged=False) from refusal
+                raise PaymentRefused(refusal.code) from refusal
             raise
         return served
 

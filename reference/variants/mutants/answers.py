@@ -157,6 +157,21 @@ def _private_jwks() -> None:
     replace(keys, "jwks", leaking)
 
 
+def _response_without_network() -> None:
+    """A payment that names no lane is told of without a network."""
+    replace(Challenges, "network_of", lambda _: lambda self, named: named)  # noqa: ARG005 - the seam's shape
+
+
+def _stock_untold() -> None:
+    """An ordinary x402 payload, and what is no proof, are refused without a settlement response."""
+
+    def silent(tell: Callable[..., dict[str, str]]) -> Callable[..., dict[str, str]]:
+        quiet = {"payment_not_welded", "invalid_payment_header"}
+        return lambda refusal, offered: {} if refusal.code in quiet else tell(refusal, offered)
+
+    replace(paid_endpoint, "_settlement_response", silent)
+
+
 def _did_of_another() -> None:
     def elsewhere(made: Callable[..., Any]) -> Callable[..., Any]:
         return lambda did, published, listed: made(did + ":elsewhere", published, listed)
@@ -236,6 +251,8 @@ MUTANTS = (
     Mutant("other-signer", "receipts are signed with the published key (P-KY-01)", _other_signer),
     Mutant("did-other-key", "DID document and key set publish one key (P-KY-07)", _other_did_key),
     Mutant("jwks-private", "key documents hold public members only (P-KY-03)", _private_jwks),
+    Mutant("response-without-network", "PAYMENT-RESPONSE names a network (P-ER-01)", _response_without_network),
+    Mutant("response-of-judged-only", "each refused payment is told of (P-ER-01, P-XP-03)", _stock_untold),
     Mutant("did-elsewhere", "the DID is that of the rail's host (P-KY-06)", _did_of_another),
     Mutant("openapi-no-402", "paid operations declare 402 (5.10)", _openapi(lambda one: one["responses"].pop("402"))),
     Mutant(

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.engine.registration import registered
 from conformance.ledger import NEWEST, load
-from conformance.vocabulary.claims import CHECKOUT, RECORDS, TENANTS
+from conformance.vocabulary.claims import CHECKOUT, PAYMENT_RESPONSE, RECORDS, TENANTS
 from conformance.vocabulary.lanes.families import OFFERS
 
 
@@ -32,16 +32,16 @@ def test_the_first_ledger_holds_every_row() -> None:
 def test_the_second_ledger_adds_rows_for_who_claims_them() -> None:
     """Each of its rows is of an option that nobody has to claim, and decides where it is claimed; none is changed."""
     added = [row for row in load().at(NEWEST) if row.id not in load().at(1)]
-    assert len(added) == 13
+    assert len(added) == 14
     assert {(row.since, row.basis, row.level) for row in added} == {(2, "claimed", "MUST")}
-    assert {row.option for row in added} == {RECORDS, CHECKOUT, TENANTS}
+    assert {row.option for row in added} == {RECORDS, CHECKOUT, TENANTS, PAYMENT_RESPONSE}
     assert [row for row in load() if row not in added] == list(load().at(1))
 
 
 def test_prefixes_select_whole_words() -> None:
     """A prefix selects by whole words, in ledger order; no prefix selects all; an unknown one is named."""
     ledger = load()
-    assert len(ledger.select(["RAIL"])) == 100
+    assert len(ledger.select(["RAIL"])) == 101
     assert [row.id for row in ledger.select(["rail-weld-02"])] == ["RAIL-WELD-02"]
     assert {row.id.rsplit("-", 1)[0] for row in ledger.select(["RAIL-RCPT", "RAIL-KEY"])} == {"RAIL-RCPT", "RAIL-KEY"}
     assert len(ledger.select([])) == 416

@@ -34,7 +34,7 @@ def encoded(value: object) -> str:
 def code_of(*values: str) -> str:
     with pytest.raises(PaymentRefused) as caught:
         decode(values)
-    assert not caught.value.judged
+    assert caught.value.answers_payment
     return caught.value.code
 
 

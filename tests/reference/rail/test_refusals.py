@@ -94,7 +94,10 @@ def test_a_stock_client_is_not_welded(rail: Rail) -> None:
     for method in ("POST", "GET"):
         answer = rail.http.request(method, COMPLIANCE, json=COMPLIANCE_BODY, headers=stock)
         refused_payment(answer, "payment_not_welded")
-    refused_402(rail.present("%%%", headers=stock), "invalid_payment_header")
+    refused_payment(rail.present("%%%", headers=stock), "invalid_payment_header")
+    refused_payment(rail.present({"x402Version": 2, "accepted": {"network": "eip155:1"}}), "payment_not_welded")
+    refused_payment(rail.present({"x402Version": 1, "network": "base"}), "payment_not_welded")
+    refused_payment(rail.http.get(COMPLIANCE, headers={"X-PAYMENT": "e30="}), "method_not_payable")
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "BREW"])

@@ -1,0 +1,80 @@
+"""RAIL-402-22: what a 402 tells of the payment that it refuses, by x402's own header."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+from conformance.engine.check import Case, check
+from conformance.engine.quick import sample
+from conformance.http.client import Answer
+from conformance.judging.rail.refusals import is_challenged
+from conformance.surfaces.rail.purchase import header_value
+
+ROW = "RAIL-402-22"
+_HEADER = "PAYMENT-RESPONSE"
+_NEVER_ISSUED = "1795240615:047652b0a2d99b35:" + "0" * 64
+
+
+@check(
+    ROW,
+    surface="rail",
+    fix="Send PAYMENT-RESPONSE with each 402 to a call that presented a payment: base64 of success false, errorReason, "
+    "transaction (the empty text where there is none) and network, a CAIP-2 name of accepts.",
+    quick=sample("operations"),
+)
+async def refused_payment_is_told_of(case: Case) -> None:
+    """A 402 to a presented payment carries PAYMENT-RESPONSE, an x402 settlement response that names a network.
+
+    Presents to each operation the payload of an ordinary x402 client of version 2 and of version 1 in X-PAYMENT, that
+    of version 2 in PAYMENT-SIGNATURE, a header that is not base64, and a proof whose token was never issued. None of
+    them pays. Expects 402 with PAYMENT-RESPONSE: base64 of a JSON object with success false, errorReason and
+    transaction as texts, and as network one of those that its accepts offers.
+    """
+    for operation in case.sample(case.session.operations):
+        unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
+        accepts = unpaid.object().get("accepts")
+        entry = accepts[0] if isinstance(accepts, list) and accepts and isinstance(accepts[0], dict) else {}
+        payload = {"signature": "0x" + "00" * 65, "authorization": {}}
+        second = header_value({"x402Version": 2, "accepted": entry, "payload": payload})
+        first = header_value({"x402Version": 1, "scheme": "exact", "network": "base", "payload": payload})
+        forged = header_value({"tx_id": "A" * 52, "payment_reference": _NEVER_ISSUED})
+        presented = {
+            "a payload of x402 version 2": {"X-PAYMENT": second},
+            "a payload of x402 version 1": {"X-PAYMENT": first},
+            "a payload of x402 version 2 in PAYMENT-SIGNATURE": {"PAYMENT-SIGNATURE": second},
+            "a header that is not base64": {"X-PAYMENT": "please"},
+            "a token that was never issued": {"X-PAYMENT": forged},
+        }
+        for what, headers in presented.items():
+            case.client.names.name(next(iter(headers.values())), "REFUSED_PAYMENT")
+            answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
+            if not is_challenged(answer):
+                case.inconclusive(ROW, f"{what} is not answered 402 with accepts, which other rows judge")
+                continue
+            fault = _fault(answer)
+            where = {"operation": operation.path, "payment": what}
+            expected = f"{_HEADER} with success false, errorReason, transaction and a network of accepts"
+            case.expect(ROW, fault is None, expected, fault, exchange=answer, where=where)
+
+
+def _fault(answer: Answer) -> str | None:
+    """Return what is wrong with the settlement response of a 402, or None."""
+    if _HEADER not in answer.headers:
+        return f"no {_HEADER}"
+    try:
+        told: Any = json.loads(base64.b64decode(answer.headers[_HEADER], validate=True))
+    except (ValueError, RecursionError, binascii.Error):
+        return "no base64 of JSON"
+    if not isinstance(told, dict):
+        return "no JSON object"
+    if told.get("success") is not False:
+        return f"success {told.get('success')!r}"
+    missing = [name for name in ("errorReason", "transaction") if not isinstance(told.get(name), str)]
+    if missing or not told["errorReason"]:
+        return f"no text as {', '.join(missing) or 'errorReason'}"
+    accepts = answer.object().get("accepts")
+    networks = {one.get("network") for one in accepts if isinstance(one, dict)} if isinstance(accepts, list) else set()
+    return None if told.get("network") in networks else f"network {told.get('network')!r}"
