@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.funded_payer import AskedNode
+from conformance.lanes.signed_payment import PaymentSender
 from conformance.lanes.spending import Wallet
 from conformance.target import Budgets
 
@@ -90,11 +91,16 @@ class Means:
         node: Opens the node that the lane's table in a profile gives.
         payer: Opens a payer there with a funded account; raises `Inconclusive` as `payer_for` does.
         checkout: Returns what pays checkout links from the account of such a payer.
+        sender: Opens what sends signed payments to the node, and asks it for them.
+        take_back: Gives the funder back what the account of a wallet's label holds of an asset and of native coin;
+            raises `Inconclusive` if the node cannot be asked.
     """
 
     node: Callable[[Any, Budgets, Names], AskedNode]
     payer: Callable[[Any, Budgets, Names, Wallet | None], Awaitable[Payer]]
     checkout: Callable[[Any], CheckoutPayer]
+    sender: Callable[[Any, Budgets, Names], PaymentSender]
+    take_back: Callable[[Any, Budgets, Names, Wallet, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)

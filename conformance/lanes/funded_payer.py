@@ -41,6 +41,8 @@ class FundedPayer(Controlled, Generic[A]):
         lane: The lane.
         network_key: Key of the network that the profile says its node serves.
         caip2: CAIP-2 name of the network, as the node says itself.
+        has_open_payment: Whether a payment was signed and not decided yet. What its account holds then stays there
+            when the payer is closed, since taking it away would make a payment fail that was presented.
     """
 
     def __init__(self, chain: Chain, control: NodeControl) -> None:
@@ -48,6 +50,7 @@ class FundedPayer(Controlled, Generic[A]):
         self.lane = chain.lane
         self.network_key = chain.network
         self.caip2 = ""
+        self.has_open_payment = False
         self._accounts: list[A] = []
         self._giving = asyncio.Lock()
 

@@ -11,6 +11,7 @@ from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.descriptor import Means, Payer
 from conformance.lanes.networks import Served
 from conformance.lanes.registry import LANES
+from conformance.lanes.signed_payment import PaymentSender
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets, Chain, Chains, Profile
@@ -61,6 +62,24 @@ def checkout_payer(payer: Payer) -> CheckoutPayer:
     if payer.lane not in LANES:
         raise Inconclusive(f"the suite pays no checkout link on the lane {payer.lane}")
     return _means(payer.lane).checkout(payer)
+
+
+def sender_for(chain: Chain, budgets: Budgets, names: Names) -> PaymentSender:
+    """Open what sends signed payments to a node of the profile, and asks it for them.
+
+    Raises:
+        Inconclusive: The lane's extra is not installed, or the node's token cannot be read.
+    """
+    return _means(chain.lane).sender(chain, budgets, names)
+
+
+async def take_back(chain: Chain, budgets: Budgets, names: Names, wallet: Wallet, asset: str) -> None:
+    """Give the funder back what the account of a wallet's label holds; nothing where a simulated node gave the money.
+
+    Raises:
+        Inconclusive: The node could not be asked or may not be paid on, or the lane's extra is not installed.
+    """
+    await _means(chain.lane).take_back(chain, budgets, names, wallet, asset)
 
 
 def _means(lane: str) -> Means:

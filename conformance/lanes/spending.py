@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -17,11 +18,19 @@ class Wallet:
         main_network: Whether the operator said that main networks may be paid on.
         most: Atomic units of USDC that the run may take in all; None where only the profile's limits hold.
         given: Atomic units of USDC that it took so far; what comes back at the end is not counted off.
+        label: Text from which the paying account's key is derived, together with the funder's key. A later process
+            that has both can then give back what the account holds. Without a label the key is random.
     """
 
     main_network: bool = False
     most: int | None = None
     given: int = 0
+    label: str | None = None
+
+
+def account_seed(funder_key: bytes, label: str) -> bytes:
+    """Return 32 bytes that make the key of a paying account, from the funder's key and a label."""
+    return hmac.digest(funder_key, b"weldproof pay, paying account: " + label.encode(), "sha256")
 
 
 class SpendingLimit:
@@ -47,6 +56,7 @@ class SpendingLimit:
             raise Inconclusive(f"[{table}] has a funder and no spending_limit, so nothing is taken from its account")
         self.usdc = usdc
         self.table = table
+        self.label = wallet.label
         self._wallet = wallet
         self._most = int(most)
 

@@ -11,6 +11,7 @@ from algosdk import transaction
 from conformance.lanes.algorand.group_shapes import GROUPS
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.checkout_request import USDC, Bill, Way, in_two, respelled, smaller
+from conformance.lanes.signed_payment import SignedPayment
 from conformance.outcome import Inconclusive
 
 
@@ -22,9 +23,15 @@ class AlgorandCheckout:
 
     async def settle(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill; see `CheckoutPayer`."""
-        if way not in {None, "note"}:
-            raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Algorand; it knows note")
+        _know(way)
         return await self._transfer(bill)
+
+    async def sign(self, bill: Bill, way: str | None = None) -> SignedPayment:
+        """Sign the transfer of a bill; see `SignsBills`."""
+        _know(way)
+        return await self.payer.signed_transfer(
+            asset=asset_of(bill), receiver=bill.address, amount=bill.amount, note=bill.memo.encode(), proof={}
+        )
 
     async def settle_again(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill once more, in another block; see `CheckoutPayer`."""
@@ -182,6 +189,11 @@ class AlgorandCheckout:
     def together(self, tx_id: str) -> Sequence[str]:
         """Return the transactions of a group; see `CheckoutPayer`."""
         return self.payer.together(tx_id)
+
+
+def _know(way: str | None) -> None:
+    if way not in {None, "note"}:
+        raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Algorand; it knows note")
 
 
 _FAMILY = ("algorand_mainnet", "algorand_testnet")

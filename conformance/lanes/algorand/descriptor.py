@@ -9,9 +9,15 @@ from conformance.lanes.descriptor import Descriptor, Means
 
 
 def _means() -> Means:
-    from conformance.lanes.algorand import checkout, node, payer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+    from conformance.lanes.algorand import checkout, node, payer, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-    return Means(node.AlgorandNode, payer.AlgorandPayer.open, checkout.AlgorandCheckout)
+    return Means(
+        node.AlgorandNode,
+        payer.AlgorandPayer.open,
+        checkout.AlgorandCheckout,
+        sender.AlgorandSender.open,
+        payer.AlgorandPayer.take_back,
+    )
 
 
 DESCRIPTOR: Final = Descriptor("algorand", _means, spellings)

@@ -6,17 +6,19 @@ them to others, so each runs on a throw-away account that this module fills and,
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, TypeAlias
 
 from algosdk import error, mnemonic, transaction
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from conformance.http.client import Names
 from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
 from conformance.lanes.networks import Served, usdc_of
 from conformance.lanes.node_control import read_secret
-from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.lanes.spending import SpendingLimit, Wallet, account_seed
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.algorand import AlgorandChain
 
@@ -28,6 +30,10 @@ class ControlFunds:
 
     def __init__(self, node: AlgorandNode) -> None:
         self._node = node
+
+    def main_account(self) -> Account:
+        """Return the account that pays."""
+        return self._node.account()
 
     async def algos(self, account: Account, *, main: bool) -> None:
         """Have the node give Algos."""
@@ -63,6 +69,14 @@ class OperatorFunds:
     def purse(self) -> int:
         """How much is given at a time, in atomic units."""
         return self._limit.purse(self._PURSE)
+
+    def main_account(self) -> Account:
+        """Return the account that pays, the same for each process that has the funder's key and the label."""
+        if self._limit.label is None:
+            return self._node.account()
+        seed = account_seed(self._funder.key.encode(), self._limit.label)
+        public = Ed25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
+        return self._node.account(base64.b64encode(seed + public).decode())
 
     async def algos(self, account: Account, *, main: bool) -> None:
         """Send Algos from the operator's account."""

@@ -136,6 +136,15 @@ class AlgorandNode:
 
         return await self._ask(newest)
 
+    async def newest_round(self) -> int:
+        """Return the number of the newest block."""
+
+        def newest() -> int:
+            status: Any = self._algod.status()
+            return int(status["last-round"])
+
+        return await self._ask(newest)
+
     async def holdings(self, address: str) -> Mapping[str, Any]:
         """Return what the node says of an account: Algos, minimum balance, assets held and created."""
         info: Any = await self._ask(lambda: self._algod.account_info(address))
@@ -157,6 +166,14 @@ class AlgorandNode:
             Refused: The node refuses them.
             Inconclusive: The node cannot be asked, or the first is not confirmed in time.
         """
+        tx_id, raw = self.signed(unsigned, signer)
+        await self.send(tx_id, raw)
+        if wait:
+            await self.confirmed(tx_id)
+        return tx_id
+
+    def signed(self, unsigned: Sequence[Any], signer: Account) -> tuple[str, bytes]:
+        """Sign transactions as one group, without sending them; return the first one's id and what a node takes."""
         if len(unsigned) > 1:
             transaction.assign_group_id(list(unsigned))
         signed = AccountTransactionSigner(signer.key).sign_transactions(list(unsigned), list(range(len(unsigned))))
@@ -165,6 +182,15 @@ class AlgorandNode:
         self.groups[tx_id] = tuple(str(one.get_txid()) for one in unsigned)
         for one in self.groups[tx_id]:
             self._names.name(one, "TX_ID")
+        return tx_id, raw
+
+    async def send(self, tx_id: str, raw: bytes) -> None:
+        """Give the node signed transactions.
+
+        Raises:
+            Refused: The node refuses them.
+            Inconclusive: The node cannot be asked.
+        """
         try:
             await self._call(lambda: self._algod.send_raw_transaction(base64.b64encode(raw).decode()))
         except AlgodHTTPError as fault:
@@ -173,9 +199,6 @@ class AlgorandNode:
             raise Inconclusive(
                 f"the Algorand node answered a submission with {fault.code}: {fault}"[:_SHORT]
             ) from fault
-        if wait:
-            await self.confirmed(tx_id)
-        return tx_id
 
     async def info(self, tx_id: str) -> Mapping[str, Any]:
         """Return what the node knows of a transaction; nothing when it does not know it (yet)."""

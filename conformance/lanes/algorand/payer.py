@@ -12,6 +12,7 @@ from conformance.lanes.algorand.funds import Funds, funds_of
 from conformance.lanes.algorand.node import Account, AlgorandNode, Refused
 from conformance.lanes.algorand.transaction_ids import spellings
 from conformance.lanes.funded_payer import FundedPayer, admitted
+from conformance.lanes.signed_payment import SignedPayment
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets
@@ -52,10 +53,21 @@ class AlgorandPayer(FundedPayer[Account]):
             await self.new_account()
         return self
 
+    @classmethod
+    async def take_back(cls, chain: AlgorandChain, budgets: Budgets, names: Names, wallet: Wallet, asset: str) -> None:
+        """Give the funder back what the account of a wallet's label holds; see `Means`."""
+        del asset  # every asset that the account holds goes back
+        node = AlgorandNode(chain, budgets, names)
+        async with admitted(chain, node, wallet) as (served, purse):
+            self = cls(chain, node, funds_of(chain, node, names, served, purse))
+            self._accounts.append(self._funds.main_account())
+        await self.close()
+
     async def close(self) -> None:
         """Give back what is left of the operator's money, and close connections and threads."""
         try:
-            await self._funds.take_back(self._accounts)
+            if not self.has_open_payment:
+                await self._funds.take_back(self._accounts)
         finally:
             await self._node.close()
 
@@ -97,7 +109,7 @@ class AlgorandPayer(FundedPayer[Account]):
 
     async def new_account(self, *, funded: bool = True, assets: Sequence[int] = ()) -> Account:
         """Return a fresh account, with Algos for fees and opted in to `assets`."""
-        fresh = self._node.account()
+        fresh = self._node.account() if self._accounts else self._funds.main_account()
         if funded:
             await self._funds.algos(fresh, main=not self._accounts)
             self._accounts.append(fresh)
@@ -134,17 +146,32 @@ class AlgorandPayer(FundedPayer[Account]):
         Raises:
             Inconclusive: The entry cannot be paid as it stands, or the node could not be asked.
         """
-        extra = entry.get("extra")
-        token = extra.get("payment_reference") if isinstance(extra, dict) else None
-        if not isinstance(token, str) or not token:
-            raise Inconclusive("the entry has no extra.payment_reference, so no payment can be welded to it")
-        price = str(entry.get("maxAmountRequired"))
-        if not (price.isascii() and price.isdecimal()):
-            raise Inconclusive(f"the entry's maxAmountRequired {price!r} is no amount of atomic units")
+        token, price = _asked(entry)
         tx_id = await self.transfer(
-            asset=self.asset_id(entry), receiver=str(entry.get("payTo")), amount=int(price), note=token.encode()
+            asset=self.asset_id(entry), receiver=str(entry.get("payTo")), amount=price, note=token.encode()
         )
         return {"tx_id": tx_id, "payment_reference": token}
+
+    async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
+        """Sign the transfer that an entry asks for; see `SignsEntries`."""
+        token, price = _asked(entry)
+        return await self.signed_transfer(
+            asset=self.asset_id(entry),
+            receiver=str(entry.get("payTo")),
+            amount=price,
+            note=token.encode(),
+            proof={"payment_reference": token},
+        )
+
+    async def signed_transfer(
+        self, *, asset: int, receiver: str, amount: int, note: bytes, proof: Mapping[str, Any]
+    ) -> SignedPayment:
+        """Return a transfer of the paying account that is signed and not sent; a proof with members gets its id."""
+        draft = await self.draft(asset=asset, receiver=receiver, amount=amount, note=note)
+        held = await self.balance(self.address, asset)
+        tx_id, raw = self._node.signed([draft], self.main)
+        named = {"tx_id": tx_id, **proof} if proof else {}
+        return SignedPayment(self.address, str(asset), held, tx_id, raw.hex(), named)
 
     @staticmethod
     def asset_id(entry: Mapping[str, Any]) -> int:
@@ -246,6 +273,22 @@ class AlgorandPayer(FundedPayer[Account]):
     def spellings(tx_id: str) -> list[str]:
         """Return other texts that decode to the same transaction id."""
         return spellings(tx_id)
+
+
+def _asked(entry: Mapping[str, Any]) -> tuple[str, int]:
+    """Return the token and the price of an entry, in atomic units.
+
+    Raises:
+        Inconclusive: It has no token or no price.
+    """
+    extra = entry.get("extra")
+    token = extra.get("payment_reference") if isinstance(extra, dict) else None
+    if not isinstance(token, str) or not token:
+        raise Inconclusive("the entry has no extra.payment_reference, so no payment can be welded to it")
+    price = str(entry.get("maxAmountRequired"))
+    if not (price.isascii() and price.isdecimal()):
+        raise Inconclusive(f"the entry's maxAmountRequired {price!r} is no amount of atomic units")
+    return token, int(price)
 
 
 def _sendable(receiver: str, amount: int) -> None:

@@ -16,6 +16,7 @@ from conformance.lanes.base.node import checksummed
 from conformance.lanes.base.payer import BasePayer
 from conformance.lanes.base.token import Token, own_call
 from conformance.lanes.checkout_request import Bill, Way, respelled, smaller
+from conformance.lanes.signed_payment import SignedPayment
 from conformance.outcome import Inconclusive
 
 _TRANSFER = bytes(keccak(b"Transfer(address,address,uint256)"))
@@ -34,9 +35,23 @@ class BaseCheckout:
         """Pay a bill; see `CheckoutPayer`."""
         if way == "calldata":
             return await self._transfer(bill, bill.memo.encode())
-        if way not in {None, "eip3009"}:
-            raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Base; it knows eip3009 and calldata")
+        _know(way)
         return await self.payer.use(await self._authorized(bill))
+
+    async def sign(self, bill: Bill, way: str | None = None) -> SignedPayment:
+        """Sign the transaction that pays a bill; see `SignsBills`."""
+        token, me = Token(self.payer.node, bill.asset), self.payer.main
+        proof: Mapping[str, Any] = {}
+        if way == "calldata":
+            await self.payer.set_aside(token.address, bill.amount)
+            data = token.transfer_call(bill.address, bill.amount) + bill.memo.encode()
+        else:
+            _know(way)
+            given = await self._authorized(bill)
+            proof, data = given.proof(), token.use_call(given)
+        held = await token.balance(me.address)
+        tx_id, raw = await self.payer.node.signed(me, token.address, data)
+        return SignedPayment(me.address, token.address, held, tx_id, raw.hex(), proof)
 
     async def settle_again(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill once more, from another account, since one uses a nonce once; see `CheckoutPayer`."""
@@ -261,6 +276,11 @@ class BaseCheckout:
     def together(self, tx_id: str) -> Sequence[str]:
         """Return the transaction alone; see `CheckoutPayer`."""
         return (tx_id,)
+
+
+def _know(way: str | None) -> None:
+    if way not in {None, "eip3009"}:
+        raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Base; it knows eip3009 and calldata")
 
 
 _STRANGER = "0x00000000000000000000000000000000DeaDBeef"

@@ -8,9 +8,15 @@ from conformance.lanes.descriptor import Descriptor, Means
 
 
 def _means() -> Means:
-    from conformance.lanes.base import checkout, node, payer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+    from conformance.lanes.base import checkout, node, payer, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-    return Means(node.BaseNode, payer.BasePayer.open, checkout.BaseCheckout)
+    return Means(
+        node.BaseNode,
+        payer.BasePayer.open,
+        checkout.BaseCheckout,
+        sender.BaseSender.open,
+        payer.BasePayer.take_back,
+    )
 
 
 DESCRIPTOR: Final = Descriptor("base", _means)

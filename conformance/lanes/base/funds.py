@@ -16,7 +16,7 @@ from conformance.lanes.base.node import Account, BaseNode, Refused
 from conformance.lanes.base.token import Token
 from conformance.lanes.networks import Served, usdc_of
 from conformance.lanes.node_control import read_secret
-from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.lanes.spending import SpendingLimit, Wallet, account_seed
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.base import BaseChain
 
@@ -43,6 +43,10 @@ class ControlFunds:
 
     def __init__(self, node: BaseNode) -> None:
         self._node = node
+
+    def main_account(self) -> Account:
+        """Return the account that pays."""
+        return self._node.account()
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Have the node give native coin."""
@@ -73,6 +77,12 @@ class OperatorFunds:
     def purse(self) -> int:
         """How much is given at a time, in atomic units."""
         return self._limit.purse(self._PURSE)
+
+    def main_account(self) -> Account:
+        """Return the account that pays, the same for each process that has the funder's key and the label."""
+        if self._limit.label is None:
+            return self._node.account()
+        return self._node.account(account_seed(self._funder.key, self._limit.label))
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Send native coin from the operator's account."""

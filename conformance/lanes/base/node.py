@@ -25,6 +25,8 @@ from conformance.target.lanes.base import BaseChain
 T = TypeVar("T")
 _FIRST_WAIT, _LONGEST_WAIT, _LONGER = 0.05, 1.0, 1.5
 _SHORT = 300
+# What nodes answer if they have a transaction already, or its place in the account's order is taken by a block.
+_KNOWN = ("already known", "already imported", "nonce too low")
 # What web3.py lets through when an answer is no answer of an Ethereum node.
 _STRANGE = (Web3Exception, aiohttp.ClientError, OSError, ValueError, LookupError, TypeError, AttributeError)
 
@@ -134,20 +136,59 @@ class BaseNode:
             Refused: The node refuses it, or it would revert.
             Inconclusive: The node could not be asked.
         """
+        call, limit, fees = await self._prepared(sender, to, data, value, gas)
+        async with self._turns[sender.address]:
+            nonce = await self._next_nonce(sender)
+            tx_id, raw = await self._signed(sender, {**call, **fees, "gas": limit, "nonce": nonce})
+            await self._submit(sender, raw)
+            self._nonces[sender.address] = nonce + 1
+        return tx_id
+
+    async def signed(self, sender: Account, to: str, data: bytes) -> tuple[str, bytes]:
+        """Sign a transaction without sending it; return its id and what a node takes.
+
+        The sender's next transaction has the same nonce until this one is sent.
+
+        Raises:
+            Refused: It would revert.
+            Inconclusive: The node could not be asked.
+        """
+        call, limit, fees = await self._prepared(sender, to, data, 0, None)
+        nonce = await self._next_nonce(sender)
+        return await self._signed(sender, {**call, **fees, "gas": limit, "nonce": nonce})
+
+    async def _prepared(
+        self, sender: Account, to: str | None, data: bytes, value: int, gas: int | None
+    ) -> tuple[dict[str, Any], int, dict[str, int]]:
+        """Return a call, its gas limit and its fees."""
         call: dict[str, Any] = {"from": sender.address, "data": data, "value": value}
         if to is not None:
             call["to"] = checksummed(to)
         # What others do before its block may make it dearer (a balance that is zero by then costs more to fill).
         limit = gas or 2 * await self._estimated(call)
-        fees = await self._fees()
-        async with self._turns[sender.address]:
-            nonce = await self._next_nonce(sender)
-            filled = {**call, **fees, "gas": limit, "nonce": nonce, "chainId": await self.chain_id(), "type": 2}
-            signed = Signer.sign_transaction(filled, sender.key)
-            self._names.name("0x" + bytes(signed.hash).hex(), "TX_ID")
-            await self._submit(sender, bytes(signed.raw_transaction))
-            self._nonces[sender.address] = nonce + 1
-        return "0x" + bytes(signed.hash).hex()
+        return call, limit, await self._fees()
+
+    async def _signed(self, sender: Account, filled: dict[str, Any]) -> tuple[str, bytes]:
+        signed = Signer.sign_transaction({**filled, "chainId": await self.chain_id(), "type": 2}, sender.key)
+        tx_id = "0x" + bytes(signed.hash).hex()
+        self._names.name(tx_id, "TX_ID")
+        return tx_id, bytes(signed.raw_transaction)
+
+    async def take(self, raw: bytes) -> None:
+        """Give the node a signed transaction; one that it knows already is no fault.
+
+        Raises:
+            Refused: The node refuses it.
+            Inconclusive: The node could not be asked.
+        """
+        try:
+            async with asyncio.timeout(self._budgets.request):
+                await self.web3.eth.send_raw_transaction(raw)
+        except Web3RPCError as fault:
+            if not any(word in str(fault.message).lower() for word in _KNOWN):
+                raise Refused(f"the Base node refused the transaction: {fault.message}"[:_SHORT]) from fault
+        except (TimeoutError, *_STRANGE) as fault:
+            raise Inconclusive(f"the Base node could not be given a transaction: {fault}"[:_SHORT]) from fault
 
     async def _estimated(self, call: Any) -> int:
         """Return the gas that a transaction needs; a node that tells an error has refused the transaction."""

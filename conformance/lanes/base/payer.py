@@ -16,6 +16,7 @@ from conformance.lanes.base.funds import Funds, Home, funds_of
 from conformance.lanes.base.node import Account, BaseNode, Refused
 from conformance.lanes.base.token import SPLIT, Token, creation, own_call
 from conformance.lanes.funded_payer import FundedPayer, admitted
+from conformance.lanes.signed_payment import SignedPayment
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets
@@ -60,8 +61,22 @@ class BasePayer(FundedPayer[Account]):
             await self.new_account(coin=True)
         return self
 
+    @classmethod
+    async def take_back(cls, chain: BaseChain, budgets: Budgets, names: Names, wallet: Wallet, asset: str) -> None:
+        """Give the funder back what the account of a wallet's label holds; see `Means`."""
+        del asset  # it is the network's USDC, which is all that the funder gave
+        node = BaseNode(chain, budgets, names)
+        async with admitted(chain, node, wallet) as (served, purse):
+            self = cls(chain, node, funds_of(chain, node, names, served, purse))
+            self.caip2 = served.caip2
+            self._accounts.append(self._funds.main_account())
+        await self.close()
+
     async def close(self) -> None:
         """Give back what is left of the operator's money, and close connections."""
+        if self.has_open_payment:
+            await self.node.close()
+            return
         try:
             if self._funds.home is not None:
                 await self._tokens_home(self._funds.home)
@@ -121,7 +136,7 @@ class BasePayer(FundedPayer[Account]):
 
     async def new_account(self, *, coin: bool = False, asset: str | None = None, amount: int = 0) -> Account:
         """Return a fresh account, with native coin for gas and `amount` atomic units of a token where asked."""
-        fresh = self.node.account()
+        fresh = self.node.account() if self._accounts else self._funds.main_account()
         if coin:
             await self._funds.coin(fresh, main=not self._accounts)
         if coin or amount:
@@ -164,6 +179,12 @@ class BasePayer(FundedPayer[Account]):
             )
         await self.set_aside(given.domain.contract, given.value)
         return given.proof()
+
+    async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
+        """Sign the authorization that an entry asks for, which the rail sends; see `SignsEntries`."""
+        proof = await self.pay(entry)
+        token = self.token(entry)
+        return SignedPayment(self.address, token.address, await token.balance(self.address), None, "", proof)
 
     async def authorize(
         self, entry: Mapping[str, Any], payer: Account | None = None, *, key: bytes | None = None, **changes: Any

@@ -13,6 +13,7 @@ from solders.system_program import TransferParams
 from solders.system_program import transfer as transfer_coin
 
 from conformance.lanes.checkout_request import USDC, Bill, Way, in_two, respelled, smaller
+from conformance.lanes.signed_payment import SignedPayment
 from conformance.lanes.solana.instructions import (
     Order,
     TokenTransfer,
@@ -37,9 +38,16 @@ class SolanaCheckout:
 
     async def settle(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill; see `CheckoutPayer`."""
-        if way not in {None, "memo"}:
-            raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Solana; it knows memo")
+        _know(way)
         return await self._pay(bill)
+
+    async def sign(self, bill: Bill, way: str | None = None) -> SignedPayment:
+        """Sign the transfer of a bill; see `SignsBills`."""
+        _know(way)
+        made = await self._transfer(bill)
+        return await self.payer.signed_payment(
+            [*self._memos(bill.memo.encode()), made.instruction()], pubkey(bill.asset, "asset"), {}
+        )
 
     async def settle_again(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill once more, in another block; see `CheckoutPayer`."""
@@ -196,6 +204,11 @@ class SolanaCheckout:
     def together(self, tx_id: str) -> Sequence[str]:
         """Return the transaction alone; see `CheckoutPayer`."""
         return (tx_id,)
+
+
+def _know(way: str | None) -> None:
+    if way not in {None, "memo"}:
+        raise Inconclusive(f"the suite knows no way {way!r} to bind a memo on Solana; it knows memo")
 
 
 async def _fails(sending: Awaitable[str]) -> str:

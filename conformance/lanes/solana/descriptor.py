@@ -9,9 +9,15 @@ from conformance.lanes.solana.transaction_ids import spellings
 
 
 def _means() -> Means:
-    from conformance.lanes.solana import checkout, node, payer  # noqa: PLC0415 - SDKs are imported when a lane needs them
+    from conformance.lanes.solana import checkout, node, payer, sender  # noqa: PLC0415 - SDKs are imported when a lane needs them
 
-    return Means(node.SolanaNode, payer.SolanaPayer.open, checkout.SolanaCheckout)
+    return Means(
+        node.SolanaNode,
+        payer.SolanaPayer.open,
+        checkout.SolanaCheckout,
+        sender.SolanaSender.open,
+        payer.SolanaPayer.take_back,
+    )
 
 
 DESCRIPTOR: Final = Descriptor("solana", _means, spellings)

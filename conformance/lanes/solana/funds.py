@@ -22,7 +22,7 @@ from conformance.lanes.networks import Served, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.solana.instructions import TokenTransfer, amount_in, associated_account, close, decimals_in
 from conformance.lanes.solana.node import CONFIRMED, Account, Refused, SolanaNode
-from conformance.lanes.spending import SpendingLimit, Wallet
+from conformance.lanes.spending import SpendingLimit, Wallet, account_seed
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.solana import SolanaChain
 
@@ -36,6 +36,10 @@ class ControlFunds:
 
     def __init__(self, node: SolanaNode) -> None:
         self._node = node
+
+    def main_account(self) -> Account:
+        """Return the account that pays."""
+        return self._node.account()
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Have the node give native coin."""
@@ -65,6 +69,12 @@ class OperatorFunds:
     def purse(self) -> int:
         """How much is given at a time, in atomic units."""
         return self._limit.purse(self._PURSE)
+
+    def main_account(self) -> Account:
+        """Return the account that pays, the same for each process that has the funder's key and the label."""
+        if self._limit.label is None:
+            return self._node.account()
+        return self._node.account(Keypair.from_seed(account_seed(self._funder.keypair.secret(), self._limit.label)))
 
     async def coin(self, account: Account, *, main: bool) -> None:
         """Send native coin from the operator's account."""

@@ -252,6 +252,10 @@ class SolanaNode:
         answer = await self.ask(self.client.get_signature_statuses(wanted, search_transaction_history=True))
         return dict(zip(wanted, answer.value, strict=False))
 
+    async def may_land(self, message: MessageV0) -> bool:
+        """Return whether a transaction can still get into a block: a node has no fee for one of an old blockhash."""
+        return (await self.ask(self.client.get_fee_for_message(message, Confirmed))).value is not None
+
     async def landed(self, tx_id: str, level: TransactionConfirmationStatus = FINALIZED) -> TransactionStatus:
         """Wait until a transaction has reached a level of commitment, whether it succeeded or not; return its status.
 

@@ -18,6 +18,7 @@ from spl.token.instructions import create_idempotent_associated_token_account
 
 from conformance.http.client import Names
 from conformance.lanes.funded_payer import FundedPayer, admitted
+from conformance.lanes.signed_payment import SignedPayment
 from conformance.lanes.solana import relay
 from conformance.lanes.solana.funds import Funds, funds_of
 from conformance.lanes.solana.instructions import (
@@ -29,6 +30,7 @@ from conformance.lanes.solana.instructions import (
     make_account,
     make_mint,
     mint_to,
+    pubkey,
     with_accounts,
 )
 from conformance.lanes.solana.node import CONFIRMED, FINALIZED, Account, Refused, SolanaNode
@@ -78,10 +80,21 @@ class SolanaPayer(FundedPayer[Account]):
             await self.new_account()
         return self
 
+    @classmethod
+    async def take_back(cls, chain: SolanaChain, budgets: Budgets, names: Names, wallet: Wallet, asset: str) -> None:
+        """Give the funder back what the account of a wallet's label holds; see `Means`."""
+        node = SolanaNode(chain, budgets, names)
+        async with admitted(chain, node, wallet) as (served, purse):
+            self = cls(chain, node, funds_of(chain, node, names, served, purse))
+            self._accounts.append(self._funds.main_account())
+            self._mints.add(pubkey(asset, "asset"))
+        await self.close()
+
     async def close(self) -> None:
         """Give back what is left of the operator's money, and close connections."""
         try:
-            await self._funds.take_back(self._accounts, sorted(self._mints, key=str))
+            if not self.has_open_payment:
+                await self._funds.take_back(self._accounts, sorted(self._mints, key=str))
         finally:
             await self.node.close()
 
@@ -103,7 +116,7 @@ class SolanaPayer(FundedPayer[Account]):
 
     async def new_account(self, *, funded: bool = True) -> Account:
         """Return a fresh account, with native coin for fees and rent."""
-        fresh = self.node.account()
+        fresh = self.node.account() if self._accounts else self._funds.main_account()
         if funded:
             await self._funds.coin(fresh, main=not self._accounts)
             self._accounts.append(fresh)
@@ -184,6 +197,22 @@ class SolanaPayer(FundedPayer[Account]):
         order = Order.of(entry)
         made = await self.transfer(order)
         return {"tx_id": await self.send([made.instruction()]), "payment_reference": order.text}
+
+    async def sign(self, entry: Mapping[str, Any]) -> SignedPayment:
+        """Sign the transfer that an entry asks for; see `SignsEntries`."""
+        order = Order.of(entry)
+        made = await self.transfer(order)
+        return await self.signed_payment([made.instruction()], order.mint, {"payment_reference": order.text})
+
+    async def signed_payment(
+        self, instructions: Sequence[Instruction], mint: Pubkey, proof: Mapping[str, Any]
+    ) -> SignedPayment:
+        """Return a transaction that is signed and not sent; a proof with members gets its id."""
+        held = await self.balance(self.main.key, mint)
+        drafted = await self.draft(instructions)
+        tx_id = str(drafted.signatures[0])
+        named = {"tx_id": tx_id, **proof} if proof else {}
+        return SignedPayment(self.address, str(mint), held, tx_id, bytes(drafted).hex(), named)
 
     async def transfer(self, order: Order, *, mint: Pubkey | None = None, **changes: Any) -> TokenTransfer:
         """Return the transfer that an order asks for, not sent, with `changes` made to it; its tokens are set aside.

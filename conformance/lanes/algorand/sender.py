@@ -1,0 +1,80 @@
+"""Signed Algorand payments: sending them, again where needed, and what became of them."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any, Self
+
+from algosdk import encoding
+
+from conformance.http.client import Names
+from conformance.lanes.algorand.node import AlgorandNode, Refused
+from conformance.lanes.signed_payment import Fate, NotTaken, SignedPayment
+from conformance.outcome import Inconclusive
+from conformance.target import Budgets
+from conformance.target.lanes.algorand import AlgorandChain
+
+
+@dataclass(slots=True)
+class AlgorandSender:
+    """Sends to one node; see `PaymentSender`."""
+
+    node: AlgorandNode
+
+    @classmethod
+    def open(cls, chain: AlgorandChain, budgets: Budgets, names: Names) -> Self:
+        """Open the node that a profile's table gives."""
+        return cls(AlgorandNode(chain, budgets, names))
+
+    async def close(self) -> None:
+        """Close connections and threads."""
+        await self.node.close()
+
+    async def send(self, payment: SignedPayment) -> None:
+        """Give the node the transaction; see `PaymentSender`."""
+        tx_id, _ = _read(payment)
+        try:
+            await self.node.send(tx_id, bytes.fromhex(payment.transaction))
+        except Refused as refusal:
+            if "already in ledger" not in str(refusal):
+                raise NotTaken(str(refusal)) from refusal
+
+    async def fate(self, payment: SignedPayment) -> Fate:
+        """Return what the node shows; see `PaymentSender`.
+
+        A node forgets transactions after a thousand rounds, so its silence alone does not show that a transfer never
+        happened. That the paying account, which makes this transfer only, holds what it held does.
+        """
+        tx_id, last_valid = _read(payment)
+        newest = await self.node.newest_round()
+        info = await self.node.info(tx_id)
+        if info.get("confirmed-round"):
+            return Fate.LANDED
+        if info and not info.get("pool-error"):
+            return Fate.SEEN
+        is_over = newest > last_valid
+        if is_over and (await self.node.balance(payment.payer, int(payment.asset)) or 0) >= payment.held > 0:
+            return Fate.LAPSED
+        return Fate.SEEN if is_over else Fate.UNSEEN
+
+    async def transaction(self, payment: SignedPayment) -> str | None:
+        """Return the payment's own id, which was known when it was signed."""
+        return payment.tx_id
+
+
+def _read(payment: SignedPayment) -> tuple[str, int]:
+    """Return the id of a signed transaction and the last round that takes it.
+
+    Raises:
+        Inconclusive: It cannot be read, is not the payer's transfer, or has another id than the payment says.
+    """
+    try:
+        raw = base64.b64encode(bytes.fromhex(payment.transaction)).decode()
+        sent: Any = encoding.msgpack_decode(raw).transaction
+        tx_id, last_valid, is_named = str(sent.get_txid()), int(sent.last_valid_round), sent.sender == payment.payer
+    except Exception as fault:  # the SDK raises whatever it meets in bytes that are no transaction
+        raise Inconclusive("the signed transaction is no Algorand transaction") from fault
+    if tx_id != payment.tx_id or not is_named or not payment.asset.isdecimal():
+        raise Inconclusive("the signed transaction is another one than its id, payer and asset say")
+    return tx_id, last_valid

@@ -1,0 +1,120 @@
+"""Signed payments on an EVM chain: sending them, again where needed, and what became of them.
+
+An authorization that the rail sends has no transaction yet. Whether it was used shows in the token's contract.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+from eth_utils.address import is_address
+from eth_utils.crypto import keccak
+
+from conformance.http.client import Names
+from conformance.lanes.base.node import BaseNode, Refused
+from conformance.lanes.base.token import Token
+from conformance.lanes.signed_payment import Fate, NotTaken, SignedPayment
+from conformance.outcome import Inconclusive
+from conformance.target import Budgets
+from conformance.target.lanes.base import BaseChain
+
+# After the end of an authorization, until a block that used it in time is no longer replaced by another.
+_SETTLED_SECONDS: Final = 120
+# Blocks that public nodes let logs be asked of at once.
+_LOOKED_BACK: Final = 450
+_NONCE_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """What of an authorization says whether it was used: its contract, who signed it, its nonce and its end."""
+
+    contract: str
+    authorizer: str
+    nonce: bytes
+    valid_before: int
+
+
+@dataclass(slots=True)
+class BaseSender:
+    """Sends to one node; see `PaymentSender`."""
+
+    node: BaseNode
+
+    @classmethod
+    def open(cls, chain: BaseChain, budgets: Budgets, names: Names) -> Self:
+        """Open the node that a profile's table gives."""
+        return cls(BaseNode(chain, budgets, names))
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self.node.close()
+
+    async def send(self, payment: SignedPayment) -> None:
+        """Give the node the transaction; see `PaymentSender`. An authorization is left to the rail."""
+        if not payment.transaction:
+            return
+        try:
+            await self.node.take(_raw(payment))
+        except Refused as refusal:
+            raise NotTaken(str(refusal)) from refusal
+
+    async def fate(self, payment: SignedPayment) -> Fate:
+        """Return what the node shows; see `PaymentSender`."""
+        if payment.transaction:
+            _raw(payment)
+            receipt = await self.node.receipt(str(payment.tx_id))
+            if receipt is not None:
+                return Fate.LANDED if receipt.get("status") == 1 else Fate.FAILED
+        terms = _terms(payment)
+        if terms is None:
+            return Fate.UNSEEN
+        # The clock first: what is not used after its end was never used in time.
+        is_over = await self.node.block_time() > terms.valid_before + _SETTLED_SECONDS
+        if await Token(self.node, terms.contract).is_used(terms.authorizer, terms.nonce):
+            return Fate.LANDED
+        return Fate.LAPSED if is_over else Fate.UNSEEN
+
+    async def transaction(self, payment: SignedPayment) -> str | None:
+        """Return the transaction that used an authorization, among the newest blocks; see `PaymentSender`."""
+        terms = _terms(payment)
+        if payment.tx_id is not None or terms is None:
+            return payment.tx_id
+        newest = int(await self.node.ask(self.node.web3.eth.block_number))
+        token = Token(self.node, terms.contract)
+        return await token.used_in(terms.authorizer, terms.nonce, max(0, newest - _LOOKED_BACK))
+
+
+def _raw(payment: SignedPayment) -> bytes:
+    """Return a signed transaction.
+
+    Raises:
+        Inconclusive: It cannot be read, or has another id than the payment says.
+    """
+    try:
+        raw = bytes.fromhex(payment.transaction)
+    except ValueError as fault:
+        raise Inconclusive("the signed transaction is no hexadecimal text") from fault
+    if "0x" + keccak(raw).hex() != payment.tx_id:
+        raise Inconclusive("the signed transaction is another one than its id says")
+    return raw
+
+
+def _terms(payment: SignedPayment) -> _Terms | None:
+    """Return what of a payment's authorization the chain can be asked for, None where it has none.
+
+    Raises:
+        Inconclusive: It cannot be read, or is another account's.
+    """
+    if not payment.proof:
+        return None
+    terms = payment.proof.get("authorization")
+    try:
+        nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))  # type: ignore[index]
+        found = _Terms(payment.asset, str(terms["from"]), nonce, int(terms["validBefore"]))  # type: ignore[index]
+    except (TypeError, ValueError, LookupError) as fault:
+        raise Inconclusive("the proof holds no authorization") from fault
+    if found.authorizer != payment.payer or len(nonce) != _NONCE_BYTES or not is_address(payment.asset):
+        raise Inconclusive("the authorization is another account's, or of no token")
+    return found
