@@ -51,13 +51,19 @@ SOUND: Final = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICAB
 
 
 class Exit(IntEnum):
-    """Exit codes of `weldproof run`."""
+    """Exit codes of `weldproof`; `pay` alone ends with 5 and 6.
+
+    `PAID_UNANSWERED`: a payment was made, or may have been, and its answer is not here yet. `PAID_REFUSED`: a payment
+    was made, and presenting it once more brings nothing, so that a person has to look.
+    """
 
     PASSED = 0
     FAILED = 1
     USAGE = 2
     NO_VERDICT = 3
     SUITE_FAULT = 4
+    PAID_UNANSWERED = 5
+    PAID_REFUSED = 6
     INTERRUPTED = 130
 
 

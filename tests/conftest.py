@@ -20,6 +20,7 @@ import gc
 import importlib
 import os
 import sys
+import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,6 +43,9 @@ _OF_THE_TERMINAL = (
 )
 for _name in _OF_THE_TERMINAL:
     os.environ.pop(_name, None)
+# What tests pay is nobody's affair but theirs: its files are not looked for in the user's own data folder.
+_DATA = tempfile.TemporaryDirectory(prefix="weldproof-tests-data-")
+os.environ["XDG_DATA_HOME"] = _DATA.name
 
 _UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("explore", _UNHURRIED)

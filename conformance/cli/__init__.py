@@ -39,6 +39,10 @@ _COMMANDS = {
 }
 
 
+# How a command may end that a signal cut short; after a payment that is said by its own code.
+_AFTER_A_SIGNAL = (Exit.INTERRUPTED, Exit.PAID_UNANSWERED)
+
+
 class _Lazy(click.Group):
     """Imports a command when it is used, so that `--help` does not wait for what it will not need.
 
@@ -73,8 +77,8 @@ class _Lazy(click.Group):
         try:
             return super().main(*args, **extra)
         except SystemExit as end:
-            if end.code == Exit.INTERRUPTED and "conformance.processes.interrupt" in sys.modules:
-                import_module("conformance.processes.interrupt").end_interrupted()
+            if end.code in _AFTER_A_SIGNAL and "conformance.processes.interrupt" in sys.modules:
+                import_module("conformance.processes.interrupt").end_interrupted(end.code)
             raise
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

@@ -44,12 +44,12 @@ class Agreement:
             return
         known = ", ".join(f"{name} {one.url}" for name, one in sorted(profile.surfaces.items()))
         stranger = f"{one_line(address.host, 100)} is not of the profile ({known or 'it has no surface'})"
-        if not _somebody_there():
+        if not is_at_terminal():
             raise PaymentRefused(
                 f"{stranger}, and there is no terminal to ask at. Give --allow-host {one_line(address.host, 100)} if "
                 "you mean it. Nothing was sent or paid"
             )
-        if not await _yes(f"{stranger}. Pay there?"):
+        if not await yes(f"{stranger}. Pay there?"):
             raise PaymentRefused(f"{stranger}, and was not agreed to. Nothing was sent or paid")
 
     async def reached(self, units: int, payee: str, network: str) -> None:
@@ -65,12 +65,12 @@ class Agreement:
         """
         if units > self.most:
             price = f"{in_usdc(units)} USDC on {network} to {one_line(payee, 100)}"
-            if not _somebody_there():
+            if not is_at_terminal():
                 raise PaymentRefused(
                     f"{price} is more than --max {in_usdc(self.most)}, and there is no terminal to ask at. Give "
                     f"--max {in_usdc(units)} if you mean it. Nothing was paid"
                 )
-            if not await _yes(f"{price} is more than --max {in_usdc(self.most)}. Pay it?"):
+            if not await yes(f"{price} is more than --max {in_usdc(self.most)}. Pay it?"):
                 raise PaymentRefused(f"{price} was not agreed to. Nothing was paid")
         self.wallet.most = units
 
@@ -94,11 +94,13 @@ def within_limits(profile: Profile, units: int, network: str) -> None:
             )
 
 
-def _somebody_there() -> bool:
+def is_at_terminal() -> bool:
+    """Return whether a person can be asked."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-async def _yes(question: str) -> bool:
+async def yes(question: str) -> bool:
+    """Ask a question and return whether it was answered with yes."""
     click.echo(f"{question} [y/N]: ", err=True, nl=False)
     return (await _line()).strip().lower() in _YES
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, Final
@@ -27,8 +28,39 @@ def _units(ctx: click.Context, param: click.Parameter, value: str) -> int:
     return int(units)
 
 
+def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """Return a finite number of seconds from 0 on."""
+    del ctx
+    if not (math.isfinite(value) and value >= 0):
+        raise click.BadParameter("give a number of seconds from 0 on", param=param)
+    return value
+
+
 @click.command("pay")
-@click.argument("url")
+@click.argument("url", required=False)
+@click.option(
+    "--resume",
+    "resumed",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Go on with the payment of a file that an earlier run wrote; nothing is paid again.",
+)
+@click.option(
+    "--again",
+    is_flag=True,
+    help="Pay although an earlier payment of the same request has no answer yet: a second payment.",
+)
+@click.option(
+    "--wait",
+    "seconds",
+    type=float,
+    default=300,
+    show_default=True,
+    metavar="SECONDS",
+    callback=_seconds,
+    help="How long the same proof is presented again, at the times that Retry-After asks for.",
+)
+@click.option("--a2a", "is_a2a", is_flag=True, help="Order and pay the operation at URL over A2A.")
 @click.option(
     "--lane",
     type=click.Choice(LANES),
@@ -76,8 +108,16 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     `spending_limit` of the profile is exceeded, whoever's money it is. Nothing is paid when a checkout
     page contradicts its own QR code, when a challenge is for another request or has less than 120 s left, or in
     another asset than the network's USDC. A `funder` of the profile needs a `spending_limit`, too, and a node that
-    serves a main network --main-network, wherever it is. Exit codes: 0 paid or served, 1 refused, 2 usage, 3
-    unreachable.
+    serves a main network --main-network, wherever it is.
+
+    The signed payment is stored before it is sent (in $XDG_DATA_HOME/weldproof/payments, else under ~/.local/share),
+    so that it survives a crash, a closed connection and an answer such as 503. The same proof is then presented again
+    for --wait seconds; after that the command prints the `weldproof pay --resume FILE` that continues. A second run for
+    the same request goes on with the open payment and does not pay again, except with --again.
+
+    Exit codes: 0 paid, and answered; 1 refused, nothing was paid; 2 usage, nothing was paid; 3 unreachable, nothing
+    was paid; 5 paid, or perhaps paid, and the answer is not here yet: resume; 6 paid, and resuming brings nothing: ask
+    the operator; 130 interrupted before anything was signed.
     """
     from conformance.cli.paying import pay  # noqa: PLC0415 - `--help` waits for nothing that it imports
 

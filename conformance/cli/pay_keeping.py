@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from conformance.cli.private_files import write_private
 from conformance.cli.usage import UsageFault
 from conformance.http.client import json_bytes
 from conformance.surfaces.rail.purchase import Purchase
@@ -29,8 +30,12 @@ class Kept:
     folder: Path
 
     @classmethod
-    def prepared(cls, folder: Path) -> Kept:
+    def prepared(cls, folder: Path, *, begun: bool = False) -> Kept:
         """Make the folder, before anything is paid.
+
+        Args:
+            folder: The folder.
+            begun: Whether what is in it may be of the very call, which an earlier process began to keep.
 
         Raises:
             UsageFault: It cannot be made or written to, or holds another call already.
@@ -40,7 +45,7 @@ class Kept:
         except OSError as fault:
             raise UsageFault(f"--keep {folder}: {fault.strerror}") from fault
         there = [name for name in _NAMES if (folder / name).exists()]
-        if there:
+        if there and not begun:
             raise UsageFault(f"--keep {folder}: {there[0]} is there already; give a folder for this call")
         if not os.access(folder, os.W_OK | os.X_OK):
             raise UsageFault(f"--keep {folder}: it cannot be written to")
@@ -52,9 +57,10 @@ class Kept:
         Raises:
             OSError: A file cannot be written.
         """
-        _write(self.folder / REQUEST, _json(request_of(bought)))
-        _write(self.folder / ANSWER, bought.answer.body)
-        _write(self.folder / SETTLEMENT, _json(settlement_of(bought)))
+        # With token and request, the stored answer can be had again: their owner alone may read them.
+        write_private(self.folder / REQUEST, _json(request_of(bought)))
+        write_private(self.folder / ANSWER, bought.answer.body)
+        write_private(self.folder / SETTLEMENT, _json(settlement_of(bought)))
 
     def verification(self, receipt: Path, jwks: str) -> str | None:
         """Return the command that verifies the receipt with what was kept, for a shell; None where nothing was."""
@@ -92,12 +98,6 @@ def settlement_of(bought: Purchase) -> dict[str, Any]:
         "payment_reference": bought.challenge.reference(bought.lane),
     }
     return {name: value for name, value in found.items() if isinstance(value, str)}
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file that its owner alone may read: with token and request, the stored answer can be had again."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-        file.write(data)
 
 
 def _json(value: Mapping[str, Any]) -> bytes:

@@ -1,10 +1,10 @@
-"""`weldproof pay`: pay a checkout link, or for one call of the rail, on one lane; print every step."""
+"""`weldproof pay`: pay a checkout link, or for one call of a rail, or go on with a payment that has no answer yet."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,18 @@ import click
 import orjson
 
 from conformance import extras
-from conformance.cli.agreeing import Agreement, in_usdc, within_limits
+from conformance.cli.agreeing import Agreement, is_at_terminal, within_limits, yes
+from conformance.cli.call_payment import buy_call, finish_call, operation_at
+from conformance.cli.checkout_payment import finish_link, pay_link
 from conformance.cli.connection import connected
 from conformance.cli.paid_address import PaidAddress
-from conformance.cli.pay_keeping import RECEIPT, Kept
+from conformance.cli.pay_attempt import Attempt, PaymentOpen, Steps
+from conformance.cli.pay_keeping import Kept
+from conformance.cli.payment_file import PaymentFile, State, has_payments, open_payment
+from conformance.cli.private_files import InUse
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
 from conformance.discovery.rail import Operation
-from conformance.engine import clock
 from conformance.engine.check import Case, Check
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
@@ -27,26 +31,17 @@ from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.lanes.spending import Wallet
 from conformance.log.events import EventLog
-from conformance.oracles import hashing, jose, keys
 from conformance.outcome import Exit, Inconclusive
 from conformance.processes.interrupt import interruptible
-from conformance.surfaces.gateway.paying import Agree, PaymentRefused, pay_checkout, token_in
-from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values, redeem
-from conformance.target import Profile, ProfileError
-from conformance.text.untrusted import one_line
+from conformance.surfaces.gateway.paying import PaymentRefused, token_in
+from conformance.target import ProfileError
 from conformance.vocabulary.lanes.registry import FACTS
-from conformance.vocabulary.networks import network_named
-
-_MINIMUM_SECONDS_LEFT = 120
-# Digits of a moment in unix seconds, and of an amount in atomic units; what is longer is another number.
-_LONGEST_NUMBER = 20
-# Letters of what the other side said that are shown.
-_SHOWN = 1000
 
 
 def pay(
     ctx: click.Context,
-    url: str,
+    url: str | None,
+    resumed: Path | None,
     lane: str | None,
     body: str | None,
     config: Path | None,
@@ -54,40 +49,111 @@ def pay(
     folder: Path | None,
     most: int,
     hosts: tuple[str, ...],
+    seconds: float,
     main_network: bool,
+    is_a2a: bool,
+    again: bool,
     as_json: bool,
     **connection: Any,
 ) -> None:
     """Do what `weldproof pay` says of itself; its options are declared beside its help."""
+    if (url is None) == (resumed is None):
+        raise UsageFault("give the address to pay, or --resume FILE for a payment that has no answer yet")
+    if resumed is not None and (again or is_a2a or lane is not None or body is not None):
+        raise UsageFault("--resume goes on with one payment as it is: --again, --a2a, --lane and --body are not for it")
     profile = named_profile(config, (), ours=False)
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
     profile = connected(profile, connection)
     checked_nodes(profile, main_network=main_network)
-    address = PaidAddress.of(url)
-    sent = _body(body)
     if lane is not None:
         extras.need(FACTS[lane].extra)
-    kept = _places(url, receipt_file, folder)
-    steps = _Steps(quiet=as_json)
+    sent = _body(body)
+    file = _file(url, resumed, sent, again=again)
+    address = PaidAddress.of(file.record.url if file is not None else str(url))
+    attempt = Attempt(
+        profile,
+        address,
+        lane,
+        sent,
+        is_a2a,
+        resumed is not None,
+        again,
+        seconds,
+        _places(address.url, receipt_file, folder, file),
+        receipt_file,
+        Agreement(most, Wallet(main_network=main_network), hosts),
+        Steps(quiet=as_json),
+        _options(config, receipt_file, folder, hosts, main_network=main_network, connection=connection),
+        file,
+    )
+    _end(ctx, attempt, as_json=as_json)
+
+
+def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
+    """Do the work, say how it ended, and how to go on where a payment has no answer yet."""
     try:
-        agreement = Agreement(most, Wallet(main_network=main_network), hosts)
-        result = asyncio.run(_pay(profile, address, lane, sent, steps, kept, agreement))
-    except PaymentRefused as reason:
-        steps.fail(str(reason))
-        ctx.exit(Exit.FAILED)
-    except (Inconclusive, Unreachable, JsonFault, ProfileError) as reason:
-        steps.fail(str(reason))
-        ctx.exit(Exit.NO_VERDICT)
+        result, code, reason = _outcome(attempt)
+    finally:
+        if attempt.file is not None:
+            attempt.file.close()
+    record = None if attempt.file is None else attempt.file.record
+    is_left = record is not None and record.may_have_paid
+    if is_left and code is not Exit.PAID_REFUSED:
+        code = Exit.PAID_UNANSWERED
+    if reason is not None:
+        attempt.steps.fail(reason)
+    if is_left:
+        attempt.steps.proceed(attempt.resume_command())
+    if as_json and (record is not None or result):
+        payment = {} if record is None else {**record.report(), "file": str(attempt.payment.path)}
+        ending = {"reason": reason} if reason is not None else {}
+        ending |= {"resume": attempt.resume_command()} if is_left else {}
+        click.echo(orjson.dumps({**payment, **result, **ending}, option=orjson.OPT_INDENT_2))
+    if code is not Exit.PASSED:
+        ctx.exit(code)
+
+
+def _outcome(attempt: Attempt) -> tuple[dict[str, Any], Exit, str | None]:
+    """Do the work; return what a program is told of the answer, how the command ends, and why."""
+    try:
+        return asyncio.run(_work(attempt)), Exit.PASSED, None
+    except PaymentOpen as left:
+        return {}, left.code, str(left)
+    except PaymentRefused as refusal:
+        return {}, Exit.FAILED, str(refusal)
+    except (Inconclusive, Unreachable, JsonFault, ProfileError) as fault:
+        return {}, Exit.NO_VERDICT, str(fault)
     except asyncio.CancelledError:
-        ctx.exit(Exit.INTERRUPTED)
-    if "payable_receipt" in result:
-        result |= _keep_receipt(result["payable_receipt"], result.pop("jwks"), receipt_file, kept, steps)
-    if as_json:
-        click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+        return {}, Exit.INTERRUPTED, "interrupted"
+    except UsageFault as fault:
+        if attempt.file is None or not attempt.file.record.may_have_paid:
+            raise
+        return {}, Exit.PAID_UNANSWERED, fault.message
+    except Exception:
+        # What was paid must be found again, whatever this program tripped over.
+        if attempt.file is not None and attempt.file.record.may_have_paid:
+            attempt.steps.proceed(attempt.resume_command())
+        raise
 
 
-def _places(url: str, receipt_file: Path | None, folder: Path | None) -> Kept | None:
+def _file(url: str | None, resumed: Path | None, body: Any, *, again: bool) -> PaymentFile | None:
+    """Return the payment to go on with: the one that was named, or an open one of the same request.
+
+    Raises:
+        UsageFault: A file cannot be used, or another process works on it.
+    """
+    try:
+        if resumed is not None:
+            return PaymentFile.open(resumed)
+        if url is None or again:
+            return None
+        return open_payment(PaidAddress.of(url).url, body, default_body=body is None)
+    except InUse as fault:
+        raise UsageFault(f"another weldproof pay works on {fault}. Nothing was paid here") from fault
+
+
+def _places(url: str, receipt_file: Path | None, folder: Path | None, file: PaymentFile | None) -> Kept | None:
     """Look at where things are to be kept while nothing is paid yet, and return the folder for the call.
 
     Raises:
@@ -97,41 +163,30 @@ def _places(url: str, receipt_file: Path | None, folder: Path | None) -> Kept | 
         raise UsageFault("--keep and --receipt are for calls of the rail: a checkout page gives no receipt")
     if receipt_file is not None and not receipt_file.absolute().parent.is_dir():
         raise UsageFault(f"--receipt {receipt_file}: there is no such folder")
-    return Kept.prepared(folder) if folder is not None else None
+    if folder is None:
+        return None
+    # An earlier process of the same payment may have begun to keep it there.
+    return Kept.prepared(folder, begun=file is not None and file.record.folder == str(folder.absolute()))
 
 
-def _keep_receipt(token: str, jwks: str, receipt_file: Path | None, kept: Kept | None, steps: _Steps) -> dict[str, str]:
-    """Keep a receipt, and return where, with the command that verifies it with all that was kept beside it.
-
-    Raises:
-        UsageFault: It cannot be written.
-    """
-    usual = f"receipt-{hashing.sha256_hex(token.encode())[:16]}.jws"
-    path = receipt_file or (kept.folder / RECEIPT if kept is not None else Path(usual))
-    try:
-        path.write_text(f"{token}\n", "ascii")
-    except OSError as fault:
-        # It was paid for: where it cannot be kept it is shown.
-        click.echo(token, err=True)
-        raise UsageFault(f"{path}: {fault.strerror}; the receipt stands above") from fault
-    steps.say("receipt kept", str(path))
-    verifying = kept.verification(path, jwks) if kept is not None else None
-    if verifying is None:
-        return {"kept": str(path)}
-    steps.say("verify it", verifying)
-    return {"kept": str(path), "verify": verifying}
-
-
-class _Steps:
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-
-    def say(self, step: str, detail: str) -> None:
-        if not self._quiet:
-            click.echo(f"{click.style(step + ':', bold=True)} {one_line(detail, _SHOWN)}")
-
-    def fail(self, reason: str) -> None:
-        click.echo(f"{click.style('weldproof pay:', fg='red', bold=True)} {one_line(reason, _SHOWN)}", err=True)
+def _options(
+    config: Path | None,
+    receipt_file: Path | None,
+    folder: Path | None,
+    hosts: Sequence[str],
+    *,
+    main_network: bool,
+    connection: Mapping[str, Any],
+) -> list[str]:
+    """Return the options that a command which goes on with the payment needs as well."""
+    words: list[str] = []
+    named = {"--config": config, "--receipt": receipt_file, "--keep": folder, "--cacert": connection.get("cacert")}
+    for option, value in named.items():
+        words += [] if value is None else [option, str(value)]
+    for host in hosts:
+        words += ["--allow-host", host]
+    words += [] if connection.get("timeout") is None else ["--timeout", f"{connection['timeout']:g}"]
+    return words + ["--insecure"] * bool(connection.get("insecure")) + ["--main-network"] * main_network
 
 
 def _body(text: str | None) -> Any:
@@ -144,149 +199,104 @@ def _body(text: str | None) -> Any:
         raise UsageFault(f"--body: {fault}") from fault
 
 
-async def _pay(
-    profile: Profile,
-    address: PaidAddress,
-    lane: str | None,
-    body: Any,
-    steps: _Steps,
-    kept: Kept | None,
-    agreement: Agreement,
-) -> dict[str, Any]:
-    await interruptible(agreement.at(address, profile))
-    is_page = token_in(address.url) is not None
-    asked = profile if is_page else address.rail(profile)
-    log = EventLog()
-    tls = context_of(profile.tls)
-    transport = HttpTransport(seconds=profile.budgets.request, requests_per_second=0, connections=4, tls=tls)
+async def _work(attempt: Attempt) -> dict[str, Any]:
+    """Pay, or go on with a payment, and return what a program is told of the answer."""
+    profile = attempt.profile
+    await interruptible(attempt.agreement.at(attempt.address, profile))
+    await interruptible(_offer_open(attempt))
+    is_page = token_in(attempt.address.url) is not None
+    asked = profile if is_page else attempt.address.rail(profile)
+    transport = HttpTransport(
+        seconds=profile.budgets.request, requests_per_second=0, connections=4, tls=context_of(profile.tls)
+    )
     async with transport:
-        names = Names()
+        names, log = Names(), EventLog()
         client = Client(transport, log, "pay", names, Counter())
-        session = Session(asked, client, names, seed=0, wallet=agreement.wallet)
-
-        async def agree(units: int, payee: str, network: str) -> None:
-            within_limits(profile, units, network)
-            await agreement.reached(units, payee, network)
-
+        session = Session(asked, client, names, seed=0, wallet=attempt.agreement.wallet)
         try:
             if is_page:
-                return await interruptible(pay_checkout(session, client, address.url, lane, steps.say, agree))
-            await session.open(rehearse=False)
-            chosen = lane or next((name for name in profile.claims.lanes if profile.chains.of(name)), None)
-            if chosen is None:
-                raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
-            extras.need(FACTS[chosen].extra)
-            one = Check("pay", ("RAIL-PAY-05",), "rail", chosen, exclusive=False, fix="", run=_no_check)
-            case = Case(one, asked, client, log, random.SystemRandom(), session)
-            return await interruptible(_buy(case, address, body, steps, kept, agree))
+                return await interruptible(_link(session, client, attempt))
+            return await interruptible(_call(session, client, log, attempt))
         finally:
             await session.close()
+            if attempt.file is not None and attempt.file.record.state is State.PREPARED and not attempt.is_resumed:
+                attempt.file.remove()
 
 
-async def _buy(
-    case: Case, address: PaidAddress, body: Any, steps: _Steps, kept: Kept | None, agree: Agree
-) -> dict[str, Any]:
-    operation = _operation(case.session, address, body)
-    quote = await challenge(case, operation)
-    entry = quote.entry(case.lane)
-    network, units = _price(case, entry)
-    steps.say("challenge", f"{in_usdc(units)} USDC on {network} to {entry.get('payTo')}")
-    await agree(units, str(entry.get("payTo")), network)
-    _worth_paying(case, quote)
-    proof = await (await case.session.payer(case.lane)).pay(entry)
-    name_live_values(case, proof)
-    steps.say("paid", f"on {case.lane}, {proof.get('tx_id', 'authorized')}")
-    answer = await redeem(case, operation, proof)
-    if answer.status != 200:
-        raise PaymentRefused(f"the rail answered {answer.status}: {answer.body.decode('utf-8', 'replace')[:500]}")
-    steps.say("served", f"200 with {len(answer.body)} bytes")
-    bought = Purchase(quote, case.lane, proof, answer)
-    if kept is not None:
-        _keep(kept, bought, steps)
-    return await _receipt(case, bought, steps)
-
-
-def _keep(kept: Kept, bought: Purchase, steps: _Steps) -> None:
-    """Keep a call before its receipt is looked at: it is paid for, whatever the receipt is worth."""
-    try:
-        kept.call(bought)
-    except OSError as fault:
-        steps.fail(f"--keep {kept.folder}: {fault.strerror}; go on without")
-    else:
-        steps.say("call kept", f"request, answer and settlement in {kept.folder}")
-
-
-def _operation(session: Session, address: PaidAddress, body: Any) -> Operation:
-    """Return the operation that an address names, with the address's own query.
+async def _offer_open(attempt: Attempt) -> None:
+    """Say that an open payment is gone on with, and ask where somebody is there to say otherwise.
 
     Raises:
-        PaymentRefused: The rail lists none there.
-        Inconclusive: It lists none at all.
+        PaymentRefused: That is not wanted, or nothing of the payment was ever signed.
     """
-    known = next((one for one in session.listed if one.url == address.bare), None)
-    if known is None:
-        listed = ", ".join(one.path for one in session.listed)
-        raise PaymentRefused(f"{address.bare} is none of the rail's paid operations: {listed}. Nothing was paid")
-    return Operation(known.role, address.url, known.path, known.body if body is None else body, ())
+    file = attempt.file
+    if file is None:
+        return
+    record = file.record
+    attempt.steps.say("open payment", f"{attempt.described()}, presented to {record.url} only ({file.path})")
+    if record.state in {State.PREPARED, State.NOT_PAID}:
+        is_settled = await attempt.nothing_paid()
+        if not is_settled:
+            attempt.steps.fail(f"what was on the paying account could not be given back: {attempt.resume_command()}")
+        if attempt.is_resumed:
+            raise PaymentRefused("nothing was paid by that run, and a file alone pays nothing: pay the address anew")
+        if is_settled:
+            file.remove()
+        attempt.file = None
+    elif attempt.lane is not None and attempt.lane != record.lane:
+        raise PaymentOpen(
+            f"{attempt.described()}: it has no answer yet, and --lane asks for another. Go on with it, or give --again "
+            "to pay a second time"
+        )
+    elif not attempt.is_resumed and is_at_terminal() and not await yes(f"Go on with {attempt.described()}?"):
+        raise PaymentOpen(f"{attempt.described()}: it was left as it is. Give --again to pay a second time")
+
+
+async def _link(session: Session, client: Client, attempt: Attempt) -> dict[str, Any]:
+    if attempt.file is not None:
+        return await finish_link(session, client, attempt)
+    return await pay_link(session, client, attempt, _agreeing(attempt))
+
+
+async def _call(session: Session, client: Client, log: EventLog, attempt: Attempt) -> dict[str, Any]:
+    if attempt.file is None:
+        await session.open(rehearse=False)
+        operation = operation_at(session, attempt.address, attempt.body)
+        # A payment of the published example is one of the same request, whether its body was typed or not.
+        if not attempt.again and has_payments(attempt.address.url):
+            attempt.file = _open_one(attempt.address.url, operation.body)
+            await _offer_open(attempt)
+    if attempt.file is not None:
+        record = attempt.file.record
+        operation = Operation(record.role, record.url, record.path, record.body, ())
+        return await finish_call(_case(session, client, log, record.lane), operation, attempt)
+    lanes = attempt.profile.claims.lanes
+    chosen = attempt.lane or next((name for name in lanes if attempt.profile.chains.of(name)), None)
+    if chosen is None:
+        raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
+    extras.need(FACTS[chosen].extra)
+    return await buy_call(_case(session, client, log, chosen), operation, attempt, _agreeing(attempt))
+
+
+def _open_one(url: str, body: Any) -> PaymentFile | None:
+    try:
+        return open_payment(url, body, default_body=False)
+    except InUse as fault:
+        raise PaymentRefused(f"another weldproof pay works on {fault}. Nothing was paid here") from fault
+
+
+def _agreeing(attempt: Attempt) -> Any:
+    async def agree(units: int, payee: str, network: str) -> None:
+        within_limits(attempt.profile, units, network)
+        await attempt.agreement.reached(units, payee, network)
+
+    return agree
+
+
+def _case(session: Session, client: Client, log: EventLog, lane: str) -> Case:
+    check = Check("pay", ("RAIL-PAY-05",), "rail", lane, exclusive=False, fix="", run=_no_check)
+    return Case(check, session.profile, client, log, random.SystemRandom(), session)
 
 
 async def _no_check(case: Case) -> None:
     """Judge nothing; paying is not a check."""
-
-
-def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
-    """Return network key and millionths of USDC of an offer.
-
-    Raises:
-        PaymentRefused: It asks for another asset than the USDC of the profile's node, or for no amount.
-    """
-    chain = case.profile.chains.of(case.lane)
-    if chain is None:
-        raise PaymentRefused(f"the profile has no [chains.{case.lane}], so nothing can be paid on that lane")
-    network = chain.network
-    usdc, asset, amount = network_named(network), entry.get("asset"), str(entry.get("maxAmountRequired"))
-    if usdc is None or not usdc.is_asset(str(asset)):
-        known = f"USDC of {network} is {usdc.asset_id}" if usdc is not None else f"no USDC of {network} is known"
-        raise PaymentRefused(f"the challenge asks for the asset {asset}, and {known}. Nothing was paid")
-    if not (amount.isascii() and amount.isdecimal() and len(amount) <= _LONGEST_NUMBER):
-        raise PaymentRefused(f"the challenge's maxAmountRequired {amount} is no amount. Nothing was paid")
-    return network, int(amount)
-
-
-def _worth_paying(case: Case, quote: Challenge) -> None:
-    """Refuse to pay a challenge of another request or one that is about to lapse (P-CH-12)."""
-    extra = quote.entry(case.lane).get("extra")
-    if not isinstance(extra, Mapping):
-        raise PaymentRefused("the challenge's offer has no object `extra`; nothing was paid")
-    told = extra.get("request_hash")
-    operation = quote.operation
-    ours = hashing.request_hashes("POST", operation.path, operation.query, b"", quote.body, extra.get("service_id"))
-    if isinstance(told, str) and not any(told in values for values in ours.values()):
-        raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
-    issued = quote.reference(case.lane).split(":", 1)[0]
-    ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
-    moment = int(issued) if issued.isdecimal() and len(issued) <= _LONGEST_NUMBER else None
-    if moment is not None and isinstance(ttl, int) and moment + ttl - clock.now(case) < _MINIMUM_SECONDS_LEFT:
-        raise PaymentRefused("the challenge has less than 120 s left; ask again. Nothing was paid")
-
-
-async def _receipt(case: Case, bought: Purchase, steps: _Steps) -> dict[str, Any]:
-    tokens = jose.tokens_in(bought.answer.object(), bought.answer.headers)
-    jwks = case.session.rail + "/.well-known/jwks.json"
-    published = keys.keys_of_jwks((await case.client.call("GET", jwks)).object())
-    for place, token in tokens:
-        try:
-            claims = jose.verify(token, published)
-        except jose.JwsFault:
-            continue
-        if "request_hash" in claims or "payable" in str(claims.get("kind", "")):
-            steps.say("receipt", f"verified against the published key ({place})")
-            digest = hashing.sha256_hex(token.encode())
-            return {
-                "payable_receipt": token,
-                "claims": claims,
-                "receipt_hash": digest,
-                "proof": dict(bought.proof),
-                "jwks": jwks,
-            }
-    raise PaymentRefused("the answer holds no receipt that verifies against the rail's published keys")

@@ -389,17 +389,17 @@ class Counter(Owned):
         return self.last
 
 
-def retry_after(answer: Answer) -> float | None:
-    """Return the seconds that an answer asks to wait, 120 at most, or None when it does not.
+def retry_after(answer: Answer, *, longest: float = _LONGEST_WAIT) -> float | None:
+    """Return the seconds that an answer asks to wait, at most `longest`, or None when it does not.
 
     RFC 9110 (10.2.3) allows seconds or a date; a date counts from the answer's own Date, by the same clock.
     """
     value = answer.headers.get("Retry-After", "")
     if re.fullmatch(r"[0-9]{1,9}", value):
-        return min(float(value), _LONGEST_WAIT)
+        return min(float(value), longest)
     try:
         again, sent = (parsedate_to_datetime(text) for text in (value, answer.headers.get("Date", "")))
-        return min(max((again - sent).total_seconds(), 0.0), _LONGEST_WAIT)
+        return min(max((again - sent).total_seconds(), 0.0), longest)
     except (TypeError, ValueError):  # no date, or one with a zone beside one without
         return None
 

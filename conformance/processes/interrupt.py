@@ -89,14 +89,14 @@ def new_loop() -> asyncio.AbstractEventLoop:
     return made
 
 
-def end_interrupted() -> None:
-    """End this process with 130 where a signal came, without waiting for threads that are still at work."""
+def end_interrupted(code: int = Exit.INTERRUPTED) -> None:
+    """End this process where a signal came, without waiting for threads that are still at work."""
     if Interruption.came:
         if Interruption.watch is not None:
             Interruption.watch.close()
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(Exit.INTERRUPTED)
+        os._exit(code)
 
 
 def _end_at_once(watch: Watch) -> NoReturn:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
 from conformance import extras
 from conformance.engine.session import Session
-from conformance.http.client import Client
+from conformance.http.client import Client, Unreachable
 from conformance.lanes.checkout_request import USDC, Bill
 from conformance.oracles.addresses import is_address
+from conformance.outcome import Inconclusive
 from conformance.pages.view import View, disagreements, is_state
 from conformance.target import LANES
 from conformance.vocabulary.lanes.registry import FACTS
@@ -39,12 +40,26 @@ class Demand:
         network: Network key of the node that is paid on.
         microunits: Millionths of the asset.
         bill: What is paid.
+        chain_ids: CAIP-2 names of the chains that its QR codes name; empty where they name none.
+        paid_lines: Lines that read like "Paid" before it is paid.
     """
 
     lane: str
     network: str
     microunits: int
     bill: Bill
+    chain_ids: frozenset[str] = frozenset()
+    paid_lines: frozenset[str] = frozenset()
+
+    def check_chain(self, caip2: str) -> None:
+        """Hold the network of a node against the QR codes.
+
+        Raises:
+            PaymentRefused: They name another one.
+        """
+        if self.chain_ids and self.chain_ids != {caip2}:
+            named = ", ".join(sorted(self.chain_ids))
+            raise PaymentRefused(f"the page is paid on {named}, the node is {caip2}. Nothing was paid")
 
 
 def token_in(url: str) -> str | None:
@@ -53,50 +68,26 @@ def token_in(url: str) -> str | None:
     return None if match is None else match[1]
 
 
-async def pay_checkout(
-    session: Session, client: Client, url: str, lane: str | None, say: Say, agree: Agree
-) -> dict[str, Any]:
-    """Pay the link of a checkout page and wait until the page shows Paid.
-
-    Returns:
-        Members for a machine: what was paid, to whom, in which transaction, and how long Paid took.
+async def demand_of(session: Session, client: Client, url: str, lane: str | None, say: Say, agree: Agree) -> Demand:
+    """Read what a checkout page asks for, and agree on it.
 
     Raises:
-        PaymentRefused: The page cannot be paid as it stands, the amount is not agreed to, or the page does not show
-            Paid within the budget.
-        Inconclusive: A node or a browser could not do its part.
-        MissingExtra: What reads a page, or pays on its lane, is not installed; nothing was paid.
+        PaymentRefused: The page cannot be paid as it stands, or the amount is not agreed to.
+        Inconclusive: A browser could not do its part.
+        MissingExtra: What reads a page, or pays on its lane, is not installed.
         Unreachable: The page's host gave no answer.
     """
-    before, answer = await session.pages.look_for(client, url, lambda view: bool(view.codes) and bool(_lanes(view)))
+    view, answer = await session.pages.look_for(client, url, lambda view: bool(view.codes) and bool(_lanes(view)))
     if answer.status != 200:
         raise PaymentRefused(f"{url} answered {answer.status}: there is no page to pay. Nothing was paid")
-    demand = _demand(session, url, before, lane)
+    demand = _demand(session, url, view, lane)
     extras.need(FACTS[demand.lane].extra)
     bill = demand.bill
     say("amount", f"{demand.microunits} micro-units of {bill.asset} on {demand.network}")
     say("address", bill.address)
     say("memo", bill.memo)
     await agree(demand.microunits, bill.address, demand.network)
-    payer = await session.gateway_payer(demand.lane)
-    _same_chain(before, payer.caip2)
-    till = await session.checkout_payer(demand.lane)
-    tx_id = await till.settle(bill, (session.profile.gateway_bindings.memo or {}).get(demand.lane))
-    say("paid", f"on {demand.lane}, {tx_id}")
-    seconds = await _paid(session, client, url, before, tx_id)
-    say("Paid", f"the page shows it after {seconds:.1f} s")
-    return {
-        "checkout_url": url,
-        "status": "paid",
-        "lane": demand.lane,
-        "network": demand.network,
-        "asset": bill.asset,
-        "address": bill.address,
-        "amount_microunits": demand.microunits,
-        "memo": bill.memo,
-        "tx_id": tx_id,
-        "seconds": round(seconds, 3),
-    }
+    return demand
 
 
 def _lanes(view: View) -> tuple[str, ...]:
@@ -131,7 +122,9 @@ def _demand(session: Session, url: str, view: View, lane: str | None) -> Demand:
         raise PaymentRefused(f"{'; '.join(against)}: the page contradicts itself. Nothing was paid")
     network, asset = _asset(session, view, chosen)
     reference = next((one.reference for one in view.codes if one.reference), None)
-    return Demand(chosen, network, microunits, Bill(asset, address, microunits, memo, reference))
+    chain_ids = frozenset(f"eip155:{one.chain_id}" for one in view.codes if one.chain_id is not None)
+    bill = Bill(asset, address, microunits, memo, reference)
+    return Demand(chosen, network, microunits, bill, chain_ids, view.paid_lines())
 
 
 def _nothing(view: View) -> str:
@@ -179,20 +172,27 @@ def _asset(session: Session, view: View, lane: str) -> tuple[str, str]:
     return chain.network, asset
 
 
-def _same_chain(view: View, caip2: str) -> None:
-    ids = {f"eip155:{one.chain_id}" for one in view.codes if one.chain_id is not None}
-    if ids and ids != {caip2}:
-        raise PaymentRefused(f"the page is paid on {', '.join(sorted(ids))}, the node is {caip2}. Nothing was paid")
+async def wait_for_paid(
+    session: Session, client: Client, url: str, paid_lines: frozenset[str], seconds: float
+) -> float | None:
+    """Look at a page until it shows Paid; return the seconds that took, None where it does not in the time.
 
+    A page that cannot be looked at for a while is looked at again: the payment is made, whatever becomes of the page.
 
-async def _paid(session: Session, client: Client, url: str, before: View, tx_id: str) -> float:
+    Args:
+        session: The session.
+        client: Who looks.
+        url: The page.
+        paid_lines: Lines that read like "Paid" before the page was paid.
+        seconds: How long at most.
+    """
     loop = asyncio.get_running_loop()
     started = loop.time()
-    budget = max(session.profile.budgets.paid, session.profile.budgets.confirmation)
     while True:
-        view, _ = await session.pages.look(client, url)
-        if view.turned_paid(before):
-            return loop.time() - started
-        if loop.time() - started > budget:
-            raise PaymentRefused(f"paid by {tx_id}, and the page did not show Paid within {budget:g} s")
+        with contextlib.suppress(Unreachable, Inconclusive):
+            view, _ = await session.pages.look(client, url)
+            if view.paid_lines() - paid_lines:
+                return loop.time() - started
+        if loop.time() - started > seconds:
+            return None
         await asyncio.sleep(_LOOK_SECONDS)

@@ -137,16 +137,20 @@ async def present(
     method: str = "POST",
     query: str = "",
     retry: bool = False,
+    patient: bool = True,
 ) -> Answer:
     """Send a request with a proof (a JSON value, or the header's text as it is) and return whatever comes back.
 
-    `retry` says in the log that the target asked for it, so that runs are alike whatever blocks took.
+    `retry` says in the log that the target asked for it, so that runs are alike whatever blocks took. One
+    who is not `patient` gets a 429 as it is.
     """
     value = proof if isinstance(proof, str) else header_value(proof)
     case.client.names.name(value, "X_PAYMENT")
     url = operation.url + (f"?{query}" if query else "")
     sent = operation.body if body is None else body
-    return await case.client.call(method, url, json_body=sent, headers={"X-PAYMENT": value}, retry=retry)
+    return await case.client.call(
+        method, url, json_body=sent, headers={"X-PAYMENT": value}, retry=retry, patient=patient
+    )
 
 
 async def redeem(case: Case, operation: Operation, proof: object, *, body: Any = None) -> Answer:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from conformance import target
 from conformance.engine.session import Session
-from conformance.http.client import Client, Counter, Names
+from conformance.http.client import Client, Counter, Names, Unreachable
+from conformance.lanes.checkout_request import Bill
 from conformance.log.events import EventLog
-from conformance.surfaces.gateway.paying import PaymentRefused, pay_checkout, token_in
+from conformance.outcome import Inconclusive
+from conformance.pages.reader import PageReader
+from conformance.surfaces.gateway.paying import Demand, PaymentRefused, demand_of, token_in, wait_for_paid
 from tests.conformance.checks.gateway.scripted_checkout import (
     BASE,
     ELSEWHERE,
@@ -29,17 +33,18 @@ from tests.conformance.checks.gateway.scripted_checkout import (
 LINK = Link("tokenNumber000001", 12_345)
 
 
-async def paid(checkout: Checkout, url: str = f"{BASE}/checkout/{LINK.token}", lane: str | None = None) -> Any:
-    """Pay a page, and return what the command prints."""
+async def paid(
+    checkout: Checkout, url: str = f"{BASE}/checkout/{LINK.token}", lane: str | None = None
+) -> tuple[Demand, float | None]:
+    """Pay a page; return what it asked for and how long Paid took, None where it did not come."""
     profile = target.parse(PROFILE.format(defaults="reference", payout=PAYOUT) + "")
     profile = profile.model_copy(update={"budgets": target.Budgets(paid=0.1, confirmation=0.1)})
     client = Client(checkout, EventLog(), "pay", Names(), Counter())
     session = Session(profile, client, Names(), 1)
-    below: Any = type("Below", (), {"caip2": "algorand:x", "lane": "algorand", "close": _nothing})()
-    session._payers["gateway algorand"] = below
-    session._checkout_payers["algorand"] = Payer(checkout)
     try:
-        return await pay_checkout(session, client, url, lane, lambda *_: None, _nothing)
+        demand = await demand_of(session, client, url, lane, lambda *_: None, _nothing)
+        await Payer(checkout).settle(demand.bill)
+        return demand, await wait_for_paid(session, client, url, demand.paid_lines, 0.1)
     finally:
         await session.close()
 
@@ -55,11 +60,12 @@ def one_link(**members: Any) -> Checkout:
 async def test_link_is_paid_as_its_page_says() -> None:
     """One transfer of the exact amount to the address, with the memo; then the page shows Paid."""
     checkout = one_link()
-    result = await paid(checkout)
+    demand, seconds = await paid(checkout)
     assert honest(LINK, checkout.transfers[0])
     assert len(checkout.transfers) == 1
-    assert (result["status"], result["amount_microunits"], result["network"]) == ("paid", 12_345, NETWORK)
-    assert (result["address"], result["memo"], result["tx_id"]) == (PAYOUT, LINK.memo, "tx1")
+    assert seconds is not None
+    assert (demand.microunits, demand.network) == (12_345, NETWORK)
+    assert (demand.bill.address, demand.bill.memo) == (PAYOUT, LINK.memo)
 
 
 def other(edit: Callable[[str], str]) -> Callable[[Link], str]:
@@ -88,10 +94,38 @@ async def test_page_that_contradicts_itself_is_not_paid(what: str) -> None:
     assert checkout.transfers == []
 
 
-async def test_page_that_never_shows_paid_is_told_with_the_transaction() -> None:
-    """Whoever has paid is told by which transaction."""
-    with pytest.raises(PaymentRefused, match="paid by tx1"):
-        await paid(one_link(rule=lambda *_: False))
+async def test_page_that_never_shows_paid_ends_the_wait() -> None:
+    """The payment is made, and the wait is over in its time."""
+    checkout = one_link(rule=lambda *_: False)
+    assert (await paid(checkout))[1] is None
+    assert len(checkout.transfers) == 1
+
+
+async def test_a_page_that_fails_after_the_payment_is_looked_at_again() -> None:
+    """No answer of the page's host is no reason to forget a payment."""
+    checkout = one_link()
+    demand, _ = await paid(checkout)
+    answers = [Unreachable("gone"), Inconclusive("no browser")]
+
+    class Pages:
+        async def look(self, client: Client, url: str) -> Any:
+            if answers:
+                raise answers.pop()
+            return await PageReader(None, 1, whole=True).look(client, url)
+
+    session: Any = SimpleNamespace(pages=Pages())
+    client = Client(checkout, EventLog(), "pay", Names(), Counter())
+    url = f"{BASE}/checkout/{LINK.token}"
+    assert await wait_for_paid(session, client, url, demand.paid_lines, 60) is not None
+    assert answers == []
+
+
+def test_a_node_of_another_chain_than_the_code_names_is_not_paid_on() -> None:
+    """A QR code that names a chain is held against the node before anything is signed."""
+    demand = Demand("base", "base_mainnet", 1, Bill("a", "b", 1, "m"), frozenset({"eip155:8453"}))
+    demand.check_chain("eip155:8453")
+    with pytest.raises(PaymentRefused, match=r"paid on eip155:8453, the node is eip155:84532\. Nothing was paid"):
+        demand.check_chain("eip155:84532")
 
 
 async def test_page_that_is_not_there_is_not_paid() -> None:

@@ -1,0 +1,314 @@
+"""Paying for one call of a rail, over HTTP or over A2A: the offer, the payment, the proof, the receipt."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from conformance.cli.agreeing import in_usdc
+from conformance.cli.paid_address import PaidAddress
+from conformance.cli.pay_attempt import Attempt, PaymentOpen, PaymentStopped
+from conformance.cli.pay_keeping import RECEIPT
+from conformance.cli.payment_file import Door, State
+from conformance.cli.presenting import Heard, Verdict, present_call, present_task, present_until
+from conformance.cli.private_files import write_private
+from conformance.discovery.rail import Operation
+from conformance.engine import clock
+from conformance.engine.check import Case
+from conformance.engine.session import Session
+from conformance.http.client import JsonFault, Unreachable
+from conformance.lanes.signed_payment import Fate, SignsEntries
+from conformance.oracles import hashing, jose, keys
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.paying import PaymentRefused
+from conformance.surfaces.rail import a2a
+from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values
+from conformance.vocabulary.networks import network_named
+
+Agree = Callable[[int, str, str], Awaitable[None]]
+
+_MINIMUM_SECONDS_LEFT: Final = 120
+# Digits of a moment in unix seconds, and of an amount in atomic units; what is longer is another number.
+_LONGEST_NUMBER: Final = 20
+# Lifetime of a challenge that does not say its own, and how long after it a proof may become final (docs/money.md).
+_LIFETIME: Final = 1800
+_SETTLE_SECONDS: Final = 900 + 60
+_ADVICE: Final[Mapping[str, str]] = {
+    "payment_already_spent": "it bought another request, or its answer was kept no longer (24 hours): ask the operator",
+    "payment_refunded": "the operator says that the money was given back: look at the payer's account",
+}
+
+
+async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Agree) -> dict[str, Any]:
+    """Pay for a call and return what a program is told of it; see `finish_call` for what is raised after payment.
+
+    Raises:
+        PaymentRefused: The offer is not to be paid, or was not agreed to; nothing was paid.
+        Inconclusive: A node or the rail could not do its part; nothing was paid.
+    """
+    quote, task_id = await _offer(case, operation, attempt)
+    entry = quote.entry(case.lane)
+    network, units = _price(case, entry)
+    payee = str(entry.get("payTo"))
+    attempt.steps.say("challenge", f"{in_usdc(units)} USDC on {network} to {payee}")
+    await agree(units, payee, network)
+    worth_paying(case, quote)
+    attempt.begin(
+        door=Door.A2A if attempt.is_a2a else Door.HTTP,
+        body=quote.body,
+        path=operation.path,
+        role=operation.role,
+        lane=case.lane,
+        network=network,
+        units=units,
+        payee=payee,
+        reference=quote.reference(case.lane),
+        entry=dict(entry),
+        worth_until=_worth_until(case, quote),
+        task=task_id,
+    )
+    attempt.payer = payer = await case.session.payer(case.lane)
+    if not isinstance(payer, SignsEntries):
+        raise Inconclusive(f"the payer of {case.lane} signs nothing that can be stored first. Nothing was paid")
+    signed = await payer.sign(entry)
+    name_live_values(case, signed.proof)
+    attempt.keep_signed(signed)
+    return await finish_call(case, operation, attempt)
+
+
+async def finish_call(case: Case, operation: Operation, attempt: Attempt) -> dict[str, Any]:
+    """Bring a signed payment to its answer, from wherever an earlier process left it, and keep the receipt.
+
+    Raises:
+        PaymentOpen: The answer is not here yet; `PaymentStopped` where trying again brings nothing.
+        PaymentRefused: The chain shows that nothing was paid.
+        Inconclusive: The node refused the transaction that was never sent before; nothing was paid.
+    """
+    record = attempt.payment.record
+    if record.state is State.SIGNED and attempt.signed.transaction:
+        await attempt.bring_to_chain()
+    heard = await _presented(case, operation, attempt)
+    if heard.answer is None:
+        await _unserved(attempt, heard)
+        raise PaymentOpen(f"{_whose(attempt)} has no answer yet: {heard.said}")
+    attempt.steps.say("served", f"200 with {len(heard.answer.body)} bytes")
+    quote = Challenge(operation, record.body, heard.answer, (record.entry,))
+    bought = Purchase(quote, record.lane, attempt.signed.proof, heard.answer)
+    if bought.transaction is not None:
+        attempt.note_transaction(bought.transaction)
+    attempt.settle_account()
+    result = await _kept(case, bought, attempt)
+    attempt.payment.save(state=State.SERVED)
+    await attempt.give_back()
+    return result
+
+
+async def _offer(case: Case, operation: Operation, attempt: Attempt) -> tuple[Challenge, str | None]:
+    """Return the challenge of a call, and the id of its A2A task where it is ordered there."""
+    if not attempt.is_a2a:
+        return await challenge(case, operation), None
+    if operation.query:
+        raise PaymentRefused("--a2a: an order over A2A has no query, and the address has one. Nothing was paid")
+    task = await a2a.ordered(case, operation)
+    if not task.asks_for_payment or task.id is None:
+        raise PaymentRefused(
+            f"the order over A2A was answered with {task.describe()}, not with a price. Nothing was paid"
+        )
+    return Challenge(operation, operation.body, task.answer, tuple(task.entries)), task.id
+
+
+async def _presented(case: Case, operation: Operation, attempt: Attempt) -> Heard:
+    """Present the proof until it is served, refused, or the time is over."""
+    record, proof = attempt.payment.record, attempt.signed.proof
+
+    async def once() -> Heard:
+        task_id = attempt.payment.record.task
+        if task_id is not None:
+            heard = await present_task(case, task_id, proof)
+            if heard is not None:
+                return heard
+            attempt.steps.say("task", "the rail no longer knows it; the proof goes to the same service over HTTP")
+            attempt.payment.save(door=Door.HTTP, task=None)
+        return await present_call(case, operation, proof, record.worth_until)
+
+    def keep(said: str) -> None:
+        attempt.payment.save(last_answer=said[:_LONGEST_SAID])
+
+    return await present_until(once, attempt.ends, attempt.steps.say, keep)
+
+
+_LONGEST_SAID: Final = 500
+
+
+async def _unserved(attempt: Attempt, heard: Heard) -> None:
+    """Say what a proof that was not served is worth.
+
+    Raises:
+        PaymentStopped: Presenting it once more brings nothing.
+        PaymentRefused: The chain shows that nothing was paid.
+    """
+    fate = await attempt.look_on_chain()
+    if fate in {Fate.LAPSED, Fate.FAILED}:
+        await attempt.nothing_paid()
+        raise PaymentRefused(f"{heard.said}, and the payment is {fate}. Nothing was paid: the same command pays anew")
+    if heard.verdict is not Verdict.STOP:
+        return
+    advice = _ADVICE.get(heard.code or "")
+    if advice is None and not attempt.signed.transaction and fate is Fate.UNSEEN:
+        advice = (
+            "no money has moved, and the authorization can be used until its end (validBefore): the same proof may be "
+            "presented again, and after that end the command below says that nothing was paid"
+        )
+    elif advice is None:
+        advice = "give the operator the transaction id and the token in the file; presenting it again costs nothing"
+    raise PaymentStopped(f"{_whose(attempt)} was refused: {heard.said}; {advice}")
+
+
+def _whose(attempt: Attempt) -> str:
+    signed = attempt.signed
+    return f"the payment {signed.tx_id}" if signed.tx_id is not None else "the authorization"
+
+
+async def _kept(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, Any]:
+    """Keep a call and its receipt: it is paid for, whatever the receipt is worth.
+
+    Raises:
+        PaymentOpen: The key set cannot be had now, or the receipt cannot be written.
+        PaymentStopped: No receipt verifies.
+    """
+    kept, steps = attempt.kept, attempt.steps
+    if kept is not None:
+        try:
+            kept.call(bought)
+        except OSError as fault:
+            steps.fail(f"--keep {kept.folder}: {fault.strerror}; go on without")
+        else:
+            steps.say("call kept", f"request, answer and settlement in {kept.folder}")
+    try:
+        result = await _receipt(case, bought, attempt)
+    except (Unreachable, JsonFault) as fault:
+        raise PaymentOpen(f"the call was served, and its receipt cannot be verified now: {fault}") from fault
+    return result | _keep_receipt(result["payable_receipt"], result.pop("jwks"), attempt)
+
+
+async def _receipt(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, Any]:
+    tokens = jose.tokens_in(bought.answer.object(), bought.answer.headers)
+    jwks = case.session.rail + "/.well-known/jwks.json"
+    published = keys.keys_of_jwks((await case.client.call("GET", jwks)).object())
+    for place, token in tokens:
+        try:
+            claims = jose.verify(token, published)
+        except jose.JwsFault:
+            continue
+        if "request_hash" in claims or "payable" in str(claims.get("kind", "")):
+            attempt.steps.say("receipt", f"verified against the published key ({place})")
+            digest = hashing.sha256_hex(token.encode())
+            return {
+                "payable_receipt": token,
+                "claims": claims,
+                "receipt_hash": digest,
+                "proof": dict(bought.proof),
+                "jwks": jwks,
+            }
+    attempt.payment.save(state=State.SERVED)
+    raise PaymentStopped(
+        "the call was served, and the answer holds no receipt that verifies against the rail's published keys"
+    )
+
+
+def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
+    """Keep a receipt, and return where, with the command that verifies it with all that was kept of the call.
+
+    Raises:
+        PaymentOpen: It cannot be written.
+    """
+    kept = attempt.kept
+    usual = f"receipt-{hashing.sha256_hex(token.encode())[:16]}.jws"
+    path = attempt.receipt_file or (kept.folder / RECEIPT if kept is not None else Path(usual))
+    try:
+        write_private(path, f"{token}\n".encode("ascii"))
+    except OSError as fault:
+        # It was paid for: where it cannot be kept it is shown.
+        click.echo(token, err=True)
+        raise PaymentOpen(
+            f"{path}: {fault.strerror}; the receipt is printed above, and the rail has it for a day"
+        ) from fault
+    attempt.steps.say("receipt kept", str(path))
+    verifying = kept.verification(path, jwks) if kept is not None else None
+    if verifying is None:
+        return {"kept": str(path)}
+    attempt.steps.say("verify it", verifying)
+    return {"kept": str(path), "verify": verifying}
+
+
+def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation:
+    """Return the operation that an address names, with the address's own query.
+
+    Raises:
+        PaymentRefused: The rail lists none there.
+        Inconclusive: It lists none at all.
+    """
+    known = next((one for one in session.listed if one.url == address.bare), None)
+    if known is None:
+        listed = ", ".join(one.path for one in session.listed)
+        raise PaymentRefused(f"{address.bare} is none of the rail's paid operations: {listed}. Nothing was paid")
+    return Operation(known.role, address.url, known.path, known.body if body is None else body, ())
+
+
+def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
+    """Return network key and millionths of USDC of an offer.
+
+    Raises:
+        PaymentRefused: It asks for another asset than the USDC of the profile's node, or for no amount.
+    """
+    chain = case.profile.chains.of(case.lane)
+    if chain is None:
+        raise PaymentRefused(f"the profile has no [chains.{case.lane}], so nothing can be paid on that lane")
+    network = chain.network
+    usdc, asset, amount = network_named(network), entry.get("asset"), str(entry.get("maxAmountRequired"))
+    if usdc is None or not usdc.is_asset(str(asset)):
+        known = f"USDC of {network} is {usdc.asset_id}" if usdc is not None else f"no USDC of {network} is known"
+        raise PaymentRefused(f"the challenge asks for the asset {asset}, and {known}. Nothing was paid")
+    if not (amount.isascii() and amount.isdecimal() and len(amount) <= _LONGEST_NUMBER):
+        raise PaymentRefused(f"the challenge's maxAmountRequired {amount} is no amount. Nothing was paid")
+    return network, int(amount)
+
+
+def worth_paying(case: Case, quote: Challenge) -> None:
+    """Refuse to pay a challenge of another request or one that is about to lapse (P-CH-12).
+
+    Raises:
+        PaymentRefused: It is not to be paid.
+    """
+    extra = quote.entry(case.lane).get("extra")
+    if not isinstance(extra, Mapping):
+        raise PaymentRefused("the challenge's offer has no object `extra`; nothing was paid")
+    told = extra.get("request_hash")
+    operation = quote.operation
+    ours = hashing.request_hashes("POST", operation.path, operation.query, b"", quote.body, extra.get("service_id"))
+    if isinstance(told, str) and not any(told in values for values in ours.values()):
+        raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
+    ends = _end_of(case, quote)
+    if ends is not None and ends - clock.now(case) < _MINIMUM_SECONDS_LEFT:
+        raise PaymentRefused("the challenge has less than 120 s left; ask again. Nothing was paid")
+
+
+def _end_of(case: Case, quote: Challenge) -> int | None:
+    """Return when a challenge lapses, in unix seconds; None where it does not say."""
+    issued = quote.reference(case.lane).split(":", 1)[0]
+    ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
+    moment = int(issued) if issued.isdecimal() and len(issued) <= _LONGEST_NUMBER else None
+    return moment + ttl if moment is not None and isinstance(ttl, int) else None
+
+
+def _worth_until(case: Case, quote: Challenge) -> int:
+    """Return until when a payment that the rail cannot find is worth presenting, in unix seconds."""
+    now = int(time.time())
+    ends = _end_of(case, quote)
+    # A token may begin with any number, which then is no moment.
+    is_moment = ends is not None and abs(ends - now) < 10 * 365 * 86_400
+    return (ends if ends is not None and is_moment else now + _LIFETIME) + _SETTLE_SECONDS
