@@ -51,20 +51,26 @@ SOUND: Final = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICAB
 
 
 class Exit(IntEnum):
-    """Exit codes of `weldproof`; `pay` alone ends with 5 and 6.
-
-    `PAID_UNANSWERED`: a payment was made, or may have been, and its answer is not here yet. `PAID_REFUSED`: a payment
-    was made, and presenting it once more brings nothing, so that a person has to look.
-    """
+    """Exit codes of `weldproof run`."""
 
     PASSED = 0
     FAILED = 1
     USAGE = 2
     NO_VERDICT = 3
     SUITE_FAULT = 4
-    PAID_UNANSWERED = 5
-    PAID_REFUSED = 6
     INTERRUPTED = 130
+
+
+class PaidExit(IntEnum):
+    """Further exit codes of `weldproof pay`, for when money has left or may have.
+
+    Attributes:
+        UNANSWERED: The answer is not here yet; the same proof is good later.
+        REFUSED: Presenting the proof once more brings nothing, so that a person has to look.
+    """
+
+    UNANSWERED = 5
+    REFUSED = 6
 
 
 _WORST_FIRST = (

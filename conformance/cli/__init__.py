@@ -12,7 +12,7 @@ import click
 
 from conformance import extras
 from conformance.cli.unread import UNREAD, unread
-from conformance.outcome import Exit
+from conformance.outcome import Exit, PaidExit
 
 _COMMANDS = {
     "demo": "See the suite find a fault in a reference with one rule broken.",
@@ -40,7 +40,7 @@ _COMMANDS = {
 
 
 # How a command may end that a signal cut short; after a payment that is said by its own code.
-_AFTER_A_SIGNAL = (Exit.INTERRUPTED, Exit.PAID_UNANSWERED)
+_AFTER_A_SIGNAL = (Exit.INTERRUPTED, PaidExit.UNANSWERED)
 
 
 class _Lazy(click.Group):

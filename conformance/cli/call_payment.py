@@ -13,7 +13,7 @@ from conformance.cli.agreeing import in_usdc
 from conformance.cli.paid_address import PaidAddress
 from conformance.cli.pay_attempt import Attempt, PaymentOpen, PaymentStopped
 from conformance.cli.pay_keeping import RECEIPT
-from conformance.cli.payment_file import Door, State
+from conformance.cli.payment_file import Channel, State
 from conformance.cli.presenting import Heard, Verdict, present_call, present_task, present_until
 from conformance.cli.private_files import write_private
 from conformance.discovery.rail import Operation
@@ -44,7 +44,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Agree) -> dict[str, Any]:
-    """Pay for a call and return what a program is told of it; see `finish_call` for what is raised after payment.
+    """Pay for a call and return its members for `--json`; see `finish_call` for what is raised after payment.
 
     Raises:
         PaymentRefused: The offer is not to be paid, or was not agreed to; nothing was paid.
@@ -58,7 +58,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
     await agree(units, payee, network)
     worth_paying(case, quote)
     attempt.begin(
-        door=Door.A2A if attempt.is_a2a else Door.HTTP,
+        channel=Channel.A2A if attempt.is_a2a else Channel.HTTP,
         body=quote.body,
         path=operation.path,
         role=operation.role,
@@ -132,7 +132,7 @@ async def _presented(case: Case, operation: Operation, attempt: Attempt) -> Hear
             if heard is not None:
                 return heard
             attempt.steps.say("task", "the rail no longer knows it; the proof goes to the same service over HTTP")
-            attempt.payment.save(door=Door.HTTP, task=None)
+            attempt.payment.save(channel=Channel.HTTP, task=None)
         return await present_call(case, operation, proof, record.worth_until)
 
     def keep(said: str) -> None:
@@ -154,7 +154,7 @@ async def _unserved(attempt: Attempt, heard: Heard) -> None:
     fate = await attempt.look_on_chain()
     if fate in {Fate.LAPSED, Fate.FAILED}:
         await attempt.nothing_paid()
-        raise PaymentRefused(f"{heard.said}, and the payment is {fate}. Nothing was paid: the same command pays anew")
+        raise PaymentRefused(f"{heard.said}, and the payment is {fate}. Nothing was paid: give the address to pay")
     if heard.verdict is not Verdict.STOP:
         return
     advice = _ADVICE.get(heard.code or "")
@@ -287,10 +287,10 @@ def worth_paying(case: Case, quote: Challenge) -> None:
     extra = quote.entry(case.lane).get("extra")
     if not isinstance(extra, Mapping):
         raise PaymentRefused("the challenge's offer has no object `extra`; nothing was paid")
-    told = extra.get("request_hash")
+    quoted = extra.get("request_hash")
     operation = quote.operation
     ours = hashing.request_hashes("POST", operation.path, operation.query, b"", quote.body, extra.get("service_id"))
-    if isinstance(told, str) and not any(told in values for values in ours.values()):
+    if isinstance(quoted, str) and not any(quoted in values for values in ours.values()):
         raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
     ends = _end_of(case, quote)
     if ends is not None and ends - clock.now(case) < _MINIMUM_SECONDS_LEFT:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from conformance.cli.pay_attempt import Attempt, PaymentOpen
-from conformance.cli.payment_file import Door, State
+from conformance.cli.payment_file import Channel, State
 from conformance.engine.session import Session
 from conformance.http.client import Client
 from conformance.lanes.signed_payment import SignsBills
@@ -34,7 +34,7 @@ async def pay_link(session: Session, client: Client, attempt: Attempt, agree: Ag
     demand = await demand_of(session, client, url, attempt.lane, attempt.steps.say, agree)
     bill = demand.bill
     attempt.begin(
-        door=Door.CHECKOUT,
+        channel=Channel.CHECKOUT,
         body=None,
         lane=demand.lane,
         network=demand.network,

@@ -115,9 +115,9 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     for --wait seconds; after that the command prints the `weldproof pay --resume FILE` that continues. A second run for
     the same request goes on with the open payment and does not pay again, except with --again.
 
-    Exit codes: 0 paid, and answered; 1 refused, nothing was paid; 2 usage, nothing was paid; 3 unreachable, nothing
-    was paid; 5 paid, or perhaps paid, and the answer is not here yet: resume; 6 paid, and resuming brings nothing: ask
-    the operator; 130 interrupted before anything was signed.
+    Exit codes: 0 paid and answered, 1 refused and nothing paid, 2 usage and nothing paid, 3 unreachable and nothing
+    paid, 5 paid (or perhaps) and no answer yet (resume), 6 paid and refused for good (ask the operator), 130
+    interrupted and nothing signed.
     """
     from conformance.cli.paying import pay  # noqa: PLC0415 - `--help` waits for nothing that it imports
 

@@ -17,14 +17,14 @@ from conformance.cli import payment_file
 from conformance.cli.agreeing import Agreement, in_usdc
 from conformance.cli.paid_address import PaidAddress
 from conformance.cli.pay_keeping import Kept
-from conformance.cli.payment_file import Door, PaymentFile, PaymentRecord, Signed, State
+from conformance.cli.payment_file import Channel, NoPaymentFile, PaymentFile, PaymentRecord, Signed, State
 from conformance.cli.private_files import InUse
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
 from conformance.lanes.payers import sender_for, take_back
-from conformance.lanes.signed_payment import Fate, Landing, SignedPayment, land
+from conformance.lanes.signed_payment import Fate, Landing, NotAPayment, SignedPayment, land
 from conformance.lanes.spending import Wallet
-from conformance.outcome import Exit, Inconclusive
+from conformance.outcome import Inconclusive, PaidExit
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.target import Chain, Profile
 from conformance.text.untrusted import one_line
@@ -32,7 +32,7 @@ from conformance.vocabulary.networks import network_named
 
 # Letters of what the other side said that are shown.
 _SHOWN = 1000
-# Letters of a transaction's id; what a rail calls one and is longer is none.
+# Letters of a transaction's id; a longer text in a rail's answer is not an id.
 _LONGEST_ID = 200
 
 
@@ -43,13 +43,13 @@ class PaymentOpen(Exception):
         code: How the command ends.
     """
 
-    code = Exit.PAID_UNANSWERED
+    code = PaidExit.UNANSWERED
 
 
 class PaymentStopped(PaymentOpen):
     """A payment was made, and presenting it once more brings nothing."""
 
-    code = Exit.PAID_REFUSED
+    code = PaidExit.REFUSED
 
 
 class Steps:
@@ -67,8 +67,11 @@ class Steps:
         """Show why the command ends."""
         click.echo(f"{click.style('weldproof pay:', fg='red', bold=True)} {one_line(reason, _SHOWN)}", err=True)
 
-    def proceed(self, command: str) -> None:
-        """Show the command that continues, whole."""
+    def proceed(self, payment: PaymentRecord, command: str) -> None:
+        """Show what proves a payment that has no answer, and the command that continues, whole."""
+        tx_id = None if payment.signed is None else payment.signed.tx_id
+        proof = one_line(f"transaction {tx_id or 'not known yet'}, token {payment.reference}", _SHOWN)
+        click.echo(f"{click.style('proof:', bold=True)} {proof}", err=True)
         click.echo(f"{click.style('continue with:', bold=True)} {command}", err=True)
 
 
@@ -145,7 +148,7 @@ class Attempt:
             PaymentRefused: It has none.
         """
         record = self.payment.record
-        chains = self.profile.gateway_chains if record.door is Door.CHECKOUT else self.profile.chains
+        chains = self.profile.gateway_chains if record.channel is Channel.CHECKOUT else self.profile.chains
         chain = chains.of(record.lane)
         if chain is None or chain.network != record.network:
             raise PaymentRefused(
@@ -193,10 +196,11 @@ class Attempt:
     async def bring_to_chain(self) -> None:
         """Send the payment, if the chain does not show it, and wait for its block.
 
-        A payment that is not there in time is left as it is: whoever it is presented to may know more.
+        A payment that is not there in time is left as it is, and presented: the rail's node may know more.
 
         Raises:
             PaymentRefused: It failed, or is too old to happen: nothing was paid.
+            NoPaymentFile: The file holds another payment than it says.
             Inconclusive: The node refused it when it was sent for the first time: nothing was paid.
         """
         signed = self.signed
@@ -204,6 +208,8 @@ class Attempt:
         try:
             left = max(0.0, self.ends - asyncio.get_running_loop().time())
             found = await land(sender, signed, left)
+        except NotAPayment as fault:
+            raise NoPaymentFile(self.payment.path, str(fault)) from fault
         finally:
             await sender.close()
         await self._conclude(found)
@@ -216,7 +222,7 @@ class Attempt:
             self.steps.say("paid", f"on {record.lane}, {self.signed.tx_id}")
         elif found.fate in {Fate.FAILED, Fate.LAPSED}:
             await self.nothing_paid()
-            raise PaymentRefused(f"the payment is {found.fate}. Nothing was paid: the same command pays anew")
+            raise PaymentRefused(f"the payment is {found.fate}. Nothing was paid: give the address to pay")
         elif found.refused and self._is_signed_here:
             # No other process had it, so that it is nowhere else on its way.
             await self.nothing_paid()

@@ -19,7 +19,7 @@ from conformance.cli.connection import connected
 from conformance.cli.paid_address import PaidAddress
 from conformance.cli.pay_attempt import Attempt, PaymentOpen, Steps
 from conformance.cli.pay_keeping import Kept
-from conformance.cli.payment_file import PaymentFile, State, has_payments, open_payment
+from conformance.cli.payment_file import NoPaymentFile, PaymentFile, State, has_payments, open_payment
 from conformance.cli.private_files import InUse
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
@@ -31,7 +31,7 @@ from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.lanes.spending import Wallet
 from conformance.log.events import EventLog
-from conformance.outcome import Exit, Inconclusive
+from conformance.outcome import Exit, Inconclusive, PaidExit
 from conformance.processes.interrupt import interruptible
 from conformance.surfaces.gateway.paying import PaymentRefused, token_in
 from conformance.target import ProfileError
@@ -57,10 +57,7 @@ def pay(
     **connection: Any,
 ) -> None:
     """Do what `weldproof pay` says of itself; its options are declared beside its help."""
-    if (url is None) == (resumed is None):
-        raise UsageFault("give the address to pay, or --resume FILE for a payment that has no answer yet")
-    if resumed is not None and (again or is_a2a or lane is not None or body is not None):
-        raise UsageFault("--resume goes on with one payment as it is: --again, --a2a, --lane and --body are not for it")
+    _check_words(url, resumed, lane, body, is_new=again or is_a2a)
     profile = named_profile(config, (), ours=False)
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
@@ -90,6 +87,18 @@ def pay(
     _end(ctx, attempt, as_json=as_json)
 
 
+def _check_words(url: str | None, resumed: Path | None, lane: str | None, body: str | None, *, is_new: bool) -> None:
+    """Refuse words that contradict each other.
+
+    Raises:
+        UsageFault: They do.
+    """
+    if (url is None) == (resumed is None):
+        raise UsageFault("give the address to pay, or --resume FILE for a payment that has no answer yet")
+    if resumed is not None and (is_new or lane is not None or body is not None):
+        raise UsageFault("--resume goes on with one payment as it is: --again, --a2a, --lane and --body are not for it")
+
+
 def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
     """Do the work, say how it ended, and how to go on where a payment has no answer yet."""
     try:
@@ -99,12 +108,12 @@ def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
             attempt.file.close()
     record = None if attempt.file is None else attempt.file.record
     is_left = record is not None and record.may_have_paid
-    if is_left and code is not Exit.PAID_REFUSED:
-        code = Exit.PAID_UNANSWERED
+    if is_left and code is not PaidExit.REFUSED:
+        code = PaidExit.UNANSWERED
     if reason is not None:
         attempt.steps.fail(reason)
-    if is_left:
-        attempt.steps.proceed(attempt.resume_command())
+    if record is not None and is_left:
+        attempt.steps.proceed(record, attempt.resume_command())
     if as_json and (record is not None or result):
         payment = {} if record is None else {**record.report(), "file": str(attempt.payment.path)}
         ending = {"reason": reason} if reason is not None else {}
@@ -114,8 +123,8 @@ def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
         ctx.exit(code)
 
 
-def _outcome(attempt: Attempt) -> tuple[dict[str, Any], Exit, str | None]:
-    """Do the work; return what a program is told of the answer, how the command ends, and why."""
+def _outcome(attempt: Attempt) -> tuple[dict[str, Any], Exit | PaidExit, str | None]:
+    """Do the work; return the answer's members for `--json`, how the command ends, and why."""
     try:
         return asyncio.run(_work(attempt)), Exit.PASSED, None
     except PaymentOpen as left:
@@ -127,13 +136,13 @@ def _outcome(attempt: Attempt) -> tuple[dict[str, Any], Exit, str | None]:
     except asyncio.CancelledError:
         return {}, Exit.INTERRUPTED, "interrupted"
     except UsageFault as fault:
-        if attempt.file is None or not attempt.file.record.may_have_paid:
+        if isinstance(fault, NoPaymentFile) or attempt.file is None or not attempt.file.record.may_have_paid:
             raise
-        return {}, Exit.PAID_UNANSWERED, fault.message
+        return {}, PaidExit.UNANSWERED, fault.message
     except Exception:
         # What was paid must be found again, whatever this program tripped over.
         if attempt.file is not None and attempt.file.record.may_have_paid:
-            attempt.steps.proceed(attempt.resume_command())
+            attempt.steps.proceed(attempt.file.record, attempt.resume_command())
         raise
 
 
@@ -200,7 +209,7 @@ def _body(text: str | None) -> Any:
 
 
 async def _work(attempt: Attempt) -> dict[str, Any]:
-    """Pay, or go on with a payment, and return what a program is told of the answer."""
+    """Pay, or go on with a payment, and return the answer's members for `--json`."""
     profile = attempt.profile
     await interruptible(attempt.agreement.at(attempt.address, profile))
     await interruptible(_offer_open(attempt))
@@ -224,7 +233,7 @@ async def _work(attempt: Attempt) -> dict[str, Any]:
 
 
 async def _offer_open(attempt: Attempt) -> None:
-    """Say that an open payment is gone on with, and ask where somebody is there to say otherwise.
+    """Show the open payment that is continued, and at a terminal ask first.
 
     Raises:
         PaymentRefused: That is not wanted, or nothing of the payment was ever signed.
@@ -239,7 +248,7 @@ async def _offer_open(attempt: Attempt) -> None:
         if not is_settled:
             attempt.steps.fail(f"what was on the paying account could not be given back: {attempt.resume_command()}")
         if attempt.is_resumed:
-            raise PaymentRefused("nothing was paid by that run, and a file alone pays nothing: pay the address anew")
+            raise PaymentRefused("nothing was paid by that run, and a file alone pays nothing: give the address to pay")
         if is_settled:
             file.remove()
         attempt.file = None

@@ -50,6 +50,13 @@ Text = Annotated[str, Field(max_length=_LONGEST_TEXT)]
 Moment = Annotated[int, Field(ge=0, lt=_TIMES)]
 
 
+class NoPaymentFile(UsageFault):
+    """A file is no payment of `weldproof pay`, so that nothing follows from it."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: this is no payment of `weldproof pay`: {reason}")
+
+
 class State(StrEnum):
     """How far a payment came."""
 
@@ -60,7 +67,7 @@ class State(StrEnum):
     NOT_PAID = "not_paid"
 
 
-class Door(StrEnum):
+class Channel(StrEnum):
     """Where a payment is presented."""
 
     HTTP = "http"
@@ -109,7 +116,7 @@ class PaymentRecord(_Members):
     Attributes:
         weldproof_payment: Version of this form.
         state: How far the payment came.
-        door: Where it is presented.
+        channel: Where it is presented.
         url: Address that was asked for a price, with its query.
         body: Body of the request, as JSON.
         default_body: Whether that is the published example, since no body was given.
@@ -133,7 +140,7 @@ class PaymentRecord(_Members):
 
     weldproof_payment: Literal[1] = 1
     state: State = State.PREPARED
-    door: Door
+    channel: Channel
     url: Annotated[str, Field(max_length=_LONGEST_URL)]
     body: Any = Field(repr=False)
     default_body: bool
@@ -171,11 +178,11 @@ class PaymentRecord(_Members):
         return self.default_body if default_body else json_bytes(self.body) == json_bytes(body)
 
     def report(self) -> dict[str, Any]:
-        """Return the members that a program is told after a payment."""
+        """Return the members for `--json` in each outcome after a payment."""
         return {
             "state": self.state.value,
             "url": self.url,
-            "door": self.door.value,
+            "channel": self.channel.value,
             "lane": self.lane,
             "network": self.network,
             "payee": self.payee,
@@ -250,23 +257,28 @@ def _text_of(record: PaymentRecord) -> bytes:
 
 
 def _parsed(path: Path, content: bytes) -> PaymentRecord:
+    """Return the record in a file.
+
+    Raises:
+        UsageFault: There is none, or its parts are of different payments.
+    """
     if len(content) > LONGEST_FILE:
-        raise UsageFault(f"{path}: this is no payment of `weldproof pay`: it is longer than {LONGEST_FILE} bytes")
+        raise NoPaymentFile(path, f"it is longer than {LONGEST_FILE} bytes")
     try:
         record = PaymentRecord.model_validate_json(content)
-    except (ValidationError, RecursionError) as fault:
-        found = fault.errors()[0] if isinstance(fault, ValidationError) else {"loc": (), "msg": "it is nested too deep"}
-        place = ".".join(map(str, found["loc"]))
-        raise UsageFault(
-            f"{path}: this is no payment of `weldproof pay`: {place or 'the file'}: {found['msg']}"
-        ) from None
+    except ValidationError as fault:
+        found = fault.errors()[0]
+        raise NoPaymentFile(path, f"{'.'.join(map(str, found['loc'])) or 'the file'}: {found['msg']}") from None
     PaidAddress.of(record.url)
     if record.lane not in LANES:
-        raise UsageFault(f"{path}: this is no payment of `weldproof pay`: there is no lane {record.lane[:80]!r}")
-    if record.may_have_paid and record.signed is None:
-        raise UsageFault(
-            f"{path}: this is no payment of `weldproof pay`: it is {record.state} without a signed payment"
-        )
+        raise NoPaymentFile(path, f"there is no lane {record.lane[:80]!r}")
+    signed = record.signed
+    if signed is None and record.state not in {State.PREPARED, State.NOT_PAID}:
+        raise NoPaymentFile(path, f"it is {record.state} without a signed payment")
+    if signed is not None and record.channel is not Channel.CHECKOUT:
+        named = [signed.proof.get(member) for member in ("payment_reference", "challenge_token")]
+        if record.reference not in named or signed.proof.get("tx_id", signed.tx_id) != signed.tx_id:
+            raise NoPaymentFile(path, "its proof is of another challenge or transaction")
     return record
 
 

@@ -26,7 +26,7 @@ from conformance.surfaces.rail.purchase import present
 # A clock may not be read exactly, and a Retry-After of 0 must not become a flood of requests.
 _SHORTEST_WAIT: Final = 0.2
 _LONGEST_WAIT: Final = 30.0
-# A server that asks for longer than this is not asked again by a command that somebody waits for.
+# Longest Retry-After that is read as it is; no command waits that long.
 _LONGEST_RETRY_AFTER: Final = 86_400.0
 _NOT_YET: Final = frozenset({"tx_not_found", "tx_not_confirmed"})
 _AGAIN: Final = frozenset({202, 408, 425, 429})
@@ -170,7 +170,7 @@ def judged_task(task: a2a.Task) -> Heard | None:
 
 
 def _artifact(task: a2a.Task) -> Answer | None:
-    """Return what a complete task brought as the HTTP answer that it stands for (body and PAYMENT-RESPONSE)."""
+    """Return the data of a complete task as the HTTP answer with the same body and PAYMENT-RESPONSE."""
     artifacts = task.members.get("artifacts")
     parts = [part for one in _objects(artifacts) for part in _objects(one.get("parts"))]
     data = next((part["data"] for part in parts if isinstance(part.get("data"), Mapping)), None)

@@ -41,7 +41,7 @@ def write_private(path: Path, data: bytes, *, lock: bool = False) -> int | None:
     Raises:
         OSError: It cannot be written.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    draft = path.with_name(f".{secrets.token_hex(8)}.tmp")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         if lock:

@@ -32,7 +32,7 @@ class SignedPayment:
         held: Atomic units of the asset that the account held when it signed.
         tx_id: Id of the transaction; None where the rail makes it.
         transaction: The signed transaction in hexadecimal; empty where the rail makes it.
-        proof: JSON object of `X-PAYMENT`, on an EVM chain the authorization; empty for a transfer to a link.
+        proof: JSON object of `X-PAYMENT`, where the rail sends, the authorization; empty for a transfer to a link.
         signed_at: When it was signed, in unix seconds by this machine's clock.
     """
 
@@ -59,6 +59,10 @@ class NotTaken(Inconclusive):
     """A node refused a signed transaction."""
 
 
+class NotAPayment(Inconclusive):
+    """A record of a signed payment is malformed, or its parts are of different payments."""
+
+
 class PaymentSender(Protocol):
     """Sends signed payments to one node, and asks it for them."""
 
@@ -67,14 +71,16 @@ class PaymentSender(Protocol):
 
         Raises:
             NotTaken: It refuses the transaction.
-            Inconclusive: It could not be asked, or the payment is not what it says it is.
+            NotAPayment: The payment is not what it says it is.
+            Inconclusive: The node could not be asked.
         """
 
     async def fate(self, payment: SignedPayment) -> Fate:
         """Return what the chain shows of a payment.
 
         Raises:
-            Inconclusive: The node could not be asked, or the payment is not what it says it is.
+            NotAPayment: The payment is not what it says it is.
+            Inconclusive: The node could not be asked.
         """
 
     async def transaction(self, payment: SignedPayment) -> str | None:
@@ -127,6 +133,9 @@ async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) ->
     """Send a payment, the same bytes as often as it takes, until the chain decides or the time is over.
 
     The chain is asked before anything is sent, since an earlier process may have sent the payment.
+
+    Raises:
+        NotAPayment: The payment is not what it says it is.
     """
     loop = asyncio.get_running_loop()
     ends, wait, sent_at, trouble = loop.time() + seconds, _FIRST_WAIT, None, None
@@ -143,6 +152,8 @@ async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) ->
             fate = await _fate_after_refusal(sender, payment)
             if fate is not Fate.SEEN:
                 return Landing(fate, str(refusal), refused=fate is Fate.UNSEEN)
+        except NotAPayment:
+            raise
         except Inconclusive as fault:
             trouble = str(fault)
         if loop.time() > ends:

@@ -10,8 +10,7 @@ from algosdk import encoding
 
 from conformance.http.client import Names
 from conformance.lanes.algorand.node import AlgorandNode, Refused
-from conformance.lanes.signed_payment import Fate, NotTaken, SignedPayment
-from conformance.outcome import Inconclusive
+from conformance.lanes.signed_payment import Fate, NotAPayment, NotTaken, SignedPayment
 from conformance.target import Budgets
 from conformance.target.lanes.algorand import AlgorandChain
 
@@ -67,14 +66,14 @@ def _read(payment: SignedPayment) -> tuple[str, int]:
     """Return the id of a signed transaction and the last round that takes it.
 
     Raises:
-        Inconclusive: It cannot be read, is not the payer's transfer, or has another id than the payment says.
+        NotAPayment: It cannot be read, is not the payer's transfer, or has another id than the payment says.
     """
     try:
         raw = base64.b64encode(bytes.fromhex(payment.transaction)).decode()
         sent: Any = encoding.msgpack_decode(raw).transaction
         tx_id, last_valid, is_named = str(sent.get_txid()), int(sent.last_valid_round), sent.sender == payment.payer
     except Exception as fault:  # the SDK raises whatever it meets in bytes that are no transaction
-        raise Inconclusive("the signed transaction is no Algorand transaction") from fault
+        raise NotAPayment("the signed transaction is no Algorand transaction") from fault
     if tx_id != payment.tx_id or not is_named or not payment.asset.isdecimal():
-        raise Inconclusive("the signed transaction is another one than its id, payer and asset say")
+        raise NotAPayment("the signed transaction is another one than its id, payer and asset say")
     return tx_id, last_valid

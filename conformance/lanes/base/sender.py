@@ -14,8 +14,7 @@ from eth_utils.crypto import keccak
 from conformance.http.client import Names
 from conformance.lanes.base.node import BaseNode, Refused
 from conformance.lanes.base.token import Token
-from conformance.lanes.signed_payment import Fate, NotTaken, SignedPayment
-from conformance.outcome import Inconclusive
+from conformance.lanes.signed_payment import Fate, NotAPayment, NotTaken, SignedPayment
 from conformance.target import Budgets
 from conformance.target.lanes.base import BaseChain
 
@@ -90,14 +89,14 @@ def _raw(payment: SignedPayment) -> bytes:
     """Return a signed transaction.
 
     Raises:
-        Inconclusive: It cannot be read, or has another id than the payment says.
+        NotAPayment: It cannot be read, or has another id than the payment says.
     """
     try:
         raw = bytes.fromhex(payment.transaction)
     except ValueError as fault:
-        raise Inconclusive("the signed transaction is no hexadecimal text") from fault
+        raise NotAPayment("the signed transaction is no hexadecimal text") from fault
     if "0x" + keccak(raw).hex() != payment.tx_id:
-        raise Inconclusive("the signed transaction is another one than its id says")
+        raise NotAPayment("the signed transaction is another one than its id says")
     return raw
 
 
@@ -105,7 +104,7 @@ def _terms(payment: SignedPayment) -> _Terms | None:
     """Return what of a payment's authorization the chain can be asked for, None where it has none.
 
     Raises:
-        Inconclusive: It cannot be read, or is another account's.
+        NotAPayment: It cannot be read, or is another account's.
     """
     if not payment.proof:
         return None
@@ -114,7 +113,7 @@ def _terms(payment: SignedPayment) -> _Terms | None:
         nonce = bytes.fromhex(str(terms["nonce"]).removeprefix("0x"))  # type: ignore[index]
         found = _Terms(payment.asset, str(terms["from"]), nonce, int(terms["validBefore"]))  # type: ignore[index]
     except (TypeError, ValueError, LookupError) as fault:
-        raise Inconclusive("the proof holds no authorization") from fault
+        raise NotAPayment("the proof holds no authorization") from fault
     if found.authorizer != payment.payer or len(nonce) != _NONCE_BYTES or not is_address(payment.asset):
-        raise Inconclusive("the authorization is another account's, or of no token")
+        raise NotAPayment("the authorization is another account's, or of no token")
     return found

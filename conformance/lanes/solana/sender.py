@@ -11,10 +11,9 @@ from solders.transaction import VersionedTransaction
 from solders.transaction_status import TransactionConfirmationStatus
 
 from conformance.http.client import Names
-from conformance.lanes.signed_payment import Fate, NotTaken, SignedPayment
+from conformance.lanes.signed_payment import Fate, NotAPayment, NotTaken, SignedPayment
 from conformance.lanes.solana.instructions import amount_in, associated_account, pubkey
 from conformance.lanes.solana.node import Refused, SolanaNode
-from conformance.outcome import Inconclusive
 from conformance.target import Budgets
 from conformance.target.lanes.solana import SolanaChain
 
@@ -75,14 +74,14 @@ def _read(payment: SignedPayment) -> tuple[VersionedTransaction, MessageV0]:
     """Return a signed transaction and its message.
 
     Raises:
-        Inconclusive: It cannot be read, is not paid by the payer, or has another id than the payment says.
+        NotAPayment: It cannot be read, is not paid by the payer, or has another id than the payment says.
     """
     try:
         sent = VersionedTransaction.from_bytes(bytes.fromhex(payment.transaction))
         message = sent.message
         tx_id, first = str(sent.signatures[0]), str(message.account_keys[0])
     except Exception as fault:  # the SDK raises whatever it meets in bytes that are no transaction
-        raise Inconclusive("the signed transaction is no Solana transaction") from fault
+        raise NotAPayment("the signed transaction is no Solana transaction") from fault
     if tx_id != payment.tx_id or first != payment.payer or not isinstance(message, MessageV0):
-        raise Inconclusive("the signed transaction is another one than its id and payer say")
+        raise NotAPayment("the signed transaction is another one than its id and payer say")
     return sent, message

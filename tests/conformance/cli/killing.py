@@ -1,6 +1,6 @@
 """A world in which `weldproof pay` is killed: a whole simulated stack, and proxies that end the payer at a request.
 
-The payer is a process of its own and is told of nothing. A proxy sees each of its requests, to the rail or gateway and
+The payer is a separate process that knows nothing of it. A proxy sees each of its requests, to the rail or gateway and
 to the chain, and may kill it before a request goes on or after the answer has come, which the payer then never hears.
 """
 
@@ -64,8 +64,16 @@ class Seen(NamedTuple):
         return is_algod or b'"sendTransaction"' in self.body or b'"eth_sendRawTransaction"' in self.body
 
 
-# Returns whether the payer is to be killed at a request.
-Watch = Callable[[Seen], bool]
+class Instead(NamedTuple):
+    """An answer that a proxy gives in place of the real one."""
+
+    status: int
+    code: str
+    retry_after: str | None = "0"
+
+
+# Returns whether a request is cut off, or what is answered instead.
+Watch = Callable[[Seen], bool | Instead]
 
 
 @dataclass
@@ -89,7 +97,10 @@ class Proxy:
                 self.close_connection = True
                 has_proof = "X-PAYMENT" in self.headers or b"payment-submitted" in body
                 seen = Seen("before", self.command, self.path, has_proof, body)
-                if proxy.watch(seen):
+                found = proxy.watch(seen)
+                if isinstance(found, Instead):
+                    self._say(found)
+                if found:
                     return
                 connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
                 headers = {name: value for name, value in self.headers.items() if name.lower() != "connection"}
@@ -108,6 +119,16 @@ class Proxy:
                 self.end_headers()
                 with suppress(OSError):
                     self.wfile.write(content)
+
+            def _say(self, answer: Instead) -> None:
+                content = json.dumps({"error": answer.code, "accepts": []}).encode()
+                self.send_response(answer.status)
+                if answer.retry_after is not None:
+                    self.send_header("Retry-After", answer.retry_after)
+                self.send_header("Content-Length", str(len(content)))
+                self.send_header("Connection", "close")
+                self.end_headers()
+                self.wfile.write(content)
 
             do_GET = do_POST = _take  # noqa: N815 - names that the server looks for
 
@@ -141,9 +162,9 @@ class World:
     watch: Watch | None = None
     places: dict[str, str] = field(default_factory=dict)
 
-    def asked(self, seen: Seen) -> bool:
+    def asked(self, seen: Seen) -> bool | Instead:
         """Ask `watch`, if there is one."""
-        return self.watch is not None and self.watch(seen)
+        return False if self.watch is None else self.watch(seen)
 
     def config(self, folder: Path) -> Path:
         """Write the profile, with the proxies' addresses."""
@@ -182,8 +203,8 @@ class World:
             f"{self.ready['gateway']}/v1/payment-links", json=asked, headers=headers, trust_env=False, timeout=60
         )
         assert made.status_code == 201, made.text
-        told = made.json()
-        page = self.places[self.ready["gateway"]] + urlsplit(told["checkout_url"]).path
+        link = made.json()
+        page = self.places[self.ready["gateway"]] + urlsplit(link["checkout_url"]).path
         return page, self.payout(LINKED[lane]), USDC[lane]["gateway"]
 
     def payout(self, network: str) -> str:
@@ -192,12 +213,12 @@ class World:
 
 
 @contextmanager
-def world(folder: Path) -> Iterator[World]:
+def world(folder: Path, *options: str) -> Iterator[World]:
     """Start a stack and its proxies."""
     with ExitStack() as stack:
-        ready = stack.enter_context(running_stack(folder))
+        ready = stack.enter_context(running_stack(folder, *options))
         made = World(ready, Path(ready["profile"]).read_text())
-        for name in ("rail", "gateway", "algod", "base", "base_sepolia", "solana"):
+        for name in {"rail", "gateway", "algod", "base", "base_sepolia", "solana"} & ready.keys():
             proxy = Proxy(ready[name], made.asked)
             made.places[ready[name]] = stack.enter_context(proxy.running()).url
         yield made
@@ -212,7 +233,8 @@ class Payer:
 
     def words(self, *words: str) -> list[str]:
         """Return the words of a command with the world's profile."""
-        return ["pay", *words, "--config", str(self.world.config(self.folder)), "--wait", "120"]
+        waiting = () if "--wait" in words else ("--wait", "120")
+        return ["pay", *words, "--config", str(self.world.config(self.folder)), *waiting]
 
     @property
     def env(self) -> dict[str, str]:

@@ -87,7 +87,7 @@ def test_a_kill_at_the_transaction_pays_once(stack: World, lane: str, phase: str
 @pytest.mark.parametrize("lane", LANES)
 @pytest.mark.parametrize("phase", ["before", "after"])
 def test_a_kill_at_the_proof_pays_once(stack: World, lane: str, phase: str, tmp_path: Path) -> None:
-    """Whether the rail has the proof or not, it is served, and the answer that nobody heard is the one that is kept."""
+    """Whether the rail has the proof or not, it is served; an answer that the payer never read is the one that is kept."""
     payer, before = Payer(stack, tmp_path), paid(stack, lane)
     assert payer.killed(at(phase, payer, proof=True), *call(stack, lane))
     go_on(payer, *call(stack, lane), resume=phase == "after")
@@ -114,7 +114,7 @@ def test_over_a2a_a_kill_pays_once(stack: World, tmp_path: Path) -> None:
     words = call(stack, "algorand", "--a2a")
     payer, before = Payer(stack, tmp_path), paid(stack, "algorand")
     assert payer.killed(at("after", payer, proof=True), *words)
-    assert payer.records()[0]["door"] == "a2a"
+    assert payer.records()[0]["channel"] == "a2a"
     go_on(payer, *words, resume=True)
     one_payment(stack, "algorand", payer, before)
 

@@ -1,0 +1,230 @@
+"""`weldproof pay` after the payment: the same proof again, the file that continues, and never a second payment.
+
+The rail and the chain are real processes; a proxy in front of the rail answers in its place where a test says so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import prepared
+from tests.conformance.cli.killing import CALL, PRICE, USDC, Instead, Payer, Seen, World, world
+
+LANE = "algorand"
+
+
+@pytest.fixture(scope="module")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A simulated rail with one lane, behind proxies."""
+    with world(tmp_path_factory.mktemp("stack"), "--surface", "rail", "--lane", LANE) as made:
+        yield made
+        made.watch = None
+
+
+def paid(stack: World) -> int:
+    return stack.held(LANE, stack.ready["payto_algorand"], USDC[LANE]["rail"])
+
+
+def call(stack: World, *words: str) -> list[str]:
+    return [stack.places[stack.ready["rail"]] + CALL, *words]
+
+
+class Answers:
+    """What is answered to proofs, in order, and how many came; None is a closed connection, then the rail answers."""
+
+    def __init__(self, *answers: Instead | None, last: Instead | None = None) -> None:
+        self._answers = list(answers)
+        self._last = last
+        self.proofs = 0
+
+    def __call__(self, seen: Seen) -> bool | Instead:
+        """Return what is answered to a request."""
+        if not seen.has_proof or seen.phase != "before":
+            return False
+        self.proofs += 1
+        if not self._answers:
+            return self._last or False
+        return self._answers.pop(0) or True
+
+
+def run(stack: World, payer: Payer, watch: Answers, *words: str) -> subprocess.CompletedProcess[str]:
+    stack.watch = watch
+    try:
+        return payer.run(*words)
+    finally:
+        stack.watch = None
+
+
+def printed(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_what_is_no_answer_yet_is_asked_again_with_the_same_proof(stack: World, tmp_path: Path) -> None:
+    """In progress, too early, too many, every fault of a server, a closed connection, and a 402 that says not yet."""
+    answers = Answers(
+        Instead(409, "payment_in_progress"),
+        Instead(425, "too_early"),
+        Instead(429, "rate_limited"),
+        Instead(500, "internal_error"),
+        Instead(502, "bad_gateway"),
+        Instead(503, "chain_unavailable"),
+        Instead(504, "gateway_timeout"),
+        Instead(402, "tx_not_found"),
+        Instead(402, "tx_not_confirmed", None),
+        None,
+    )
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    done = run(stack, payer, answers, *call(stack, "--json"))
+    assert done.returncode == 0, done.stderr
+    assert (answers.proofs, paid(stack) - before, len(payer.receipts())) == (11, PRICE, 1)
+    [record] = payer.records()
+    assert printed(done)["tx_id"] == record["signed"]["tx_id"]
+    assert (printed(done)["state"], printed(done)["file"]) == ("served", str(payer.files()[0]))
+
+
+def test_after_its_time_the_command_that_continues_is_printed(stack: World, tmp_path: Path) -> None:
+    """The exit code is its own, `--json` has all that is needed, and the printed command is served and pays nothing."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    words = call(stack, "--json", "--wait", "1", "--receipt", str(tmp_path / "receipt-it.jws"))
+    done = run(stack, payer, Answers(last=Instead(503, "store_unavailable")), *words)
+    assert done.returncode == 5, done.stderr
+    found, [record] = printed(done), payer.records()
+    assert (found["state"], found["tx_id"]) == ("paid", record["signed"]["tx_id"])
+    assert (found["payment_reference"], found["file"]) == (record["reference"], str(payer.files()[0]))
+    assert found["last_answer"] == "503 store_unavailable"
+    assert f"transaction {found['tx_id']}, token {found['payment_reference']}" in done.stderr
+    [line] = [line for line in done.stderr.splitlines() if "continue with" in line]
+    resume = shlex.split(line.split("continue with:")[1])
+    assert (resume, resume[:4]) == (
+        shlex.split(found["resume"]),
+        ["weldproof", "pay", "--resume", str(payer.files()[0])],
+    )
+    again = prepared.run("conformance", *resume[1:], env=payer.env, cwd=tmp_path, timeout=600)
+    assert again.returncode == 0, again.stderr
+    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+
+
+def test_a_second_run_goes_on_with_the_open_payment(stack: World, tmp_path: Path) -> None:
+    """Also one that types the published example as its body; another body or `--again` is another payment."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    down = Answers(last=Instead(503, "chain_unavailable", "3600"))
+    assert run(stack, payer, down, *call(stack)).returncode == 5
+    assert down.proofs == 1, "the answer asks for an hour"
+    body = json.dumps(payer.records()[0]["body"])
+    assert run(stack, payer, down, *call(stack, "--body", body)).returncode == 5
+    assert (down.proofs, len(payer.files()), paid(stack) - before) == (2, 1, PRICE)
+    other = json.dumps({**payer.records()[0]["body"], "recipient_address": "screen-block"})
+    assert payer.run(*call(stack, "--body", other)).returncode == 0
+    assert payer.run(*call(stack, "--again")).returncode == 0
+    assert paid(stack) - before == 3 * PRICE
+    done = payer.run(*call(stack))
+    assert done.returncode == 0, done.stderr
+    assert (paid(stack) - before, {one["state"] for one in payer.records()}) == (3 * PRICE, {"served"})
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Instead(409, "payment_already_spent", None), "it bought another request"),
+        (Instead(409, "payment_refunded", None), "money was given back"),
+        (Instead(402, "unknown_challenge", None), "give the operator the transaction id and the token"),
+        (Instead(404, "not_found", None), "give the operator the transaction id and the token"),
+    ],
+)
+def test_a_refusal_stops_and_pays_nothing_again(stack: World, tmp_path: Path, answer: Instead, said: str) -> None:
+    """Neither this run nor the next one pays a second time; both say what to do."""
+    payer, before, refusing = Payer(stack, tmp_path), paid(stack), Answers(last=answer)
+    for proofs in (1, 2):
+        done = run(stack, payer, refusing, *call(stack, "--json"))
+        assert (done.returncode, said in done.stderr) == (6, True), done.stderr
+        assert (refusing.proofs, paid(stack) - before) == (proofs, PRICE)
+        assert printed(done)["state"] == "paid"
+    assert "--resume" in printed(done)["resume"]
+
+
+def test_the_same_over_a2a(stack: World, tmp_path: Path) -> None:
+    """503 and 429 are waited out; a task that the rail has lost is no loss: its proof goes over HTTP."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    answers = Answers(Instead(503, "store_unavailable"), Instead(429, "rate_limited"), None)
+    done = run(stack, payer, answers, *call(stack, "--a2a"))
+    assert done.returncode == 0, done.stderr
+    down = Answers(last=Instead(503, "store_unavailable", "3600"))
+    assert run(stack, payer, down, *call(stack, "--a2a")).returncode == 5
+    [file] = payer.open_files()
+    record = json.loads(file.read_text())
+    file.write_text(json.dumps({**record, "task": "no-such-task"}))
+    done = payer.run("--resume", str(file))
+    assert (done.returncode, "no longer knows it" in done.stdout) == (0, True), done.stderr
+    assert (paid(stack) - before, len(payer.receipts())) == (2 * PRICE, 2)
+
+
+def test_ctrl_c_after_the_payment_says_how_to_go_on(stack: World, tmp_path: Path) -> None:
+    """The exit code is that of a payment without an answer, not that of an interruption before one."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    stack.watch = Answers(last=Instead(503, "store_unavailable", "1"))
+    with tempfile.TemporaryFile() as out:
+        process = prepared.start(
+            "conformance", *payer.words(*call(stack)), env=payer.env, cwd=tmp_path, stdout=out, stderr=out
+        )
+        while not (payer.records() and payer.records()[0]["last_answer"]):
+            assert process.poll() is None
+        os.kill(process.pid, signal.SIGINT)
+        assert process.wait(120) == 5
+        out.seek(0)
+        assert b"--resume" in out.read()
+    stack.watch = None
+    assert payer.run(*call(stack)).returncode == 0
+    assert paid(stack) - before == PRICE
+
+
+def test_two_at_once_pay_once(stack: World, tmp_path: Path) -> None:
+    """While one process works on the payment of a request, another neither pays nor presents."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    stack.watch = waiting = Answers(last=Instead(503, "store_unavailable", "1"))
+    with tempfile.TemporaryFile() as out:
+        process = prepared.start(
+            "conformance", *payer.words(*call(stack)), env=payer.env, cwd=tmp_path, stdout=out, stderr=out
+        )
+        while not waiting.proofs:
+            assert process.poll() is None
+        second = payer.run(*call(stack))
+        assert (second.returncode, "another weldproof pay works on" in second.stderr) == (2, True), second.stderr
+        stack.watch = None
+        assert process.wait(120) == 0
+    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+
+
+def test_kept_files_are_finished_by_a_later_run(stack: World, tmp_path: Path) -> None:
+    """A folder in which an earlier run of the payment began to keep the call is no hindrance; another payment's is."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    words = call(stack, "--keep", str(tmp_path / "kept"))
+    assert run(stack, payer, Answers(last=Instead(503, "store_unavailable", "3600")), *words).returncode == 5
+    (tmp_path / "kept" / "request.json").write_text("half")
+    done = payer.run(*words)
+    assert (done.returncode, paid(stack) - before) == (0, PRICE), done.stderr
+    assert json.loads((tmp_path / "kept" / "request.json").read_text())["path"] == CALL
+    assert (tmp_path / "kept" / "receipt.jws").stat().st_mode & 0o777 == 0o600
+    refused = payer.run(*words)
+    assert (refused.returncode, "is there already" in refused.stderr) == (2, True), refused.stderr
+    assert paid(stack) - before == PRICE
+
+
+def test_a_receipt_that_cannot_be_written_is_shown_and_can_be_had_again(stack: World, tmp_path: Path) -> None:
+    """The payment stays open, so that the next run asks for the stored answer."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    done = payer.run(*call(stack, "--receipt", str(tmp_path / ("too long a name" * 20))))
+    assert (done.returncode, "the receipt is printed above" in done.stderr) == (5, True), done.stderr
+    assert done.stderr.startswith("eyJ")
+    assert payer.run(*call(stack)).returncode == 0
+    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)

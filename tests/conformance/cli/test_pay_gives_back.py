@@ -1,0 +1,92 @@
+"""Money of the operator that `weldproof pay` took and that bought nothing: it stays while it may be wanted.
+
+After that it returns. The rail never answers a proof. The chain is a simulated Base, where a payment moves only when
+the rail sends it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_account import Account
+
+from tests import prepared
+from tests.conformance.served import Served, served
+from tests.reference.rail.base_stack import SimulatedBase
+
+CALL = "/pay/v1/compliance/receipt"
+PRICE = 50_000
+
+
+@pytest.fixture(scope="module")
+def chain() -> Iterator[SimulatedBase]:
+    """A simulated Base."""
+    made = SimulatedBase()
+    yield made
+    made.stop()
+
+
+@contextmanager
+def rail(chain: SimulatedBase, payee: str) -> Iterator[Served]:
+    """A rail that asks for a price and answers every proof with 503."""
+    extra = {"payment_reference": "9" * 20 + ":rest", "name": "USD Coin", "version": "2"}
+    entry: dict[str, Any] = {
+        "scheme": "exact",
+        "network": "eip155:8453",
+        "asset": chain.usdc,
+        "payTo": payee,
+        "extra": extra,
+    }
+    entry |= {"maxAmountRequired": str(PRICE), "maxTimeoutSeconds": 1800}
+
+    def answer(method: str, path: str, headers: Any, body: bytes) -> tuple[int, Any]:
+        del body
+        if path == "/openapi.json":
+            return 200, {"paths": {CALL: {"post": {"responses": {"402": {"description": "pay"}}}}}}
+        if method == "POST" and path == CALL:
+            return (503, {"error": "down"}) if headers.get("X-PAYMENT") else (402, {"accepts": [entry]})
+        return 404, {}
+
+    with served(answer) as running:
+        yield running
+
+
+def test_an_authorization_that_was_never_used_returns_its_money(chain: SimulatedBase, tmp_path: Path) -> None:
+    """The account keeps the price while the authorization may be used; after its end, the funder has it again."""
+    funder, payee = Account.create(), Account.create().address
+    chain.control("fund", address=funder.address, amount=str(10**18))
+    chain.control("mint", address=funder.address, amount="1000000")
+    (tmp_path / "key").write_text(bytes(funder.key).hex())
+    with rail(chain, payee) as running:
+        (tmp_path / "target.toml").write_text(
+            f'[surfaces.rail]\nurl = "{running.url}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["base"]\n'
+            f'[chains.base]\nnetwork = "base_mainnet"\nrpc = "{chain.rpc}"\nfunder = {{ file = "key" }}\n'
+            'spending_limit = "100000"\n'
+        )
+
+        def pay(*words: str) -> Any:
+            line = ["pay", *words, "--config", "target.toml", "--wait", "0", "--json", "--main-network"]
+            env = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "data")}
+            return prepared.run("conformance", *line, env=env, cwd=tmp_path, timeout=600)
+
+        done = pay(running.url + CALL)
+        assert done.returncode == 5, done.stderr
+        found = json.loads(done.stdout)
+        assert (found["state"], found["tx_id"]) == ("signed", None)
+        stored = Path(found["file"]).read_text()
+        account = json.loads(stored)["signed"]["payer"]
+        assert (chain.usdc_of(funder.address), chain.usdc_of(account)) == (1_000_000 - PRICE, PRICE)
+        assert bytes(funder.key).hex() not in stored
+        chain.control("block_time_offset", seconds=1800 + 3600 + 600)
+        chain.control("advance", blocks=1)
+        done = pay("--resume", found["file"])
+        assert (done.returncode, "Nothing was paid" in done.stderr) == (1, True), done.stderr
+        assert json.loads(done.stdout)["state"] == "not_paid"
+        assert (chain.usdc_of(funder.address), chain.usdc_of(account)) == (1_000_000, 0)
+        assert chain.usdc_of(payee) == 0
