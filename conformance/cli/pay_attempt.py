@@ -206,7 +206,8 @@ class Attempt:
         signed = self.signed
         sender = sender_for(self.chain(), self.profile.budgets, Names())
         try:
-            left = max(0.0, self.ends - asyncio.get_running_loop().time())
+            # The other half is for the proof, which is worth presenting even if this node cannot be asked.
+            left = max(0.0, self.ends - asyncio.get_running_loop().time()) / 2
             found = await land(sender, signed, left)
         except NotAPayment as fault:
             raise NoPaymentFile(self.payment.path, str(fault)) from fault
@@ -259,6 +260,16 @@ class Attempt:
         self.payment.save(state=State.NOT_PAID)
         self.settle_account()
         return await self.give_back()
+
+    def forget(self) -> None:
+        """Keep of a payment that was never signed only what is needed to give the funder's money back."""
+        chains = self.profile.gateway_chains if self.payment.record.channel is Channel.CHECKOUT else self.profile.chains
+        chain = chains.of(self.payment.record.lane)
+        if chain is not None and chain.funder is not None:
+            self.payment.save(state=State.NOT_PAID)
+        else:
+            self.payment.remove()
+            self.file = None
 
     def settle_account(self) -> None:
         """Let the paying account be emptied when it is closed: nothing that it holds is needed any more."""

@@ -57,7 +57,7 @@ def pay(
     **connection: Any,
 ) -> None:
     """Do what `weldproof pay` says of itself; its options are declared beside its help."""
-    _check_words(url, resumed, lane, body, is_new=again or is_a2a)
+    _check_words(url, resumed, lane, body, again=again, is_a2a=is_a2a)
     profile = named_profile(config, (), ours=False)
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
@@ -87,7 +87,9 @@ def pay(
     _end(ctx, attempt, as_json=as_json)
 
 
-def _check_words(url: str | None, resumed: Path | None, lane: str | None, body: str | None, *, is_new: bool) -> None:
+def _check_words(
+    url: str | None, resumed: Path | None, lane: str | None, body: str | None, *, again: bool, is_a2a: bool
+) -> None:
     """Refuse words that contradict each other.
 
     Raises:
@@ -95,7 +97,9 @@ def _check_words(url: str | None, resumed: Path | None, lane: str | None, body: 
     """
     if (url is None) == (resumed is None):
         raise UsageFault("give the address to pay, or --resume FILE for a payment that has no answer yet")
-    if resumed is not None and (is_new or lane is not None or body is not None):
+    if url is not None and is_a2a and token_in(url) is not None:
+        raise UsageFault("--a2a is for calls of the rail: a checkout page is paid by a transfer")
+    if resumed is not None and (is_a2a or again or lane is not None or body is not None):
         raise UsageFault("--resume goes on with one payment as it is: --again, --a2a, --lane and --body are not for it")
 
 
@@ -228,8 +232,8 @@ async def _work(attempt: Attempt) -> dict[str, Any]:
             return await interruptible(_call(session, client, log, attempt))
         finally:
             await session.close()
-            if attempt.file is not None and attempt.file.record.state is State.PREPARED and not attempt.is_resumed:
-                attempt.file.remove()
+            if attempt.file is not None and attempt.file.record.state is State.PREPARED:
+                attempt.forget()
 
 
 async def _offer_open(attempt: Attempt) -> None:
@@ -249,8 +253,7 @@ async def _offer_open(attempt: Attempt) -> None:
             attempt.steps.fail(f"what was on the paying account could not be given back: {attempt.resume_command()}")
         if attempt.is_resumed:
             raise PaymentRefused("nothing was paid by that run, and a file alone pays nothing: give the address to pay")
-        if is_settled:
-            file.remove()
+        file.close()
         attempt.file = None
     elif attempt.lane is not None and attempt.lane != record.lane:
         raise PaymentOpen(

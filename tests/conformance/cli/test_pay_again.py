@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -228,3 +230,50 @@ def test_a_receipt_that_cannot_be_written_is_shown_and_can_be_had_again(stack: W
     assert done.stderr.startswith("eyJ")
     assert payer.run(*call(stack)).returncode == 0
     assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+
+
+def test_what_is_kept_of_a_call_over_a2a_verifies_whole(stack: World, tmp_path: Path) -> None:
+    """Request, answer and settlement are those of the same call over HTTP, and the printed command holds them all."""
+    payer = Payer(stack, tmp_path)
+    done = payer.run(*call(stack, "--a2a", "--keep", str(tmp_path / "kept"), "--json"))
+    assert done.returncode == 0, done.stderr
+    words = shlex.split(printed(done)["verify"])
+    verified = prepared.run("conformance", *words[1:], "--json", env=payer.env, cwd=tmp_path, timeout=600)
+    assert verified.returncode == 0, (verified.stdout, verified.stderr)
+    bindings = json.loads(verified.stdout)["receipts"][0]["bindings"]
+    assert {one["outcome"] for one in bindings} == {"holds"}
+    assert len(bindings) == 4
+
+
+def test_another_lane_is_no_second_payment(stack: World, tmp_path: Path) -> None:
+    """An open payment of the request on one lane is not paid again on another without a word for it."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    down = Answers(last=Instead(503, "store_unavailable", "3600"))
+    assert run(stack, payer, down, *call(stack)).returncode == 5
+    done = payer.run(*call(stack, "--lane", "base"))
+    assert (done.returncode, "Give --again" in done.stderr or "give --again" in done.stderr) == (5, True), done.stderr
+    assert (len(payer.files()), paid(stack) - before) == (1, PRICE)
+
+
+@pytest.mark.parametrize(("typed", "code"), [(b"y\n", 0), (b"n\n", 5), (b"\n", 5)])
+def test_a_person_at_a_terminal_is_asked_first(stack: World, tmp_path: Path, typed: bytes, code: int) -> None:
+    """The open payment is offered; without a yes nothing is presented, and nothing is paid either."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    down = Answers(last=Instead(503, "store_unavailable", "3600"))
+    assert run(stack, payer, down, *call(stack)).returncode == 5
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-m", "conformance", *payer.words(*call(stack))]
+    stack.watch = seen = Answers()
+    with subprocess.Popen(
+        words, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL, cwd=tmp_path, env=payer.env
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while b"[y/N]: " not in shown:
+            shown += os.read(ours, 1000)
+        os.write(ours, typed)
+        assert process.wait(600) == code
+    os.close(ours)
+    stack.watch = None
+    assert b"Go on with 0.05 USDC on algorand_mainnet" in shown
+    assert (bool(seen.proofs), paid(stack) - before) == (code == 0, PRICE)

@@ -87,7 +87,7 @@ def test_a_kill_at_the_transaction_pays_once(stack: World, lane: str, phase: str
 @pytest.mark.parametrize("lane", LANES)
 @pytest.mark.parametrize("phase", ["before", "after"])
 def test_a_kill_at_the_proof_pays_once(stack: World, lane: str, phase: str, tmp_path: Path) -> None:
-    """Whether the rail has the proof or not, it is served; an answer that the payer never read is the one that is kept."""
+    """Whether the rail has the proof or not, it is served; an answer that the payer never read is the one kept."""
     payer, before = Payer(stack, tmp_path), paid(stack, lane)
     assert payer.killed(at(phase, payer, proof=True), *call(stack, lane))
     go_on(payer, *call(stack, lane), resume=phase == "after")

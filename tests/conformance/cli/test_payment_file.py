@@ -230,6 +230,15 @@ def test_a_file_alone_never_pays(tmp_path: Path, rail: Served) -> None:
         assert (done.exit_code, rail.calls) == (2, []), done.output
 
 
+def test_a_page_is_not_ordered_over_a2a(tmp_path: Path, rail: Served) -> None:
+    """A checkout page is paid by a transfer, which is said before anything is sent."""
+    config = tmp_path / "target.toml"
+    config.write_text(f'[surfaces.rail]\nurl = "{rail.url}"\n')
+    words = ["pay", f"{rail.url}/checkout/abcdefgh", "--a2a", "--config", str(config)]
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, rail.calls) == (2, []), done.output
+
+
 def test_a_file_without_a_node_of_its_network_is_no_payment_on_another(tmp_path: Path, rail: Served) -> None:
     """The profile says which nodes there are; the file cannot name one."""
     done = resume(written(tmp_path / "file.json", record(rail.url + CALL)), rail)
