@@ -250,9 +250,10 @@ def _text(summary: Summary, row: RowResult, reason: str, report: str) -> str:
     from conformance.ledger.specification import page_of  # noqa: PLC0415 - as above
     from conformance.report.conclusion import standing  # noqa: PLC0415 - as above
     from conformance.report.detail import finding_text  # noqa: PLC0415 - as above
+    from conformance.report.replay_line import Replays  # noqa: PLC0415 - as above
 
     parts = [f"{row.id}: {row.requirement.sentence}\n{standing(row)}\n{reason}"]
-    parts += [finding_text(one, summary, report=report) for one in row.against[:_SHOWN_FINDINGS]]
+    parts += [finding_text(one, summary, Replays(report, own_run=True)) for one in row.against[:_SHOWN_FINDINGS]]
     if len(row.against) > _SHOWN_FINDINGS:
         parts.append(f"and {len(row.against) - _SHOWN_FINDINGS} more")
     return "\n\n".join([*parts, f"weldproof explain {row.id}, or {page_of(row.id)}"])

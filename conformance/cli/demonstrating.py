@@ -18,8 +18,8 @@ from conformance.outcome import Exit, Verdict
 from conformance.processes import interrupt
 from conformance.processes.own_stack import StackFault, own_stack
 from conformance.report import formats
-from conformance.report.detail import replay_command
 from conformance.report.progress import Progress
+from conformance.report.replay_line import Replays
 from conformance.report.row_result import RowResult
 from conformance.report.summary import Summary, summarise
 from conformance.selftest.kill_lists import load_kill_lists
@@ -100,7 +100,7 @@ def _row(summary: Summary, row: RowResult, report_dir: Path) -> None:
         shown = [("expected", finding.expected), ("found", finding.found or ""), ("fix", finding.hint or "")]
         exchange = summary.exchanges.get(finding.exchange or 0)
         if exchange is not None:
-            replay = replay_command(summary, exchange.n, report=str(report_dir))
+            replay = Replays(str(report_dir), own_run=True).command(summary, exchange.n)
             answer = "" if exchange.response is None else one_line(exchange.response.body, _SHOWN)
             shown += [("sent", exchange.line), ("answer", answer), ("curl", exchange.command(1000)), ("replay", replay)]
         for name, text in shown:

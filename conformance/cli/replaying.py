@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
 from conformance.cli.connection import connected
-from conformance.cli.targets import chain_file, checked_nodes, named_profile, opened, with_nodes
+from conformance.cli.mutants import checked_mutant
+from conformance.cli.replay_record import RECORDED, Record, read_record
+from conformance.cli.targets import WORKING_PROFILE, chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.quick_look import QuickLook
@@ -22,16 +22,16 @@ from conformance.engine.runner import Plan, Run, select_checks
 from conformance.http.recorded import curl_line
 from conformance.lanes.spending import Wallet
 from conformance.ledger import load
-from conformance.log.events import Event, EventLog, log_in, read
-from conformance.outcome import Exit, Verdict, worst
+from conformance.log.events import Event, EventLog
+from conformance.outcome import Exit
 from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault, surface_options
 from conformance.report.exchange import Exchange
+from conformance.report.replay_line import target_words
 from conformance.target import Profile
 from conformance.text.untrusted import one_line
 
 _BESIDE = "beside"
-_RECORDED = frozenset({"exchange", "arrival"})
 # Letters of a curl line, an answer's body or a finding that are shown.
 _SHOWN = 2000
 # By what a judgement, and an exchange, of another run of the check is known as the same.
@@ -40,34 +40,14 @@ _SAME_JUDGEMENT, _SAME_EXCHANGE = ("check", "row", "where"), ("check", "ordinal"
 _SAME_BREACH, _PLACES = ("check", "row", "verdict"), 3
 
 
-def replay(
-    ctx: click.Context,
-    what: str,
-    config: Path | None,
-    own_stack: bool,
-    mutant: str | None,
-    main_network: bool,
-    tries: int,
-    beside: bool,
-    as_json: bool,
-    **connection: Any,
-) -> None:
+def replay(ctx: click.Context, /, what: str, **options: Any) -> None:
     """Do what `weldproof replay` says of itself; its options are declared beside its help."""
-    recorded = _record(what, beside=beside)
-    options = recorded.started["options"]
-    mutant = mutant or options.get("mutant")
-    chains = options.get("chains")
-    nodes = chain_file(chains)
-    ours = own_stack or bool(mutant or options.get("settings") or (chains and nodes is None))
-    profile = _target(recorded.started, config, ours=ours)
-    profile = profile if nodes is None else with_nodes(profile, nodes)
-    connection = {name: given or options.get(name) for name, given in connection.items()}
-    profile = profile and connected(profile, connection)
-    checked_nodes(profile, main_network=main_network)
-    stack_options = ["--chains", chains or "sim", *(["--mutant", mutant] if mutant else [])]
-    stack_options += [word for setting in options.get("settings", ()) for word in ("--setting", setting)]
-    stack_options += surface_options(load()[row] for row in recorded.started["rows"])
-    wallet = Wallet(main_network=main_network)
+    recorded = read_record(what, beside=options["beside"])
+    tries, beside = options["tries"], options["beside"]
+    profile, stack_options = _target(recorded, options)
+    checked_nodes(profile, main_network=options["main_network"])
+    recorded.check_shape()
+    wallet = Wallet(main_network=options["main_network"])
 
     async def again() -> EventLog:
         async with opened(profile, stack_options) as found:
@@ -80,13 +60,13 @@ def replay(
         ctx.exit(Exit.NO_VERDICT)
     except asyncio.CancelledError:
         ctx.exit(Exit.INTERRUPTED)
-    code = _compared(recorded, log, as_json=as_json)
+    code = _compared(recorded, log, as_json=options["as_json"])
     for line in _otherwise(recorded, log, tries=tries, beside=beside) if code == Exit.FAILED else ():
         click.echo(line, err=True)
     ctx.exit(code)
 
 
-def _otherwise(recorded: _Record, log: EventLog, *, tries: int, beside: bool) -> Iterator[str]:
+def _otherwise(recorded: Record, log: EventLog, *, tries: int, beside: bool) -> Iterator[str]:
     """Yield what may help where something did not come out as before."""
     before = recorded.judgement
     if before is not None:
@@ -102,68 +82,60 @@ def _otherwise(recorded: _Record, log: EventLog, *, tries: int, beside: bool) ->
         yield f"It came out otherwise. Give {', '.join(advice)}."
 
 
-def _target(started: Event, config: Path | None, *, ours: bool) -> Profile | None:
-    """Return the profile of whom the run judged, or the one that is named now; None for our own stack.
+def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | None, list[str]]:
+    """Return the profile of the target, None for our own stack, and the options with which that is brought up.
+
+    Only the command line and ./weldproof.toml name a target: a log may be a stranger's.
 
     Raises:
-        UsageFault: The run judged somebody else than our own stack, and nothing says how to reach them.
+        UsageFault: Nothing names one, or ./weldproof.toml describes another than the run judged.
     """
-    options = started["options"]
-    ours = ours or bool(options.get("own_stack"))
-    if config is None and not ours and options.get("config"):
-        config = Path(options["config"])
-    profile = named_profile(config, () if config else options.get("addresses", ()), ours=ours)
-    if profile is None and not ours:
-        raise UsageFault(f"the run judged {started['target']['name']}: give its profile with --config")
-    return profile
+    nodes = chain_file(options["chains"])
+    kinds = bool(options["chains"]) and nodes is None
+    ours = bool(options["own_stack"] or options["mutant"] or options["settings"] or kinds)
+    if ours and (options["config"] or options["addresses"]):
+        raise UsageFault("--reference, --mutant, --setting and --chains KINDS go without --config and --target")
+    if options["mutant"]:
+        checked_mutant(options["mutant"])
+    if ours:
+        words = ["--chains", options["chains"] or "sim"]
+        words += ["--mutant", options["mutant"]] if options["mutant"] else []
+        words += [word for setting in options["settings"] for word in ("--setting", setting)]
+        return None, [*words, *surface_options(recorded.requirements)]
+    profile = named_profile(options["config"], options["addresses"], ours=False)
+    if not (options["config"] or options["addresses"]):
+        profile = _of_the_same_target(recorded, profile)
+    if profile is None:
+        raise UsageFault(_unnamed(recorded))
+    return connected(profile if nodes is None else with_nodes(profile, nodes), options), []
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """What is replayed: an exchange, its judgement where there is one, how its run began, and which checks with it."""
+def _of_the_same_target(recorded: Record, profile: Profile | None) -> Profile | None:
+    """Return the profile in ./weldproof.toml if it describes the target that the run judged.
 
-    exchange: Event
-    judgement: Event | None
-    started: Event
-    company: tuple[str, ...]
-
-    @property
-    def check(self) -> str:
-        return str((self.judgement or self.exchange)["check"])
+    Raises:
+        UsageFault: It describes another.
+    """
+    if profile is None or {name: one.url for name, one in profile.surfaces.items()} == recorded.surfaces:
+        return profile
+    raise UsageFault(f"./{WORKING_PROFILE} describes {profile.target.name}, not the same target. {_unnamed(recorded)}")
 
 
-def _record(what: str, *, beside: bool) -> _Record:
-    events, number, run = _events(what)
-    started = next((event for event in events if event["event"] == "run.started"), None)
-    if started is None:
-        raise UsageFault(f"{what}: the log does not tell how the run began")
-    if run and not str(started["run_id"]).startswith(run):
-        raise UsageFault(
-            f"{what}: the log is of the run {started['run_id']}, seed {started['seed']}; a later run may have been "
-            "written over the one that you mean: give another --report-dir to each run that you keep"
-        )
-    exchange = next((event for event in events if event["event"] in _RECORDED and event["n"] == number), None)
-    if exchange is None:
-        raise UsageFault(f"{what}: the run has no exchange {number}")
-    judgement = _judgement_of(exchange, events)
-    company = _company(events, str((judgement or exchange)["check"])) if beside else ()
-    return _Record(exchange, judgement, started, company)
+def _unnamed(recorded: Record) -> str:
+    """Return what is said where no option names a target: whom the run judged, and what may be given."""
+    where = ", ".join(f"{name} {url}" for name, url in recorded.surfaces.items()) or "no surface"
+    said = " ".join(target_words(recorded.options, own_run=True))
+    made = (
+        f" The log says that the run was made with {one_line(said, 600)}; check that these are yours." if said else ""
+    )
+    return (
+        f"the run judged {one_line(recorded.target, 100)} ({one_line(where, 300)}). A replay takes no target, program "
+        "or secret from a log, which others may have written: give the target's profile with --config, its addresses "
+        f"with --target, or --reference or --mutant for our own stack.{made if said else ''}"
+    )
 
 
-def _company(events: tuple[Event, ...], check: str) -> tuple[str, ...]:
-    """Return the checks that a run had under way at the same time as one of them."""
-    under_way: set[str] = set()
-    met: set[str] = set()
-    for event in events:
-        if event["event"] == "check.started":
-            met |= under_way | {check} if event["check"] == check else {event["check"]} if check in under_way else set()
-            under_way.add(event["check"])
-        elif event["event"] == "check.finished":
-            under_way.discard(event["check"])
-    return tuple(sorted(met - {check}))
-
-
-async def _tried(recorded: _Record, profile: Profile, wallet: Wallet, tries: int) -> EventLog:
+async def _tried(recorded: Record, profile: Profile, wallet: Wallet, tries: int) -> EventLog:
     """Run the check until it comes out as recorded, so many times at most; return what the last run logged."""
     log = await _again(recorded, profile, wallet)
     for number in range(2, tries + 1):
@@ -174,7 +146,7 @@ async def _tried(recorded: _Record, profile: Profile, wallet: Wallet, tries: int
     return log
 
 
-async def _again(recorded: _Record, profile: Profile, wallet: Wallet) -> EventLog:
+async def _again(recorded: Record, profile: Profile, wallet: Wallet) -> EventLog:
     """Run the check of a record, and its company, once more with the seed of its run, and return what was logged."""
     lanes = tuple(profile.claims.lanes)
     check = _check(recorded.check, lanes)
@@ -185,16 +157,16 @@ async def _again(recorded: _Record, profile: Profile, wallet: Wallet) -> EventLo
         raise UsageFault(f"the target does not claim what the check {check.id} needs")
     checks = tuple(one for one in checks if one.id in chosen)
     # A quick look tries samples: the exchange is found again only where the same ones are drawn.
-    quick = QuickLook(checks) if recorded.started.get("quick") else None
+    quick = QuickLook(checks) if recorded.quick else None
     # A target that credits by the amount alone would credit links that the run has left unpaid. Even: odd stays odd.
     apart = 2 * (1 + secrets.randbelow(500))
-    plan = Plan(rows, checks, seed=int(recorded.started["seed"]), quick=quick, apart=apart)
+    plan = Plan(rows, checks, seed=recorded.seed, quick=quick, apart=apart)
     log = EventLog()
     await Run(plan, profile, log, wallet=wallet).whole()
     return log
 
 
-def _came_out_as(recorded: _Record, log: EventLog) -> bool:
+def _came_out_as(recorded: Record, log: EventLog) -> bool:
     """Return whether what was judged has the verdict of before, or what was sent the status."""
     if recorded.judgement is None:
         after = _sent_again(recorded.exchange, log)
@@ -211,20 +183,6 @@ def _sent_again(before: Event, log: EventLog) -> Event | None:
     return next((one for one in sent if all(one[name] == before[name] for name in _SAME_EXCHANGE)), None)
 
 
-def _events(what: str) -> tuple[tuple[Event, ...], int, str]:
-    """Return the events of a log, the number of one of them, and how the id of their run begins."""
-    name, mark, place = what.rpartition("#")
-    number, _, run = place.partition("@")
-    if not mark or not number.isdecimal():
-        raise UsageFault(f"{what}: give REPORT#N, for example report#17; N stands beside each failure")
-    path = Path(name)
-    path = log_in(path) if path.is_dir() else path
-    try:
-        return read(path), int(number), run
-    except (OSError, ValueError) as fault:
-        raise UsageFault(f"cannot read {path}: {fault}") from fault
-
-
 def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
     if check_id == _BESIDE:
         raise UsageFault("that exchange compared two targets and belongs to no check: run again with --compare-with")
@@ -235,22 +193,7 @@ def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
     raise UsageFault(f"this version of the suite has no check {check_id}")
 
 
-def _judgement_of(recorded: Event, events: tuple[Event, ...]) -> Event | None:
-    """Return the worst judgement that cites what was recorded, None for an exchange that none cites.
-
-    Raises:
-        UsageFault: No check judged the delivery.
-    """
-    judged = [one for one in events if one["event"] == "judgement" and one["exchange"] == recorded["n"]]
-    if not judged and recorded["event"] == "exchange":
-        return None
-    if not judged:
-        raise UsageFault(f"number {recorded['n']} is a delivery that no check judged")
-    verdict = worst(Verdict(one["verdict"]) for one in judged)
-    return next(one for one in judged if one["verdict"] == verdict)
-
-
-def _compared(recorded: _Record, log: EventLog, *, as_json: bool) -> int:
+def _compared(recorded: Record, log: EventLog, *, as_json: bool) -> int:
     if recorded.judgement is None:
         return _compare(recorded.exchange, log, as_json=as_json)
     return _compare_judged(recorded.exchange, recorded.judgement, log, as_json=as_json)
@@ -262,7 +205,7 @@ def _compare_judged(before: Event, judgement: Event, log: EventLog, *, as_json: 
     same = [one for one in later if one["verdict"] == judgement["verdict"]]
     judged = next(iter((*same, *later)), None)
     number = None if judged is None else judged["exchange"]
-    after = next((one for kind in _RECORDED for one in log.of(kind) if one["n"] == number), None)
+    after = next((one for kind in RECORDED for one in log.of(kind) if one["n"] == number), None)
     if as_json:
         value = {"recorded": _repeatable(before), "again": _repeatable(after), "judgements": [judgement, judged]}
         click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))

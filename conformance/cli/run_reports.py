@@ -122,7 +122,7 @@ def _show(log: EventLog, directory: Path, written: Sequence[Path], code: Exit, *
 def _summary(log: EventLog, directory: Path, written: Sequence[Path], *, verbose: bool) -> None:
     """Show the summary. If it cannot be shown, the verdict stays: it is in the reports, and this says where."""
     try:
-        console.show(summarise(log.events), written=written, verbose=verbose)
+        console.show(summarise(log.events), written=written, own_run=True, verbose=verbose)
     except BrokenPipeError:
         raise
     except Exception as escaped:  # noqa: BLE001 - a display does not decide the exit code

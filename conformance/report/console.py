@@ -26,6 +26,7 @@ from conformance.report.conclusion import (
     words,
 )
 from conformance.report.detail import finding_text
+from conformance.report.replay_line import Replays
 from conformance.report.row_result import RowResult
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME
 from conformance.report.summary import Summary
@@ -54,6 +55,7 @@ def show(
     *,
     written: Sequence[Path] = (),
     report: str | None = None,
+    own_run: bool = False,
     console: Terminal | None = None,
     verbose: bool = False,
 ) -> None:
@@ -63,6 +65,7 @@ def show(
         summary: The run.
         written: Report files, to be named at the end.
         report: The report folder as replay ids name it; by default the folder of the first file written.
+        own_run: Whether this process made the run: its replay lines then name the options that it was given.
         console: Where to; standard output by default.
         verbose: Show more findings of a row than one, and each value of the profile that is not the default.
 
@@ -75,7 +78,7 @@ def show(
         console.print((nothing_of_yours(summary.not_yours), "bold yellow"))
     _groups(console, summary)
     for cause in reversed(summary.causes):
-        _caused(console, summary, cause, report, SHOWN_FINDINGS[verbose])
+        _caused(console, summary, cause, Replays(report, own_run), SHOWN_FINDINGS[verbose])
     _inconclusive(console, summary)
     _absent(console, summary)
     _slowest(console, summary)
@@ -107,14 +110,14 @@ def _groups(console: Terminal, summary: Summary) -> None:
         console.print(*line)
 
 
-def _caused(console: Terminal, summary: Summary, cause: Cause, report: str, most: int) -> None:
+def _caused(console: Terminal, summary: Summary, cause: Cause, replays: Replays, most: int) -> None:
     """Print the breaches of one cause: the first whole, the others in a line, and what could not be decided for it."""
     breaches = [row for row in cause.rows if row.verdict is not Verdict.INCONCLUSIVE]
     if not breaches:
         return
     if len(cause.rows) > 1:
         _heading(console, f"{len(cause.rows)} requirements of one cause: {cause.text}")
-    _breach(console, summary, breaches[0], report, most)
+    _breach(console, summary, breaches[0], replays, most)
     for row in breaches[1:]:
         word = (WORDS[row.verdict], STYLES[row.verdict])
         headline = (one_line(f": {row.headline}", 300), "dim")
@@ -125,7 +128,7 @@ def _caused(console: Terminal, summary: Summary, cause: Cause, report: str, most
         console.print("could not be decided for it: ", ids)
 
 
-def _breach(console: Terminal, summary: Summary, row: RowResult, report: str, most: int) -> None:
+def _breach(console: Terminal, summary: Summary, row: RowResult, replays: Replays, most: int) -> None:
     console.print("\n", (WORDS[row.verdict], STYLES[row.verdict]), "  ", (row.id, "bold"))
     console.print(f"  {row.requirement.sentence}")
     console.print((f"  {standing(row)}", "dim"))
@@ -134,7 +137,7 @@ def _breach(console: Terminal, summary: Summary, row: RowResult, report: str, mo
         console.print((f"  {known}", "yellow"))
     telling = row.against
     for finding in telling[:most]:
-        text = finding_text(finding, summary, report=report)
+        text = finding_text(finding, summary, replays)
         console.print("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n")))
     if len(telling) > most:
         more = f"    and {len(telling) - most} more of the same row, in the HTML and JSON reports"

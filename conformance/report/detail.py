@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from conformance.outcome import Verdict
+from conformance.report.replay_line import READ_LATER, Replays
 from conformance.report.row_result import Finding
 from conformance.report.summary import Summary
-from conformance.text.shell_words import word
 from conformance.text.untrusted import one_line, shown
 
 BODY_LIMIT = 2_000
-# Letters of a run's id by which a replay id names it.
-RUN_LETTERS = 8
 
 
 def place(finding: Finding) -> str:
@@ -18,24 +16,13 @@ def place(finding: Finding) -> str:
     return ", ".join(f"{one_line(name, 60)} {one_line(value, 200)}" for name, value in finding.where.items())
 
 
-def replay_command(summary: Summary, number: int, *, report: str = "REPORT") -> str:
-    """Return what repeats an exchange of a run; it names the run, for another may be written to the same folder.
-
-    Args:
-        summary: The run.
-        number: The exchange's number.
-        report: The report folder as the reader would type it.
-    """
-    return f"weldproof replay {word(report)}#{number}@{summary.run_id[:RUN_LETTERS]}"
-
-
-def finding_text(finding: Finding, summary: Summary, *, report: str = "REPORT") -> str:
+def finding_text(finding: Finding, summary: Summary, replays: Replays = READ_LATER) -> str:
     """Return a finding with its exchange, curl line and replay id, line by line.
 
     Args:
         finding: What was found.
         summary: The run that found it.
-        report: The report folder as the reader would type it.
+        replays: How the command that repeats its exchange is written.
     """
     where = place(finding)
     lines = [f"check     {one_line(finding.check)}{f' ({where})' if where else ''}"]
@@ -50,7 +37,7 @@ def finding_text(finding: Finding, summary: Summary, *, report: str = "REPORT") 
         sent, answered = exchange.headings
         lines += [sent, _indented(exchange.sent(BODY_LIMIT)), answered, _indented(exchange.answered(BODY_LIMIT))]
         lines.append(f"curl      {exchange.command(BODY_LIMIT * 2)}")
-        lines.append(f"replay    {replay_command(summary, exchange.n, report=report)}")
+        lines.append(f"replay    {replays.command(summary, exchange.n)}")
     return "\n".join(lines)
 
 

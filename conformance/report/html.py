@@ -31,8 +31,9 @@ from conformance.report.conclusion import (
     started,
     words,
 )
-from conformance.report.detail import place, replay_command
+from conformance.report.detail import place
 from conformance.report.exchange import Exchange
+from conformance.report.replay_line import READ_LATER
 from conformance.report.row_result import Finding, RowResult
 from conformance.report.side_by_side import GRADES
 from conformance.report.summary import Summary, summarise
@@ -157,7 +158,7 @@ def template(name: str) -> Template:
     environment.globals |= {
         "WORDS": WORDS,
         "BODY_LIMIT": BODY_LIMIT,
-        "replay_command": replay_command,
+        "replay_command": READ_LATER.command,
         "SHOWN_PASSES": SHOWN_PASSES,
         "SHOWN_OF_CAUSE": SHOWN_OF_CAUSE,
         "GRADES": GRADES,

@@ -1,4 +1,4 @@
-"""`weldproof replay` asks whom the run asked, and says whether the breach is there again and not only the status."""
+"""`weldproof replay` takes its target from the command line, and compares the verdict and not only the status."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def replayed(
     fails `elsewhere` in the check then.
     """
     log = EventLog(folder / LOG)
-    target_ = {"name": "the shop's agent"}
+    target_ = {"name": "the shop's agent", "surfaces": {"agent": "http://shop"}}
     log.add("run.started", run_id="2267c6ff0123abcd", seed=5, options=options, rows=[ROW], target=target_)
     log.add("check.started", check=EARLIER, rows=[])
     log.add("check.finished", check=EARLIER)
@@ -98,38 +98,62 @@ def replayed(
     return CliRunner().invoke(command, [f"{folder}#3{run}", *words]), asked, ran
 
 
-@pytest.mark.parametrize("options", [{"config": "shop.toml"}, {"addresses": ["agent=http://shop"]}])
-def test_whom_the_run_asked_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Mapping[str, Any]
+@pytest.mark.parametrize("words", [("--config", "shop.toml"), ("--target", "agent=http://shop")])
+def test_the_target_is_what_the_command_line_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: Sequence[str]
 ) -> None:
-    """The line that reports print names no target: it is the run's, by its profile or its addresses."""
+    """The line that the run prints names the target by the options that the run was given."""
     (tmp_path / "shop.toml").write_text(PROFILE.format(url="http://shop"))
     (tmp_path / "weldproof.toml").write_text(PROFILE.format(url="http://somebody-else"))
-    done, asked, _ = replayed(tmp_path, monkeypatch, options)
+    done, asked, _ = replayed(tmp_path, monkeypatch, {"config": "else.toml"}, *words)
     assert done.exit_code == Exit.PASSED, done.output
     assert [one.surfaces["agent"].url for one in asked if one is not None] == ["http://shop"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"config": "shop.toml"},
+        {"addresses": ["agent=http://shop"]},
+        {"mutant": "note-any-token"},
+        {"own_stack": True, "settings": ["WP_RAIL_PRICE=1"]},
+        {"chains": "nodes.toml"},
+        {},
+    ],
+)
+def test_no_target_is_taken_from_a_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: Mapping[str, Any]
+) -> None:
+    """Neither a profile nor an address, a variant or a setting that a log names is used; they are shown."""
+    (tmp_path / "shop.toml").write_text(PROFILE.format(url="http://shop"))
+    done, asked, _ = replayed(tmp_path, monkeypatch, options)
+    assert done.exit_code == Exit.USAGE, done.output
+    assert "the run judged the shop's agent (agent http://shop)" in done.output
+    assert "--config" in done.output
+    assert asked == []
+
+
+@pytest.mark.parametrize(("url", "code"), [("http://shop", Exit.PASSED), ("http://another", Exit.USAGE)])
+def test_the_working_profile_is_used_for_the_target_that_it_describes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, code: Exit
+) -> None:
+    """`weldproof run` and `weldproof replay report#17` in one folder need no option; a log of another target does."""
+    (tmp_path / "weldproof.toml").write_text(PROFILE.format(url=url))
+    done, asked, _ = replayed(tmp_path, monkeypatch, {})
+    assert done.exit_code == code, done.output
+    assert [one.surfaces["agent"].url for one in asked if one is not None] == (["http://shop"] if not code else [])
+    assert ("./weldproof.toml describes target, not the same target" in done.output) is bool(code)
+
+
 def test_an_exchange_of_another_run_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later run may have been written to the same folder: its exchange of that number is another one."""
-    done, asked, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, run="@2267c6ff")
+    done, asked, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, "--reference", run="@2267c6ff")
     assert done.exit_code == Exit.PASSED, done.output
     assert asked == [None]
     done, asked, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, run="@7c6ff012")
     assert done.exit_code == Exit.USAGE
     assert "the log is of the run 2267c6ff0123abcd, seed 5" in done.output
     assert asked == []
-
-
-def test_our_own_stack_is_asked_only_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the sound reference answers says nothing of somebody's server."""
-    done, asked, _ = replayed(tmp_path, monkeypatch, {})
-    assert done.exit_code == Exit.USAGE
-    assert "the run judged the shop's agent: give its profile with --config" in done.output
-    assert asked == []
-    done, asked, _ = replayed(tmp_path, monkeypatch, {"own_stack": True})
-    assert done.exit_code == Exit.PASSED, done.output
-    assert asked == [None]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +175,7 @@ def test_a_breach_is_there_again_where_the_check_says_so(
     code: Exit,
 ) -> None:
     """A breach that is mended often keeps its status; only what nobody judged is compared by that."""
-    done, _, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, before=before, after=after)
+    done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference", before=before, after=after)
     assert done.exit_code == code, done.output
 
 
@@ -163,7 +187,7 @@ def test_a_breach_that_another_check_provokes_is_shown_beside_it(
 ) -> None:
     """A target may do wrong at the call of another check; one that was over before it, or came later, has no part."""
     after = (Verdict.PASS, 200)
-    done, _, seen = replayed(tmp_path, monkeypatch, {"own_stack": True}, *words, after=after, beside=[BESIDE])
+    done, _, seen = replayed(tmp_path, monkeypatch, {}, "--reference", *words, after=after, beside=[BESIDE])
     assert done.exit_code == code, done.output
     assert seen == [ran]
 
@@ -171,14 +195,14 @@ def test_a_breach_that_another_check_provokes_is_shown_beside_it(
 def test_what_comes_out_otherwise_is_said_with_what_to_try(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Options that were not given, and other places of the check at which the row is broken."""
     after = (Verdict.PASS, 200)
-    done, _, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, after=after, elsewhere=["/a", "/a", "/b"])
+    done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference", after=after, elsewhere=["/a", "/a", "/b"])
     assert done.exit_code == Exit.FAILED
     lines = done.stderr.splitlines()
     assert lines[:2] == [f"{ROW} came out so at another place of the check: path={place}" for place in ("/a", "/b")]
     assert "--tries 20" in lines[2]
     assert "--beside" in lines[2]
-    done, _, _ = replayed(tmp_path, monkeypatch, {"own_stack": True}, "--tries", "2", after=after)
+    done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference", "--tries", "2", after=after)
     assert "--tries 20" not in done.stderr
     assert "--beside" in done.stderr
-    done, _, _ = replayed(tmp_path, monkeypatch, {"own_stack": True})
+    done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference")
     assert done.stderr == ""

@@ -12,6 +12,7 @@ import html
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,7 +30,7 @@ from conformance.selftest.kill_lists import KillList, load_kill_lists, shard
 from tests import prepared
 from tests.stack import running_stack
 
-_PRINTED = re.compile(r"^curl      (.*?)\nreplay    weldproof replay REPORT#(\d+)", re.DOTALL | re.MULTILINE)
+_PRINTED = re.compile(r"^curl      (.*?)\nreplay    weldproof (replay REPORT#(\d+)@[^\n<]*)", re.DOTALL | re.MULTILINE)
 _NOT_BY_ONE = "# no single line shows it again: "
 _TOO_LONG = "# the curl line has "
 _STATUS = re.compile(r"HTTP/1\.[01] (\d{3})")
@@ -86,7 +87,9 @@ def shown_again(kill: KillList, folder: Path, *, replays: bool = True) -> Shown:
             found.faults.append(f"no report: {done.stdout}{done.stderr}")
             return found
         events = read(folder / "report" / LOG)
-        printed = [(line, int(number)) for line, number in _PRINTED.findall(html.unescape(report.read_text()))]
+        lines = _PRINTED.findall(html.unescape(report.read_text()))
+        printed = [(line, int(number)) for line, _, number in lines]
+        commands = {int(number): command for _, command, number in lines}
         if not printed and any(one["exchange"] is not None for one in _against(events)):
             found.faults.append("the report prints nothing to do again")
         environment = {**os.environ, **_variables(ready["profile"])}
@@ -94,10 +97,11 @@ def shown_again(kill: KillList, folder: Path, *, replays: bool = True) -> Shown:
             _do(line, _recorded(events, number), environment, found)
         replayed = {_check(events, number): number for _, number in reversed(printed)}
         for check, number in replayed.items() if replays else ():
-            # REPORT is the folder of the report.
+            # A report has placeholders for what its reader chooses: REPORT is its folder, PROFILE the target's profile.
+            words = commands[number].replace("REPORT", "report").replace("PROFILE", ready["profile"])
             options = ["--tries", str(_TRIES)] if kill.mutant in _AT_TIMES else []
             options += ["--beside"] if kill.mutant in _BESIDE else []
-            done = _weldproof(folder, "replay", f"report#{number}", *options)
+            done = _weldproof(folder, *shlex.split(words), *options)
             found.replays += 1
             if done.returncode != 0:
                 found.faults.append(

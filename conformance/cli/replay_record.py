@@ -1,0 +1,165 @@
+"""What `weldproof replay` reads from an event log: an exchange, its judgement, and how its run began.
+
+Whoever wrote the log is not trusted. It names the check, the rows, the seed and what came out; it names no program, no
+file, no secret and no server (SECURITY.md, "What is trusted").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from conformance.cli.usage import UsageFault
+from conformance.http.recorded import curl_line
+from conformance.ledger import Requirement, load
+from conformance.log.events import Event, log_in, read
+from conformance.outcome import Verdict, worst
+from conformance.report.exchange import Exchange
+from conformance.text.untrusted import one_line
+
+RECORDED: Final = frozenset({"exchange", "arrival"})
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is replayed.
+
+    Attributes:
+        exchange: The exchange or delivery.
+        judgement: The worst judgement that cites it, None where there is none.
+        seed: Seed of its run.
+        quick: Whether its run was a quick look.
+        rows: Ids of the rows that its run selected.
+        target: Name of the target that its run judged.
+        surfaces: Addresses of that target by surface.
+        options: Options of its run, which are shown and never used.
+        company: Checks that ran at the same time.
+    """
+
+    exchange: Event
+    judgement: Event | None
+    seed: int
+    quick: bool
+    rows: tuple[str, ...]
+    target: str
+    surfaces: Mapping[str, str]
+    options: Mapping[str, Any]
+    company: tuple[str, ...]
+
+    @property
+    def check(self) -> str:
+        """Id of the check that runs again."""
+        return str((self.judgement or self.exchange)["check"])
+
+    @property
+    def requirements(self) -> tuple[Requirement, ...]:
+        """The rows of the run that this version of the suite knows."""
+        ledger = load()
+        return tuple(ledger[row] for row in self.rows if row in ledger)
+
+    def check_shape(self) -> None:
+        """See that the exchange has what is shown of it, before anything is sent.
+
+        Raises:
+            UsageFault: It has not.
+        """
+        try:
+            Exchange.of(self.exchange)
+            curl_line(self.exchange["request"])
+            if self.exchange["event"] == "exchange":
+                int(self.exchange["ordinal"])
+            if self.judgement is not None:
+                Verdict(self.judgement["verdict"])
+                self.judgement["where"].items()
+                _ = self.judgement["expected"], self.judgement["found"]
+        except (KeyError, TypeError, ValueError, AttributeError) as fault:
+            raise UsageFault(f"the log is damaged: its exchange lacks {one_line(str(fault), 100)}") from fault
+
+
+def read_record(what: str, *, beside: bool) -> Record:
+    """Return what `REPORT#N[@RUN]` names.
+
+    Args:
+        what: The replay id.
+        beside: Whether the checks that ran at the same time are wanted.
+
+    Raises:
+        UsageFault: There is no such exchange, or the log cannot be read.
+    """
+    events, number, run = _events(what)
+    started = next((event for event in events if event["event"] == "run.started"), None)
+    if started is None:
+        raise UsageFault(f"{what}: the log does not tell how the run began")
+    if run and not str(started.get("run_id", "")).startswith(run):
+        raise UsageFault(
+            f"{what}: the log is of the run {one_line(str(started.get('run_id')), 40)}, seed "
+            f"{one_line(str(started.get('seed')), 40)}; a later run may have been "
+            "written over the one that you mean: give another --report-dir to each run that you keep"
+        )
+    try:
+        return _record(what, events, started, number, beside=beside)
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise UsageFault(f"{what}: the log is damaged: {type(fault).__name__}: {one_line(str(fault), 100)}") from fault
+
+
+def _record(what: str, events: Sequence[Event], started: Event, number: int, *, beside: bool) -> Record:
+    exchange = next((event for event in events if event["event"] in RECORDED and event["n"] == number), None)
+    if exchange is None:
+        raise UsageFault(f"{what}: the run has no exchange {number}")
+    judgement = _judgement_of(exchange, events)
+    judged = started.get("target", {})
+    return Record(
+        exchange=exchange,
+        judgement=judgement,
+        seed=int(started["seed"]),
+        quick=bool(started.get("quick")),
+        rows=tuple(map(str, started["rows"])),
+        target=str(judged.get("name", "a target without a name")),
+        surfaces={str(name): str(url) for name, url in judged.get("surfaces", {}).items()},
+        options={str(name): value for name, value in started["options"].items()},
+        company=_company(events, str((judgement or exchange)["check"])) if beside else (),
+    )
+
+
+def _events(what: str) -> tuple[tuple[Event, ...], int, str]:
+    """Return the events of a log, the number of one of them, and how the id of their run begins."""
+    name, mark, place = what.rpartition("#")
+    number, _, run = place.partition("@")
+    if not mark or not number.isdecimal():
+        raise UsageFault(f"{what}: give REPORT#N, for example report#17; N stands beside each failure")
+    path = Path(name)
+    try:
+        path = log_in(path) if path.is_dir() else path
+        return read(path), int(number), run
+    except (OSError, ValueError) as fault:
+        raise UsageFault(f"cannot read {path}: {one_line(str(fault))}") from fault
+
+
+def _company(events: Sequence[Event], check: str) -> tuple[str, ...]:
+    """Return the checks that a run had under way at the same time as one of them."""
+    under_way: set[str] = set()
+    met: set[str] = set()
+    for event in events:
+        if event["event"] == "check.started":
+            met |= under_way | {check} if event["check"] == check else {event["check"]} if check in under_way else set()
+            under_way.add(event["check"])
+        elif event["event"] == "check.finished":
+            under_way.discard(event["check"])
+    return tuple(sorted(met - {check}))
+
+
+def _judgement_of(recorded: Event, events: Sequence[Event]) -> Event | None:
+    """Return the worst judgement that cites what was recorded, None for an exchange that none cites.
+
+    Raises:
+        UsageFault: No check judged the delivery.
+    """
+    judged = [one for one in events if one["event"] == "judgement" and one["exchange"] == recorded["n"]]
+    if not judged and recorded["event"] == "exchange":
+        return None
+    if not judged:
+        raise UsageFault(f"number {recorded['n']} is a delivery that no check judged")
+    verdict = worst(Verdict(one["verdict"]) for one in judged)
+    return next(one for one in judged if one["verdict"] == verdict)

@@ -1,0 +1,81 @@
+"""The command line that repeats an exchange of a run: its replay id, and the options that name the target.
+
+`weldproof replay` takes no target from a log, so the line has to name it. The run that made the log prints the options
+that it was given. A report that is read later prints placeholders such as PROFILE in their places: who wrote that log
+is not known, and the reader must not paste the path of a profile that somebody else chose.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from conformance.report.summary import Summary
+from conformance.text.shell_words import word
+
+# Letters of a run's id by which a replay id names it.
+RUN_LETTERS: Final = 8
+# Options of a run that name its target and how it is reached, in the order in which they are printed.
+_VALUES: Final = {"mutant": "--mutant", "chains": "--chains", "config": "--config"}
+_LISTS: Final = {"settings": "--setting", "addresses": "--target"}
+_CONNECTION: Final = {"cacert": "--cacert", "timeout": "--timeout"}
+# Placeholders of what only the run that made a log prints.
+_PLACEHOLDERS: Final = {
+    "config": "PROFILE",
+    "chains": "FILE",
+    "settings": "NAME=VALUE",
+    "addresses": "NAME=URL",
+}
+# Values that name nothing but a part of the suite: a mutant's id, or kinds of chains that it starts itself.
+_OF_THE_SUITE: Final = {
+    "mutant": re.compile(r"[a-z0-9][a-z0-9-]{0,80}"),
+    "chains": re.compile(r"(?:[a-z]+=)?(?:sim|localnet)(?:,(?:[a-z]+=)?(?:sim|localnet))*"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Replays:
+    """How the lines that repeat exchanges of a run are written.
+
+    Attributes:
+        report: The report folder as the reader would type it.
+        own_run: Whether this process made the run, so that its options were given by the reader.
+    """
+
+    report: str = "REPORT"
+    own_run: bool = False
+
+    def command(self, summary: Summary, number: int) -> str:
+        """Return what repeats an exchange of a run; it names the run, for another may be written to the same folder."""
+        place = f"{word(self.report)}#{number}@{word(summary.run_id[:RUN_LETTERS])}"
+        return " ".join(["weldproof", "replay", place, *target_words(summary.options, own_run=self.own_run)])
+
+
+# Of a report that is written to a file, or shown later.
+READ_LATER: Final = Replays()
+
+
+def target_words(options: Mapping[str, Any], *, own_run: bool) -> Iterator[str]:
+    """Yield the words of a command line that name the target of a run with these options."""
+    if options.get("own_stack") and not options.get("mutant"):
+        yield "--reference"
+    for name, option in _VALUES.items():
+        if options.get(name):
+            yield from (option, _shown(name, str(options[name]), own_run=own_run))
+    for name, option in _LISTS.items():
+        for value in options.get(name) or ():
+            yield from (option, _shown(name, str(value), own_run=own_run))
+    for name, option in _CONNECTION.items() if own_run else ():
+        if options.get(name):
+            yield from (option, word(str(options[name])))
+    if own_run and options.get("insecure"):
+        yield "--insecure"
+
+
+def _shown(name: str, value: str, *, own_run: bool) -> str:
+    pattern = _OF_THE_SUITE.get(name)
+    if own_run or (pattern is not None and pattern.fullmatch(value)):
+        return word(value)
+    return _PLACEHOLDERS.get(name, "ID")
