@@ -111,7 +111,8 @@ def _record(what: str, events: Sequence[Event], started: Event, number: int, *, 
     judgement = _judgement_of(exchange, events)
     judged = started.get("target", {})
     return Record(
-        exchange=exchange,
+        # Without the places of names: its curl line must not take variables of the reader's that the log chose.
+        exchange={**exchange, "request": {**exchange["request"], "names": {}}},
         judgement=judgement,
         seed=int(started["seed"]),
         quick=bool(started.get("quick")),

@@ -22,6 +22,9 @@ _OWN_STACK: Final = ("own_stack", "mutant", "settings")
 # Methods that ask for what is there (RFC 9110, 9.2.1).
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _KINDS: Final = re.compile(r"(?:[a-z]+=)?(?:sim|localnet)(?:,|$)")
+# Variables of the reader's that a curl line may take. A log that somebody else wrote must not choose another, such as a
+# cloud provider's key: the line would send it to an address of that log.
+_READERS: Final = re.compile(r"TENANT_[A-Z0-9_]+_(?:ID|KEY)|(?:LIMITED_)?ADMIN_KEY|ADMIN_TOKEN")
 # What curl writes itself, or waits for where it is given.
 _FRAMING: Final = frozenset({"transfer-encoding", "content-length", "connection", "upgrade", "expect", "te"})
 
@@ -54,7 +57,7 @@ class ByHand:
         options = started["options"]
         return cls(
             origins=frozenset(_origin(str(url)) for url in started["target"]["surfaces"].values()),
-            variables=frozenset(map(str, started.get("variables", ()))),
+            variables=frozenset(filter(_READERS.fullmatch, map(str, started.get("variables", ())))),
             reasons={str(check): str(reason) for check, reason in started.get("not_alone", {}).items()},
             ended=any(options.get(name) for name in _OWN_STACK) or _KINDS.match(str(options.get("chains"))) is not None,
             changed=changed,

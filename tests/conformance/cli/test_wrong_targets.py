@@ -231,7 +231,7 @@ def test_what_cannot_be_used_is_a_fault_of_usage(
     (tmp_path / "empty.pem").write_text("nothing\n")
     (tmp_path / "target.toml").write_text('[surfaces.rail]\nurl = "http://127.0.0.1:9"\n')
     started = {"event": "run.started", "options": {}, "rows": ["RAIL-PAY-05"], "seed": 1}
-    lines = [started, {"event": "exchange", "n": 1, "check": "x"}]
+    lines = [started, {"event": "exchange", "n": 1, "check": "x", "request": {}}]
     (tmp_path / "events.ndjson").write_text("".join(json.dumps(one) + "\n" for one in lines))
     config = ("--config", "target.toml")
     line = {
