@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +24,7 @@ from conformance.report.matrix import BY
 from conformance.report.matrix import matrix as side_by_side
 from conformance.report.merging import MergeFault, merged
 from conformance.report.summary import LogFault, Summary, summarise
+from conformance.text.files import LARGEST_REPORT, read_file, refuse_link
 from conformance.text.json_safe import json_safe
 from conformance.text.untrusted import one_line
 
@@ -59,11 +61,11 @@ def show(run: Path, as_json: bool, verbose: bool) -> None:
 @click.option("--report-dir", type=click.Path(path_type=Path, file_okay=False), help="Where to; beside the log.")
 def write(run: Path, kinds: Sequence[str], report_dir: Path | None) -> None:
     """Write a recorded run in another format. It is read from its event log."""
-    log = events.log_in(run) if run.is_dir() else run
+    held = read_log(run)
     try:
-        written = formats.write(events.read(log), report_dir or log.parent, kinds)
+        written = formats.write(held, report_dir or (run if run.is_dir() else run.parent), kinds)
     except (OSError, ValueError) as fault:
-        raise UsageFault(f"cannot read the event log {log}: {fault}") from fault
+        raise UsageFault(f"cannot write the report of {run}: {one_line(str(fault))}") from fault
     for path in written:
         click.echo(path)
 
@@ -107,7 +109,7 @@ def requests(ctx: click.Context, before: Path, after: Path, as_json: bool) -> No
     secrets and live values. Both runs are read from their event logs. Exit codes: 0 the same requests, each as often;
     1 not, 2 usage.
     """
-    old, new = (templates(read_log(path)) for path in (before, after))
+    old, new = (_templates(path) for path in (before, after))
     found = {one: (old[one], new[one]) for one in sorted({*old, *new}) if old[one] != new[one]}
     if as_json:
         differing = [{"template": orjson.loads(one), "before": was, "after": now} for one, (was, now) in found.items()]
@@ -187,16 +189,32 @@ def merge(ctx: click.Context, runs: Sequence[Path], kinds: Sequence[str], report
         raise UsageFault(f"--report-dir: {report_dir} holds one of the parts")
     try:
         whole = merged(parts)
-    except (MergeFault, KeyError, TypeError) as fault:
-        raise UsageFault(f"cannot merge: {fault}") from fault
-    log = events.EventLog(report_dir / events.LOG)
-    for event in whole:
-        log.add(**event)
-    log.close()
-    written = formats.write(whole, report_dir, kinds or ("html", "json"))
-    summary = summarise(whole)
+        summary = summarise(whole)
+        log = events.EventLog(report_dir / events.LOG)
+        for event in whole:
+            log.add(**event)
+        log.close()
+        written = formats.write(whole, report_dir, kinds or ("html", "json"))
+    except (KeyError, TypeError, ValueError, AttributeError, OSError) as fault:
+        words = str(fault) if isinstance(fault, MergeFault | LogFault) else f"{type(fault).__name__}: {fault}"
+        raise UsageFault(f"cannot merge: {one_line(words)}") from fault
     console.show(summary, written=[report_dir / events.LOG, *written], verbose=verbose)
     ctx.exit(summary.exit_code or 0)
+
+
+def _templates(path: Path) -> Counter[str]:
+    """Return the templates of a run's requests, each with how often it was sent.
+
+    Raises:
+        UsageFault: There is no log, or its exchanges cannot be read.
+    """
+    held = read_log(path)
+    try:
+        return templates(held)
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise UsageFault(
+            f"cannot read the event log of {path}: {type(fault).__name__}: {one_line(str(fault))}"
+        ) from fault
 
 
 def read_log(path: Path) -> tuple[events.Event, ...]:
@@ -205,11 +223,10 @@ def read_log(path: Path) -> tuple[events.Event, ...]:
     Raises:
         UsageFault: There is none.
     """
-    log = events.log_in(path) if path.is_dir() else path
     try:
-        return events.read(log)
+        return events.read(events.log_in(path) if path.is_dir() else path)
     except (OSError, ValueError) as fault:
-        raise UsageFault(f"cannot read the event log {log}: {fault}") from fault
+        raise UsageFault(f"cannot read the event log of {path}: {one_line(str(fault))}") from fault
 
 
 def read_run(path: Path) -> Summary:
@@ -218,16 +235,28 @@ def read_run(path: Path) -> Summary:
     Raises:
         UsageFault: There is no such thing at `path`.
     """
-    if path.is_dir():
-        path = next((one for one in (events.log_in(path), path / "report.json") if one.exists()), path)
-    if path.is_dir():
-        raise UsageFault(f"{path} holds neither {events.LOG} nor report.json; name a report folder or one of these")
     try:
+        if path.is_dir():
+            path = _run_in(path)
         if path.suffix != ".json":
             return summarise(events.read(path))
-        return json_report.read(orjson.loads(path.read_bytes()))
+        return json_report.read(orjson.loads(read_file(path, LARGEST_REPORT)))
     except (OSError, ValueError, LogFault) as fault:
         raise UsageFault(f"cannot read {path}: {one_line(str(fault))}") from fault
+
+
+def _run_in(folder: Path) -> Path:
+    """Return the event log of a report folder, or its JSON report where there is no log.
+
+    Raises:
+        UsageFault: It has neither.
+        OSError: It is a symbolic link.
+    """
+    found = next((one for one in (events.log_in(folder), folder / "report.json") if one.exists()), None)
+    if found is None:
+        raise UsageFault(f"{folder} holds neither {events.LOG} nor report.json; name a report folder or one of these")
+    refuse_link(found)
+    return found
 
 
 def _named(run: Summary) -> dict[str, object]:

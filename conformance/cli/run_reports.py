@@ -25,6 +25,7 @@ from conformance.report import console, fault, formats
 from conformance.report.progress import Progress
 from conformance.report.summary import summarise
 from conformance.target import ExpectedFailure, ProfileError
+from conformance.text.files import replace_file
 
 
 def run_and_report(
@@ -99,7 +100,7 @@ def _propose(log: EventLog, directory: Path, known: Sequence[ExpectedFailure]) -
     path, text = directory / FILE, proposed(known, log.events)
     if text is None:
         return
-    path.write_text(text, "utf-8")
+    replace_file(path, text.encode("utf-8", "backslashreplace"))
     for trouble in faults(known, log.events):
         click.echo(f"weldproof run: xfail: {trouble}", err=True)
     click.echo(f"weldproof run: the list without what does not hold: {path}", err=True)
@@ -142,5 +143,6 @@ def _broken(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, 
 
 def _fault_file(log: EventLog, directory: Path, names: Names, escaped: Exception | None = None) -> Path:
     path = directory / fault.FILE
-    path.write_text(fault.text(log.events, sys.argv[1:], names, escaped), "utf-8")
+    words = fault.text(log.events, sys.argv[1:], names, escaped)
+    replace_file(path, words.encode("utf-8", "backslashreplace"))
     return path

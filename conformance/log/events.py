@@ -55,6 +55,7 @@ import orjson
 
 from conformance.log.file import LogFile, numbered
 from conformance.log.owner import Owned
+from conformance.text.files import refuse_link
 from conformance.text.json_safe import json_safe
 
 Event = Mapping[str, Any]
@@ -68,9 +69,16 @@ _PLAIN_LOG: Final = "events.ndjson"
 
 
 def log_in(folder: Path) -> Path:
-    """Return the event log of a report folder: `events.ndjson.gz`, unless there is only a plain one from before."""
+    """Return the event log of a report folder: `events.ndjson.gz`, unless there is only a plain one from before.
+
+    Raises:
+        OSError: It is a symbolic link: a folder that others made must not name another file of its reader.
+    """
     plain = folder / _PLAIN_LOG
-    return plain if plain.exists() and not (folder / LOG).exists() else folder / LOG
+    found = plain if plain.exists() and not (folder / LOG).exists() else folder / LOG
+    if found.exists():
+        refuse_link(found)
+    return found
 
 
 class EventLog(Owned):

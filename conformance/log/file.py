@@ -10,6 +10,16 @@ from typing import Any, Final, TypeGuard
 
 import orjson
 
+from conformance.text.files import size
+
+# What is read of a log, which others may have written: bytes unpacked, bytes of a line, lines, and letters of bodies
+# that lines refer to. A whole run has a hundredth of it.
+LARGEST_LOG: Final = 256 * 1024 * 1024
+LONGEST_LINE: Final = 16 * 1024 * 1024
+MOST_LINES: Final = 2_000_000
+MOST_LETTERS: Final = 1024 * 1024 * 1024
+# Bytes that are unpacked at a time.
+_PIECE: Final = 1024 * 1024
 _SIDES: Final = ("request", "response")
 # Letters from which on a body is written once.
 _LONG: Final = 100
@@ -25,6 +35,9 @@ class LogFile:
     """Writes events; what it has been given can be read back a second later at most, once the next one comes."""
 
     def __init__(self, path: Path) -> None:
+        # A link that somebody left in the folder is replaced, and the file that it names is not overwritten.
+        if path.is_symlink():
+            path.unlink()
         self._file = path.open("wb")
         self._gzip = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
         self._waiting = bytearray()
@@ -79,10 +92,13 @@ def numbered(path: Path) -> Iterator[tuple[int, Any]]:
     A last line without its line feed, which a sudden end of the run left, is left out. The file may be plain.
 
     Raises:
-        ValueError: A line is not JSON, or the file is damaged; the text says where.
+        ValueError: A line is not JSON, the file is damaged, or it is larger than any log; the text says where.
     """
     bodies: dict[tuple[int, str], str] = {}
+    letters = 0
     for number, line in enumerate(_lines(path), start=1):
+        if number > MOST_LINES:
+            raise ValueError(f"{path}: more than {MOST_LINES} lines, of which no more is read")
         try:
             event = orjson.loads(line)
         except orjson.JSONDecodeError as fault:
@@ -90,11 +106,14 @@ def numbered(path: Path) -> Iterator[tuple[int, Any]]:
         for side, body in _bodies(event):
             if isinstance(body, dict):
                 try:
-                    event[side]["body"] = bodies[body["line"], body["of"]]
+                    event[side]["body"] = found = bodies[body["line"], body["of"]]
+                    letters += len(found)
                 except (KeyError, TypeError) as fault:
                     raise ValueError(f"{path}: line {number} refers to a body that does not come before it") from fault
             elif _is_long(body):
                 bodies[number, side] = body
+        if letters > MOST_LETTERS:
+            raise ValueError(f"{path}: line {number}: bodies are repeated beyond {MOST_LETTERS} letters")
         yield number, event
 
 
@@ -102,19 +121,42 @@ def _lines(path: Path) -> Iterator[bytes]:
     rest = b""
     for part in _text(path):
         *whole, rest = (rest + part).split(b"\n")
+        if len(rest) > LONGEST_LINE:
+            raise ValueError(f"{path}: a line is longer than {size(LONGEST_LINE)}, of which no more is read")
         yield from whole
 
 
 def _text(path: Path) -> Iterator[bytes]:
+    """Yield what a file holds, unpacked, in pieces.
+
+    Raises:
+        ValueError: It is damaged, or longer than a log may be.
+    """
+    length = 0
+    for piece in _pieces(path):
+        length += len(piece)
+        if length > LARGEST_LOG:
+            raise ValueError(f"{path} holds more than {size(LARGEST_LOG)} unpacked, of which no more is read")
+        yield piece
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         packed = file.read(len(_GZIP_START)) == _GZIP_START
         file.seek(0)
         gzip = zlib.decompressobj(_GZIP)
         while data := file.read(_TOGETHER):
+            if not packed:
+                yield data
+                continue
             try:
-                yield gzip.decompress(data) if packed else data
+                while data and not gzip.eof:
+                    yield gzip.decompress(data, _PIECE)
+                    data = gzip.unconsumed_tail
             except zlib.error as fault:
                 raise ValueError(f"{path} is damaged: {fault}") from fault
+        if packed:
+            yield gzip.flush()
 
 
 def _bodies(event: Any) -> Iterator[tuple[str, Any]]:

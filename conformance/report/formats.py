@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from conformance.log.events import Event
+from conformance.text.files import replace_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,6 @@ def write(events: Sequence[Event], directory: Path, names: Iterable[str]) -> lis
     written = []
     for name in dict.fromkeys(names):
         path = directory / FORMATS[name].file
-        path.write_bytes(FORMATS[name].render(events))
+        replace_file(path, FORMATS[name].render(events))
         written.append(path)
     return written

@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from conformance.text.untrusted import UNSHOWABLE
+from conformance.text.untrusted import UNSHOWABLE, has_command
 
 # What no shell does anything with, wherever it stands in a word.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+")
 # A tab asks an interactive shell for completion.
 _MADE: Final = re.compile(f"(?:\t|{UNSHOWABLE})+")
+# Of a command of a build service in the output of a job, its signs: a text that holds one makes all of them.
+_MADE_OF_COMMAND: Final = re.compile(f"(?:\t|::|##|{UNSHOWABLE})+")
 _NAME: Final = re.compile(r"\$[A-Z][A-Z0-9_]*")
 
 # Where a name stands in a text: place of its `$`, and its length with the `$`.
@@ -43,11 +45,12 @@ def _parts(text: str, names: Iterable[Span]) -> Iterator[str]:
 
 
 def _literal(text: str) -> Iterator[str]:
-    if text.isascii() and text.isprintable():  # most bodies, some of them of megabytes
+    commanding = has_command(text)
+    if text.isascii() and text.isprintable() and not commanding:  # most bodies, some of them of megabytes
         yield _quoted(text)
         return
     done = 0
-    for made in _MADE.finditer(text):
+    for made in (_MADE_OF_COMMAND if commanding else _MADE).finditer(text):
         yield _quoted(text[done : made.start()])
         octal = "".join(f"\\{byte:03o}" for byte in _bytes(made[0]))
         yield f"\"$(printf '{octal}')\""

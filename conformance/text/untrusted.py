@@ -14,6 +14,9 @@ UNSHOWABLE: Final = (
     "[" + "".join(f"{chr(plane + 0xFFFE)}{chr(plane + 0xFFFF)}" for plane in range(0x10000, 0x110000, 0x10000)) + "]"
 )
 _UNSHOWABLE: Final = re.compile(UNSHOWABLE)
+# Commands of a build service in the output of a job, up to the letter that is escaped. GitHub reads `::error …` at the
+# beginning of a line and `##[error]` anywhere; Azure Pipelines reads `##vso[…]` and TeamCity `##teamcity[…]` anywhere.
+_COMMAND: Final = re.compile(r"(?m:^)([^\S\n]*):(?=:[A-Za-z])|#(?=#[A-Za-z]*\[)")
 
 
 def visible(text: str) -> str:
@@ -21,9 +24,23 @@ def visible(text: str) -> str:
 
     Control characters (a terminal obeys them, XML 1.0 has no place for them), lone surrogates (UTF-8 has none),
     noncharacters, and the invisible or direction-changing ones become `\x1b`, `\ud800`, `\u202e`. Tab and line feed
-    stay.
+    stay. So does what a build service would take for a command in the output of a job: `\x3a:error`, `\x23#[error]`.
     """
-    return _UNSHOWABLE.sub(_escaped, text)
+    return without_commands(_UNSHOWABLE.sub(_escaped, text))
+
+
+def without_commands(text: str) -> str:
+    r"""Return `text` with `\x3a` and `\x23` where a build service would see a command in the output of a job."""
+    return _COMMAND.sub(_disarmed, text) if "::" in text or "##" in text else text
+
+
+def has_command(text: str) -> bool:
+    """Return whether a build service would see a command in a text, at its beginning or further on."""
+    return ("::" in text or "##" in text) and _COMMAND.search(text) is not None
+
+
+def _disarmed(found: re.Match[str]) -> str:
+    return "\\x23" if found[1] is None else f"{found[1]}\\x3a"
 
 
 def _escaped(found: re.Match[str]) -> str:

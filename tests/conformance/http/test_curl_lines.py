@@ -34,11 +34,11 @@ SHELLS = [[found] for name in ("sh", "bash", "zsh") if (found := shutil.which(na
 SECRET = "the-readers-own-secret"
 TOKEN = "tok-1767225600-0011223344"
 # The reader's environment: what the lines' own names stand for, and what a target would like to have.
-READERS = {"PAYMENT_REFERENCE": TOKEN, "AUTHORIZATION": "Bearer mine", "HOME": "/home/reader", "API_KEY": SECRET}
+READERS = {"TENANT_FIRST_ID": TOKEN, "AUTHORIZATION": "Bearer mine", "HOME": "/home/reader", "API_KEY": SECRET}
 HOSTILE = [
     "$API_KEY",
     "${API_KEY}",
-    "$PAYMENT_REFERENCE",
+    "$TENANT_FIRST_ID",
     "$(curl http://other)",
     "`id`",
     "'; curl http://other; '",
@@ -81,7 +81,7 @@ def recorded(
 ) -> Mapping[str, Any]:
     """Return a request as the client records it, with a live value that it knows."""
     log, names = EventLog(), Names()
-    names.name(TOKEN, "PAYMENT_REFERENCE")
+    names.name(TOKEN, "TENANT_FIRST_ID")
     client = Client(_Answering(), log, "check", names, Counter())
     asyncio.run(client.call(method, url, body=None if body is None else body.encode(), headers=headers))
     event: Event = next(iter(log.of("exchange")))
@@ -131,7 +131,7 @@ def meant(method: str, url: str, headers: Sequence[tuple[str, str]], body: str |
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=TEXTS, value=TEXTS, body=st.none() | TEXTS)
 @example(path="".join(HOSTILE), value="".join(HOSTILE), body="".join(HOSTILE))
-@example(path=f"{TOKEN}$PAYMENT_REFERENCE", value=f"${TOKEN}", body=f"{TOKEN}_X {TOKEN} $API_KEY")
+@example(path=f"{TOKEN}$TENANT_FIRST_ID", value=f"${TOKEN}", body=f"{TOKEN}_X {TOKEN} $API_KEY")
 def test_a_pasted_line_sends_what_was_sent(
     bench: Path, shell: Sequence[str], path: str, value: str, body: str | None
 ) -> None:
@@ -179,14 +179,14 @@ def test_a_line_that_is_too_long_is_left_out_whole(bench: Path) -> None:
 def test_a_log_from_before_names_were_placed_expands_nothing() -> None:
     """It does not say which `$` is whose, so that none is the reader's."""
     old = {name: value for name, value in recorded(f"http://h/{TOKEN}").items() if name != "names"}
-    assert "--url 'http://h/$PAYMENT_REFERENCE'" in curl_line(old)
+    assert "--url 'http://h/$TENANT_FIRST_ID'" in curl_line(old)
 
 
 def test_what_is_recorded_tells_names_from_letters() -> None:
     """A target that writes a name as the suite does is not given its value."""
-    request = recorded(f"http://h/$PAYMENT_REFERENCE/{TOKEN}")
-    assert request["url"] == "http://h/$PAYMENT_REFERENCE/$PAYMENT_REFERENCE"
-    assert request["names"] == {"url": [(28, 18)]}
+    request = recorded(f"http://h/$TENANT_FIRST_ID/{TOKEN}")
+    assert request["url"] == "http://h/$TENANT_FIRST_ID/$TENANT_FIRST_ID"
+    assert request["names"] == {"url": [(26, 16)]}
     marked = Names().named("\udc24API_KEY")
     assert marked == ("\\udc24API_KEY", [])
 
@@ -209,11 +209,11 @@ def _lines(kind: str, written: str) -> list[str]:
 def test_every_report_has_the_line_as_it_is_meant(bench: Path, kind: str) -> None:
     """What a format does to text of its own accord takes nothing away from the line and adds nothing to it."""
     hostile = "".join(HOSTILE)
-    headers = [("X-A", hostile), ("Authorization", "Bearer mine")]
+    headers = [("X-A", hostile)]
     path = "".join(one for one in hostile if one > " " and one not in "#\x7f")  # what curl sends in an address
     url = f"http://127.0.0.1:8402/{path}{TOKEN}"
     request = recorded(url, hostile + TOKEN, headers)
-    run = RunBuilder(["RAIL-PAY-01"], variables=("AUTHORIZATION", "PAYMENT_REFERENCE"))
+    run = RunBuilder(["RAIL-PAY-01"], variables=("TENANT_FIRST_ID",))
     run.judge("RAIL-PAY-01", Verdict.FAIL, exchange=run.exchange("some_check", **request))
     written = FORMATS[kind].render(run.finish({"RAIL-PAY-01": Verdict.FAIL})).decode()
     lines = _lines(kind, written)
