@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import sys
 import traceback
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 import click
 
 from conformance import extras
 from conformance.cli.unread import UNREAD, unread
 from conformance.outcome import Exit, PaidExit
+from conformance.text.disarmed import Disarmed
+from conformance.text.untrusted import visible
 
 _COMMANDS = {
     "demo": "See the suite find a fault in a reference with one rule broken.",
@@ -73,9 +76,13 @@ class _Lazy(click.Group):
             _own_fault(ctx)
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run a command and end the process; one that was interrupted waits for no thread of its own."""
+        """Run a command and end the process; one that was interrupted waits for no thread of its own.
+
+        What it prints on standard output and standard error holds no command of a build service.
+        """
         try:
-            return super().main(*args, **extra)
+            with redirect_stdout(_disarmed(sys.stdout)), redirect_stderr(_disarmed(sys.stderr)):
+                return super().main(*args, **extra)
         except SystemExit as end:
             if end.code in _AFTER_A_SIGNAL and "conformance.processes.interrupt" in sys.modules:
                 import_module("conformance.processes.interrupt").end_interrupted(end.code)
@@ -99,9 +106,13 @@ class _Lazy(click.Group):
             formatter.write_dl([*_COMMANDS.items()])
 
 
+def _disarmed(stream: TextIO) -> TextIO:
+    return cast("TextIO", Disarmed(stream))
+
+
 def _own_fault(ctx: click.Context) -> NoReturn:
     words = "a fault of the suite itself, not of a target: please send this to the maintainers of Weldproof"
-    click.echo(f"{traceback.format_exc()}weldproof {version('weldproof')}: {words}", err=True)
+    click.echo(f"{visible(traceback.format_exc())}weldproof {version('weldproof')}: {words}", err=True)
     ctx.exit(Exit.SUITE_FAULT)
 
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import click
-import orjson
 
+from conformance.cli.json_output import print_json
 from conformance.cli.usage import UsageFault
 from conformance.http.client import LONGEST_BODY, too_long
 from conformance.http.transport import read_up_to
@@ -102,7 +102,7 @@ def _tell(log: _Log, noted: audit_chain.Head | None, finding: audit_chain.Findin
             "text": finding.text,
         }
         told = {"valid": finding is None, "entries": len(log.entries), "head_known": noted is not None, "fault": fault}
-        click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
+        print_json(told)
     elif finding is not None:
         click.echo(f"{finding.kind.value}: {one_line(finding.text)}")
     else:

@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import click
-import orjson
 
 from conformance import target
 from conformance.cli.connection import connected
+from conformance.cli.json_output import print_json
 from conformance.cli.targets import WORKING_PROFILE
 from conformance.cli.usage import UsageFault
 from conformance.first_look import words
@@ -89,7 +89,7 @@ def _remedy(reason: str) -> str:
 
 def _show(found: Look, *, as_json: bool) -> None:
     if as_json:
-        click.echo(orjson.dumps(words.as_json(found), option=orjson.OPT_INDENT_2))
+        print_json(words.as_json(found))
     else:
         for text, style in words.lines(found):
             click.secho(text, **_STYLES[style])

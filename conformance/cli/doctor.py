@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Final
 
 import click
-import orjson
 from packaging.requirements import Requirement
 
 from conformance import extras
 from conformance.cli.doctor_finding import Finding
+from conformance.cli.json_output import print_json
 from conformance.vocabulary.lanes.registry import FACTS
 from programs import cache, chromium, node, postgres
 from programs.found import Program
@@ -50,7 +50,7 @@ def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
     healthy = all(finding.state != "missing" for finding in findings)
     if as_json:
         value = {"healthy": healthy, "findings": [asdict(finding) for finding in findings]}
-        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+        print_json(value)
     else:
         _show(findings)
     ctx.exit(0 if healthy else 1)

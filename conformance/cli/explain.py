@@ -8,9 +8,9 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
-import orjson
 
 from conformance.cli.explanation import NEEDS, Explanation, company, explanation, quickly, rule_of
+from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import Described, catalogue
@@ -37,7 +37,7 @@ def command(ids: Sequence[str], as_json: bool) -> None:
     found = [explanation(row) for row in dict.fromkeys(row for text in ids for row in _rows(text))]
     if as_json:
         told = [*map(_as_json, found), *map(_rule_as_json, rules)]
-        click.echo(orjson.dumps(told, option=orjson.OPT_INDENT_2))
+        print_json(told)
     else:
         lines = [*map(_lines, found), *map(_lines_of_rule, rules)]
         click.echo("\n\n".join("\n".join(one) for one in lines))

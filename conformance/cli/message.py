@@ -23,6 +23,7 @@ from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
 from conformance.outcome import Exit
+from conformance.text.disarmed import disarmed_json
 from conformance.text.json_safe import json_safe
 
 _LIFETIME = 300
@@ -277,7 +278,7 @@ def _put(raw: bytes, output: Path | None) -> None:
 
 
 def _print(value: dict[str, Any]) -> None:
-    click.echo(_encoded(value))
+    click.echo(disarmed_json(_encoded(value)))
 
 
 def _encoded(value: dict[str, Any]) -> bytes:

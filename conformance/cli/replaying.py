@@ -11,6 +11,7 @@ import click
 import orjson
 
 from conformance.cli.connection import connected
+from conformance.cli.json_output import print_json
 from conformance.cli.mutants import checked_mutant
 from conformance.cli.replay_record import RECORDED, Record, read_record
 from conformance.cli.targets import WORKING_PROFILE, chain_file, checked_nodes, named_profile, opened, with_nodes
@@ -208,7 +209,7 @@ def _compare_judged(before: Event, judgement: Event, log: EventLog, *, as_json: 
     after = next((one for kind in RECORDED for one in log.of(kind) if one["n"] == number), None)
     if as_json:
         value = {"recorded": _repeatable(before), "again": _repeatable(after), "judgements": [judgement, judged]}
-        click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+        print_json(value)
     else:
         for title, event, one in (("recorded", before, judgement), ("again", after, judged)):
             _show(title, event)

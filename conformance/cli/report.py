@@ -11,6 +11,7 @@ from typing import Final
 import click
 import orjson
 
+from conformance.cli.json_output import print_json
 from conformance.cli.usage import UsageFault
 from conformance.http.recorded import templates
 from conformance.log import events
@@ -113,7 +114,7 @@ def requests(ctx: click.Context, before: Path, after: Path, as_json: bool) -> No
     found = {one: (old[one], new[one]) for one in sorted({*old, *new}) if old[one] != new[one]}
     if as_json:
         differing = [{"template": orjson.loads(one), "before": was, "after": now} for one, (was, now) in found.items()]
-        click.echo(orjson.dumps({"before": old.total(), "after": new.total(), "differing": differing}))
+        print_json({"before": old.total(), "after": new.total(), "differing": differing}, indented=False)
     else:
         for one, (was, now) in found.items():
             click.echo(f"{was} → {now}  {one_line(one, _SHOWN)}")
@@ -134,7 +135,7 @@ def har(run: Path, check: str | None, output: Path | None) -> None:
     if check is not None and not value["log"]["entries"]:
         raise UsageFault(f"--check {check}: no exchange of this run is of that check")
     if output is None:
-        click.echo(orjson.dumps(value))
+        print_json(value, indented=False)
     else:
         output.write_bytes(orjson.dumps(value))
 
@@ -293,7 +294,7 @@ def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None
 def _show_change(change: Change) -> None:
     words = [WORDS[verdict] if verdict is not None else "not selected" for verdict in (change.before, change.after)]
     mark = click.style("worse", fg="red") if change.worse else "     "
-    click.echo(f"{mark}  {change.id}  {words[0]} → {words[1]}  {change.sentence}")
+    click.echo(f"{mark}  {one_line(change.id, 80)}  {words[0]} → {words[1]}  {one_line(change.sentence, 600)}")
 
 
 def _lacking(changes: Sequence[Change], run: str) -> int:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-import orjson
 
+from conformance.cli.json_output import print_json
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
 from conformance.text.untrusted import one_line, shown
@@ -245,7 +245,7 @@ def _payouts(texts: Sequence[str]) -> dict[str, Any]:
 
 def _show(answer: Any, *, as_json: bool) -> None:
     if as_json:
-        click.echo(orjson.dumps(answer, option=orjson.OPT_INDENT_2))
+        print_json(answer)
         return
     if answer is None:
         click.echo("done")

@@ -18,6 +18,7 @@ from conformance.cli.usage import UsageFault
 from conformance.cli.vectors import opened
 from conformance.outcome import Exit
 from conformance.processes.interrupt import interruptible
+from conformance.text.disarmed import disarmed_json
 from conformance.text.json_safe import json_safe
 from conformance.vectors.runner import comparison, console, document, explanations, html
 from conformance.vectors.runner.conclusion import Conclusion
@@ -81,7 +82,7 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     conclusion = _concluded(ctx, plan, package, entries, profile=options["profile"], quiet=options["as_json"])
     written = document.written(conclusion, plan, package.version)
     if options["as_json"]:
-        click.echo(written, nl=False)
+        click.echo(disarmed_json(written), nl=False)
     else:
         console.show(conclusion, seed=seed)
     # The last thing: what was found is shown even where it cannot be written.

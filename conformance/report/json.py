@@ -23,6 +23,7 @@ from conformance.outcome import Verdict
 from conformance.report.conclusion import headline, rests_on, sentence
 from conformance.report.row_result import RowResult
 from conformance.report.summary import LogFault, Summary, summarise
+from conformance.text.disarmed import disarmed_json
 from conformance.text.json_safe import json_safe
 
 CTRF_VERSION: Final = "1.0.0"
@@ -46,7 +47,7 @@ def render(events: Iterable[Event]) -> bytes:
 
 def encode(value: Mapping[str, Any]) -> bytes:
     """Return a report as bytes."""
-    return json.dumps(value, allow_nan=False, indent=1).encode("ascii") + b"\n"
+    return disarmed_json(json.dumps(value, allow_nan=False, indent=1).encode("ascii")) + b"\n"
 
 
 @cache

@@ -102,7 +102,7 @@ class _Above(io.TextIOBase):
     def write(self, text: str) -> int:
         *lines, self._begun = (self._begun + text).split("\n")
         for line in lines:
-            self._terminal.print(line)
+            self._terminal.print_as_it_is(line)
         return len(text)
 
     def flush(self) -> None:

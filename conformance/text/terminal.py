@@ -1,7 +1,7 @@
 """Lines for people, in colour where a terminal shows it, and lines that stay below the others meanwhile.
 
-Colour only on a terminal, and never under NO_COLOR; FORCE_COLOR asks for it elsewhere, too. Texts are printed as they
-are: what others wrote goes through `conformance.text.untrusted` before.
+Colour only on a terminal, and never under NO_COLOR; FORCE_COLOR asks for it elsewhere, too. What is printed is made
+visible as `conformance.text.untrusted` does: no text moves the cursor, or is a command of a build service.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from functools import cache
 from typing import Any, Final, TextIO
 
 import click
+
+from conformance.text.untrusted import visible
 
 # A text, or a text and its style: colours and other names of click's, such as "bold red" or "white on red".
 Part = str | tuple[str, str]
@@ -69,7 +71,17 @@ class Terminal:
         Raises:
             BrokenPipeError: Nobody reads it any more; whatever else is printed then goes nowhere.
         """
-        text = "".join(part if isinstance(part, str) else self._in_style(*part) for part in parts)
+        texts = (
+            visible(part) if isinstance(part, str) else self._in_style(visible(part[0]), part[1]) for part in parts
+        )
+        self.print_as_it_is("".join(texts))
+
+    def print_as_it_is(self, text: str) -> None:
+        """Print a line that is safe to show, such as one in colour already.
+
+        Raises:
+            BrokenPipeError: As of `print`.
+        """
         with self._lock:
             self._write("".join((self._taken_away(), text, "\n", "\n".join(self._below))))
 
