@@ -154,9 +154,10 @@ class Plugin:
         if self._summary is None:
             return
         from conformance.report.conclusion import headline, sentence  # noqa: PLC0415 - as above
+        from conformance.text.untrusted import visible  # noqa: PLC0415 - as above
 
         terminalreporter.section("weldproof")
-        terminalreporter.line(f"{headline(self._summary)}: {sentence(self._summary)}")
+        terminalreporter.line(visible(f"{headline(self._summary)}: {sentence(self._summary)}"))
         terminalreporter.line(f"{self._folder}, seed {self._summary.seed}")
 
     def result(self, item: RequirementItem) -> tuple[RowResult, Summary]:
@@ -214,9 +215,10 @@ class RequirementItem(pytest.Item):
         """
         from conformance.outcome import Verdict  # noqa: PLC0415 - as above
         from conformance.report.conclusion import expectation  # noqa: PLC0415 - as above
+        from conformance.text.untrusted import visible  # noqa: PLC0415 - as above
 
         found, summary = self.plugin.result(self)
-        reason = found.headline or found.verdict.value
+        reason = visible(found.headline or found.verdict.value)
         if found.expected_failure == "expected":
             pytest.xfail(reason)
         if summary.breaks(found):
@@ -251,12 +253,13 @@ def _text(summary: Summary, row: RowResult, reason: str, report: str) -> str:
     from conformance.report.conclusion import standing  # noqa: PLC0415 - as above
     from conformance.report.detail import finding_text  # noqa: PLC0415 - as above
     from conformance.report.replay_line import Replays  # noqa: PLC0415 - as above
+    from conformance.text.untrusted import visible  # noqa: PLC0415 - as above
 
     parts = [f"{row.id}: {row.requirement.sentence}\n{standing(row)}\n{reason}"]
     parts += [finding_text(one, summary, Replays(report, own_run=True)) for one in row.against[:_SHOWN_FINDINGS]]
     if len(row.against) > _SHOWN_FINDINGS:
         parts.append(f"and {len(row.against) - _SHOWN_FINDINGS} more")
-    return "\n\n".join([*parts, f"weldproof explain {row.id}, or {page_of(row.id)}"])
+    return visible("\n\n".join([*parts, f"weldproof explain {row.id}, or {page_of(row.id)}"]))
 
 
 def _folder(config: pytest.Config) -> Path:

@@ -20,7 +20,7 @@ def show_verdict(judgement: Judgement, remarks: Sequence[str]) -> None:
     """Say whether a message holds, what was checked, and what is wrong."""
     _headline(judgement)
     for remark in remarks:
-        click.echo(f"note       {remark}")
+        click.echo(f"note       {one_line(remark, 400)}")
     for name, outcome in judgement.checked.items():
         click.echo(f"{name.replace('_', ' '):15}{click.style(outcome, fg=_COLOURS[outcome])}")
     for fault in judgement.faults:
@@ -34,10 +34,10 @@ def show_explanation(judgement: Judgement, remarks: Sequence[str], notes: Sequen
         covered = judgement.labelled.covered
         _title("covered components, in signed order")
         for component in covered.components:
-            click.echo(f"  {component}")
+            click.echo(f"  {_visible(str(component))}")
         _title("signature parameters, in signed order")
         for name, value in shown(dict(covered.parameters)).items():
-            click.echo(f"  {name}: {value}")
+            click.echo(f"  {_visible(f'{name}: {value}')}")
         whole = judgement.base.text is not None
         _title(
             "signature base, its lines apart by a line feed" if whole else "signature base, as far as it can be made"

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
-import orjson
 
 from conformance.cli.connection import connected
 from conformance.cli.json_output import print_json
@@ -224,9 +223,7 @@ def _compare_judged(before: Event, judgement: Event, log: EventLog, *, as_json: 
 def _compare(before: Event, log: EventLog, *, as_json: bool) -> int:
     after = _sent_again(before, log)
     if as_json:
-        click.echo(
-            orjson.dumps({"recorded": _repeatable(before), "again": _repeatable(after)}, option=orjson.OPT_INDENT_2)
-        )
+        print_json({"recorded": _repeatable(before), "again": _repeatable(after)})
     else:
         _show("recorded", before)
         _show("again", after)

@@ -299,7 +299,7 @@ class Case:
 
     def note(self, text: str) -> None:
         """Tell the reader something that judges nothing."""
-        self.log.add("note", check=self.check.id, text=self.client.names.redact(text))
+        self.log.add("note", check=self.check.id, text=self.client.names.redact_cut(text))
 
     def _judge(
         self,
@@ -313,7 +313,7 @@ class Case:
     ) -> None:
         self.row(row_id)
         self.judged.add(row_id)
-        redact = self.client.names.redact
+        redact = self.client.names.redact_cut
         self.log.add(
             "judgement",
             check=self.check.id,
@@ -323,5 +323,8 @@ class Case:
             found=None if found is None else redact(str(found))[:2000],
             exchange=None if exchange is None else exchange.n,
             hint=(hint or self.check.fix) if verdict in {Verdict.FAIL, Verdict.WARN} else None,
-            where={**({"lane": self.check.lane} if self.check.lane else {}), **(where or {})},
+            where={
+                **({"lane": self.check.lane} if self.check.lane else {}),
+                **{name: redact(str(text)) for name, text in (where or {}).items()},
+            },
         )

@@ -304,7 +304,7 @@ class Run:
                 raise asyncio.CancelledError from fault
             outcome, error = self._fault(one, fault)
         finally:
-            self._finish(case, outcome, None if error is None else self.names.redact(error), started)
+            self._finish(case, outcome, None if error is None else self.names.redact_cut(error), started)
 
     def _fault(self, one: Check, fault: Exception) -> tuple[str, str]:
         """Keep where a check broke, and return how it ended, with its fault in a line."""

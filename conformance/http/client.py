@@ -334,13 +334,11 @@ class Client:
 
     def _request(self, method: str, url: str, fields: Sequence[tuple[str, str]], body: bytes | None) -> dict[str, Any]:
         shown = [(name, *self._header(name, value)) for name, value in fields]
-        content = None if body is None else _text(body)
-        text, in_text = (None, []) if content is None else self.names.named(content)
+        text, in_text, whole = (None, [], True) if body is None else self._body(body)
         address, in_address = self.names.named(url)
         parts = urlsplit(url)
         in_fields = {str(place): found for place, (_, _, found) in enumerate(shown) if found}
         names = {"url": in_address, "headers": in_fields, "body": in_text}
-        whole = content is None or content.encode() == body
         return {
             "method": method,
             "url": address,
@@ -351,10 +349,22 @@ class Client:
             **({} if whole else {"whole": False}),
         }
 
+    def _body(self, body: bytes) -> tuple[str, list[Span], bool]:
+        """Return a body as it is recorded, the places of names in it, and whether that is all of it, byte for byte.
+
+        A long one is redacted before it is cut, or a part of a key would be left at the cut.
+        """
+        try:
+            text, is_text = body.decode("utf-8"), True
+        except UnicodeDecodeError:
+            text, is_text = body.decode("utf-8", "backslashreplace"), False
+        shown, names, whole = self.names.redact_beginning(text, _SHOWN_BODY)
+        return shown if whole else f"{shown}… ({len(body)} bytes)", names, whole and is_text
+
     def _name_secrets(self, content: bytes) -> None:
         """Keep secrets that an answer hands out, which are many and live, out of the log."""
         for member, value in _GIVEN_SECRET.findall(content):
-            self.names.name(value.decode("utf-8", "replace"), member.decode().upper())
+            self.names.key(value.decode("utf-8", "replace"), member.decode().upper(), given=False)
 
     def _header(self, name: str, value: str) -> tuple[str, list[Span]]:
         told, names = self.names.named(value)
@@ -365,8 +375,8 @@ class Client:
     def _response(self, status: int, headers: CIMultiDictProxy[str], body: bytes, elapsed: float) -> dict[str, Any]:
         return {
             "status": status,
-            "headers": [(_shared(name), _shared(self.names.redact(value))) for name, value in headers.items()],
-            "body": _shared(self.names.redact(_text(body))),
+            "headers": [tuple(_shared(self.names.redact(text)) for text in field) for field in headers.items()],
+            "body": _shared(self._body(body)[0]),
             "body_bytes": len(body),
             "milliseconds": round(elapsed, 3),
         }
@@ -402,11 +412,6 @@ def retry_after(answer: Answer, *, longest: float = _LONGEST_WAIT) -> float | No
         return min(max((again - sent).total_seconds(), 0.0), longest)
     except (TypeError, ValueError):  # no date, or one with a zone beside one without
         return None
-
-
-def _text(body: bytes) -> str:
-    text = body[:_SHOWN_BODY].decode("utf-8", "backslashreplace")
-    return text if len(body) <= _SHOWN_BODY else f"{text}… ({len(body)} bytes)"
 
 
 def _shared(text: str) -> str:

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
-from urllib.parse import quote
 
 from conformance.http.client import Answer
+from conformance.text.secret_forms import forms_of
 
 _SHORTEST = 6
 
 
-def shapes_of(secret: str) -> Mapping[str, bytes]:
+def shapes_of(secret: str) -> Mapping[str, tuple[bytes, ...]]:
     """Return the forms in which a secret would be recognised, by name."""
-    raw = secret.encode("utf-8", "surrogateescape")
-    return {
-        "as it was sent": raw,
-        "percent-encoded": quote(secret, safe="", errors="surrogateescape").encode(),
-        "in base64": base64.b64encode(raw).rstrip(b"=")[:-1],
-        "in hex": raw.hex().encode(),
-    }
+    forms = {"as it was sent": (secret,), **forms_of(secret)}
+    return {name: tuple(text.encode("utf-8", "surrogateescape") for text in texts) for name, texts in forms.items()}
 
 
 def comes_back(answer: Answer, secret: str) -> list[str]:
@@ -30,6 +24,6 @@ def comes_back(answer: Answer, secret: str) -> list[str]:
     return [
         f"{place}, {shape}"
         for place, data in places.items()
-        for shape, text in shapes_of(secret).items()
-        if len(text) >= _SHORTEST and text in data
+        for shape, texts in shapes_of(secret).items()
+        if any(len(text) >= _SHORTEST and text in data for text in texts)
     ]

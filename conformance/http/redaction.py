@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 from conformance.log.owner import Owned
+from conformance.text.secret_forms import forms_of
 from conformance.text.shell_words import Span
 
 # The shortest text that is taken for a secret or a live value.
@@ -33,6 +35,8 @@ class Secrets:
     """
 
     def __init__(self) -> None:
+        self.longest = 0
+        self._starts: defaultdict[str, list[str]] = defaultdict(list)
         self._values: list[str] = []
         self._names: dict[str, str] = {}
         self._short: list[int] = []
@@ -43,6 +47,8 @@ class Secrets:
         before = self._names.get(value)
         self._names[value] = name
         if before is None:
+            self.longest = max(self.longest, len(value))
+            self._starts[value[:SHORTEST]].append(value)
             place = len(self._values)
             self._values.append(value)
             if len(value) < _PIECE + _STEP - 1:
@@ -61,6 +67,17 @@ class Secrets:
         for place in self._may_stand_in(text):
             value = self._values[place]
             text = text.replace(value, self._names[value])
+        return text
+
+    def without_beginnings(self, text: str, cuts: Iterable[int]) -> str:
+        """Return `text` with a name for each beginning of a secret that ends at one of the places where it was cut."""
+        for cut in sorted(cuts, reverse=True):
+            for start in range(max(0, cut - self.longest), cut - SHORTEST + 1):
+                part = text[start:cut]
+                whole = next((one for one in self._starts.get(part[:SHORTEST], ()) if one.startswith(part)), None)
+                if whole is not None:
+                    text = text[:start] + self._names[whole] + text[cut:]
+                    break
         return text
 
     def _may_stand_in(self, text: str) -> list[int]:
@@ -86,6 +103,12 @@ def words_of(text: str) -> list[str]:
 # Paths and header values come thousands of times; so many texts are remembered, none of them longer than that.
 _REMEMBERED: Final = 4096
 _LONGEST_REMEMBERED: Final = 1024
+# Live values are no longer than that: a proof of payment is the longest.
+_LONGEST_LIVE: Final = 16_384
+# Where a text was cut: at an ellipsis, or at its end.
+_CUTS: Final = re.compile("…|\\Z")
+# How the names of addresses end.
+_ADDRESSES: Final = ("HOST", "ADDRESS")
 _MARKED: Final = re.compile(MARK + r"([A-Za-z0-9_]*)")
 _ESCAPED_MARK: Final = MARK.encode("ascii", "backslashreplace").decode()
 
@@ -117,14 +140,32 @@ class Names(Owned):
     _names: set[str] = field(default_factory=set)
 
     def secret(self, value: str, name: str) -> None:
-        """From now on write `$name` wherever `value` would appear, even inside other text."""
+        """From now on write `$name` wherever `value` would appear, even inside other text.
+
+        An encoded form of it becomes such as `$name_IN_BASE64`. An address is no secret: it is hidden because it
+        changes from run to run, and stands in the signed payloads of tokens, which are to be read.
+        """
         self._owned()
-        if len(value) >= SHORTEST and self._secrets.hold(value, self._mark(name)):
+        if len(value) < SHORTEST:
+            return
+        changed = self._secrets.hold(value, self._mark(name))
+        for form, texts in forms_of(value).items() if changed and not name.endswith(_ADDRESSES) else ():
+            marked = self._mark(f"{name}_{form.upper().replace(' ', '_').replace('-', '_')}")
+            for text in texts:
+                self._secrets.hold(text, marked)
+        if changed:
             self._looked_at.clear()
 
     def key(self, value: str, name: str, *, given: bool) -> None:
-        """Keep a private key out of the log: one we were given anywhere, one of the many we make where it is a word."""
-        (self.secret if given else self.name)(value, name)
+        """Keep a key out of the log: one we were given anywhere, one of the many we make or get where it is a word."""
+        if given:
+            self.secret(value, name)
+            return
+        self.name(value, name)
+        for form in ("in base64", "in hex") if len(value) >= SHORTEST else ():
+            # A word of base64 has its padding, or none, and ends with the letter that the padding decides.
+            for text in (*forms_of(value).get(form, ()), base64.b64encode(value.encode()).decode().rstrip("=")):
+                self.name(text, f"{name}_{form.upper().replace(' ', '_')}")
 
     def name(self, value: str, name: str) -> None:
         """From now on write `$name` wherever `value` would appear as a word or as a whole text."""
@@ -147,6 +188,31 @@ class Names(Owned):
         bare = name.lstrip("$")
         self._names.add(bare)
         return MARK + bare
+
+    def redact_cut(self, text: str) -> str:
+        """Return `text` as `redact` does, also without the beginning of a secret at its end or before an ellipsis.
+
+        What was cut by its length before it came here may end in the midst of a key.
+        """
+        marked = self._redacted(text)
+        cuts = (found.start() for found in _CUTS.finditer(marked))
+        return self._secrets.without_beginnings(marked, cuts).replace(MARK, "$")
+
+    def redact_beginning(self, text: str, limit: int) -> tuple[str, list[Span], bool]:
+        """Return the beginning of a text as `named` does, at most `limit` letters, and whether that is all of it.
+
+        It is redacted before it is cut, so that no part of a secret is left at the cut.
+        """
+        if len(text) <= limit:
+            return (*self.named(text), True)
+        # Of a secret that begins in the last letters of this piece, only a part is in it: these letters are left out.
+        margin = max(self._secrets.longest, _LONGEST_LIVE)
+        marked = self._redacted(text[: limit + 2 * margin])
+        if len(text) > limit + 2 * margin:
+            marked = marked[:-margin]
+        shown = marked[:limit]
+        spans = [self._span(found) for found in _MARKED.finditer(marked)]
+        return shown.replace(MARK, "$"), [span for span in spans if sum(span) <= len(shown)], False
 
     def redact(self, text: str) -> str:
         """Return `text` without secrets and live values, `$NAMES` in their places."""

@@ -71,9 +71,8 @@ class Terminal:
         Raises:
             BrokenPipeError: Nobody reads it any more; whatever else is printed then goes nowhere.
         """
-        texts = (
-            visible(part) if isinstance(part, str) else self._in_style(visible(part[0]), part[1]) for part in parts
-        )
+        styled = ((part, "") if isinstance(part, str) else part for part in parts)
+        texts = (self._in_style(visible(text), style) if style else visible(text) for text, style in styled)
         self.print_as_it_is("".join(texts))
 
     def print_as_it_is(self, text: str) -> None:

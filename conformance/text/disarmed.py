@@ -1,0 +1,45 @@
+"""Output in which nothing is a command of a build service, whoever chose the text.
+
+GitHub, Azure Pipelines and TeamCity read commands from the output of a job, such as `::error::text` or `##[error]text`.
+Commands print what a target, a node or a file says in many places, so the streams themselves are guarded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final, TextIO
+
+from conformance.text.untrusted import without_commands
+
+_IN_JSON: Final = re.compile(rb"#(?=#[A-Za-z]*\[)")
+
+
+class Disarmed:
+    """A text stream that writes to another one, without commands; everything else is the other stream's.
+
+    A line is written at once by all commands, so that each write is looked at by itself.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: Any) -> int:
+        """Write a text; returns its length, as the other stream does."""
+        if not isinstance(text, str):
+            return self._stream.write(text)
+        self._stream.write(without_commands(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write texts, one after the other."""
+        for line in lines:
+            self.write(line)
+
+
+def disarmed_json(data: bytes) -> bytes:
+    r"""Return JSON text of the same value in which `##[` is `\u0023#[`: such signs stand in strings only."""
+    return _IN_JSON.sub(rb"\\u0023", data)

@@ -1,0 +1,70 @@
+"""The forms in which a secret would be recognised in another text: by logs, which leave it out, and by checks."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import quote, quote_plus
+
+# Shorter encoded forms stand in other texts by chance.
+SHORTEST_FORM: Final = 8
+
+
+def forms_of(secret: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the encoded forms of a secret by their name, each once; the secret itself is none of them.
+
+    Args:
+        secret: Any text; what is no text on the wire is in surrogates.
+    """
+    raw = secret.encode("utf-8", "surrogatepass")
+    found: dict[str, tuple[str, ...]] = {}
+    seen = {secret}
+    for name, texts in (
+        ("percent-encoded", _percent(secret)),
+        ("in JSON", _json(secret)),
+        ("in HTML", _html(secret)),
+        ("in base64", _base64(raw)),
+        ("in hex", (raw.hex(), raw.hex().upper())),
+    ):
+        kept = [text for text in dict.fromkeys(texts) if len(text) >= SHORTEST_FORM and text not in seen]
+        seen.update(kept)
+        if kept:
+            found[name] = tuple(kept)
+    return found
+
+
+def _percent(secret: str) -> Iterator[str]:
+    """Yield it as a part of a URL or a form: with upper-case and lower-case escapes, and with / as it is."""
+    for safe in ("", "/"):
+        for text in (quote(secret, safe, errors="surrogatepass"), quote_plus(secret, safe, errors="surrogatepass")):
+            yield text
+            yield "".join(f"%{part[:2].lower()}{part[2:]}" if at else part for at, part in enumerate(text.split("%")))
+
+
+def _json(secret: str) -> Iterator[str]:
+    """Yield it as a string of JSON: escaped as needed, in ASCII, and with an escaped slash."""
+    for ascii_only in (False, True):
+        text = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        yield text
+        yield text.replace("/", "\\/")
+        yield "".join(f"\\u{ord(one):04x}" if one in "<>&'+=" else one for one in text)
+
+
+def _html(secret: str) -> Iterator[str]:
+    """Yield it as text of a page, with the usual spellings of the two quotation marks."""
+    text = html.escape(secret)
+    yield text
+    yield text.replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
+    yield html.escape(secret, quote=False)
+
+
+def _base64(raw: bytes) -> Iterator[str]:
+    """Yield what is the same in base64 and base64url whatever stands before and after it, at each of three offsets."""
+    for offset in range(3):
+        first, end = -(-offset * 8 // 6), (offset + len(raw)) * 8 // 6
+        text = base64.b64encode(bytes(offset) + raw).decode()[first:end]
+        yield text
+        yield text.replace("+", "-").replace("/", "_")
