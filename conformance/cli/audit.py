@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,16 +15,19 @@ import click
 
 from conformance.cli.json_output import print_json
 from conformance.cli.usage import UsageFault
-from conformance.http.client import LONGEST_BODY, too_long
-from conformance.http.transport import read_up_to
+from conformance.http.client import LONGEST_BODY
+from conformance.http.transport import PLAIN_ANSWERS, read_whole
 from conformance.oracles import audit_chain
 from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.outcome import Exit
+from conformance.text.files import TooLarge, read_file, read_text
 from conformance.text.untrusted import one_line
 
 _PATH = "/v1/audit"
 _PAGE = 1000
 _SECONDS = 60.0
+# Entries of a log that are read; a page has a thousand.
+_MOST_ENTRIES = 1_000_000
 TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
 
 
@@ -112,7 +114,7 @@ def _tell(log: _Log, noted: audit_chain.Head | None, finding: audit_chain.Findin
 
 def _key(path: Path, form: str) -> bytes:
     try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
+        text = read_text(path)
         return audit_chain.key_bytes(text, form)
     except OSError as fault:
         raise UsageFault(f"--key-file {path}: {fault.strerror}") from fault
@@ -123,10 +125,10 @@ def _key(path: Path, form: str) -> bytes:
 
 def _head_in(path: Path) -> audit_chain.Head:
     try:
-        head = _head(strict_json(path.read_bytes()))
+        head = _head(strict_json(read_file(path)))
     except OSError as fault:
         raise UsageFault(f"--head-file {path}: {fault.strerror}") from fault
-    except JsonTextFault as fault:
+    except (JsonTextFault, TooLarge) as fault:
         raise UsageFault(f"--head-file {path}: {fault}") from fault
     if head is None:
         raise UsageFault(f'--head-file {path}: it holds no {{"seq", "mac"}}')
@@ -146,9 +148,11 @@ def _log(source: str, token_file: Path | None) -> _Log:
     if source.startswith(("http://", "https://")):
         return asyncio.run(_fetched(source, _token(token_file)))
     try:
-        raw = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        raw = read_file(Path(source))
     except OSError as fault:
         raise UsageFault(f"{source}: {fault.strerror}") from fault
+    except TooLarge as fault:
+        raise UsageFault(f"{source}: {fault}") from fault
     try:
         return _read(raw)
     except JsonTextFault as fault:
@@ -160,9 +164,11 @@ def _token(path: Path | None) -> str:
         token = os.environ.get(TOKEN_VARIABLE, "")
     else:
         try:
-            token = path.read_text("utf-8").strip()
+            token = read_text(path).strip()
         except OSError as fault:
             raise UsageFault(f"--token-file {path}: {fault.strerror}") from fault
+        except ValueError as fault:
+            raise UsageFault(f"--token-file {path}: it holds no token") from fault
     if not token or not token.isascii() or not token.isprintable():
         raise UsageFault(f"the admin token is needed: give --token-file, or {TOKEN_VARIABLE}")
     return token
@@ -197,11 +203,14 @@ async def _fetched(url: str, token: str) -> _Log:
         url = url.split("?", maxsplit=1)[0].rstrip("/") + _PATH
     found = _Log()
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
-    async with aiohttp.ClientSession(timeout=timeout, headers={"Authorization": f"Bearer {token}"}) as session:
+    headers = {"Authorization": f"Bearer {token}", **PLAIN_ANSWERS}
+    async with aiohttp.ClientSession(timeout=timeout, headers=headers, auto_decompress=False) as session:
         while True:
             page = await _page(session, url, _last(found))
             fresh = page.entries[len(found.entries) :] if page.entries[:1] == found.entries[:1] else page.entries
             found.entries += fresh
+            if len(found.entries) > _MOST_ENTRIES:
+                raise _Unreachable(f"{url} gave more than {_MOST_ENTRIES} entries, of which no more is read")
             found.head = page.head
             if not fresh or page.head is None or (_last(found) or 0) >= page.head.seq:
                 return found
@@ -220,17 +229,14 @@ async def _page(session: aiohttp.ClientSession, url: str, after: int | None) -> 
                 raise _Unreachable(f"{url} answered {answer.status}: it does not take this admin token")
             if answer.status != 200:
                 raise _Unreachable(f"{url} answered {answer.status}")
-            body = await read_up_to(answer.content, LONGEST_BODY)
-            if body is None:
-                raise _Unreachable(f"{url}: {too_long()}")
-            return _read(body)
+            return _read(await read_whole(answer, LONGEST_BODY))
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as fault:
         raise _Unreachable(f"{url} could not be read: {_reason(fault)}") from fault
 
 
 def _reason(fault: Exception) -> str:
     """Return why a page could not be had; neither token nor query belongs into the words."""
-    if isinstance(fault, JsonTextFault):
+    if isinstance(fault, JsonTextFault) or type(fault) is ValueError:
         return str(fault)
     if isinstance(fault, OSError) and fault.errno:
         return os.strerror(fault.errno)

@@ -167,6 +167,25 @@ def said_first(host: str, port: int, seconds: float) -> bytes:
         return b""
 
 
+async def read_whole(response: aiohttp.ClientResponse, limit: int = LONGEST_BODY) -> bytes:
+    """Return the body of an answer that was asked for outside a run's client, such as a node's.
+
+    Raises:
+        ValueError: It is longer than `limit`, or packed although the request asked for none of that.
+    """
+    packed = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if packed not in {"", "identity"}:
+        raise ValueError(f"its answer is packed as {packed[:40]}, which was not asked for")
+    body = await read_up_to(response.content, limit)
+    if body is None:
+        raise ValueError(f"its answer is longer than {limit} bytes, of which no more is read")
+    return body
+
+
+# For sessions outside a run's client: an answer is not packed, and would not be unpacked.
+PLAIN_ANSWERS: Final[Mapping[str, str]] = {"Accept-Encoding": "identity"}
+
+
 async def read_up_to(content: aiohttp.StreamReader, limit: int) -> bytes | None:
     """Return a body, or None as soon as more than `limit` bytes of it came."""
     held = bytearray()

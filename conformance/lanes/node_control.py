@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import aiohttp
 
 from conformance.http.client import Names
+from conformance.http.transport import PLAIN_ANSWERS, read_whole
 from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.target import ProfileError, Secret
 
@@ -26,6 +28,8 @@ class NodeControl:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(force_close=True),
             trust_env=False,
+            auto_decompress=False,
+            headers=dict(PLAIN_ANSWERS),
             timeout=aiohttp.ClientTimeout(total=seconds),
         )
 
@@ -74,9 +78,9 @@ class NodeControl:
 
     async def _ask(self, method: str, body: Any) -> dict[str, Any]:
         try:
-            async with self._session.request(method, str(self._url), json=body) as response:
-                answer = await response.json(content_type=None)
-        except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
+            async with self._session.request(method, str(self._url), json=body, allow_redirects=False) as response:
+                answer = json.loads(await read_whole(response) or b"null")
+        except (aiohttp.ClientError, TimeoutError, ValueError, RecursionError) as fault:
             raise Inconclusive(f"the {self._what} control address could not be asked: {fault}") from fault
         return answer if isinstance(answer, dict) else {}
 

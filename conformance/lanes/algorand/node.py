@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from algosdk import account, encoding, transaction
 from algosdk.atomic_transaction_composer import AccountTransactionSigner
 from algosdk.error import AlgodHTTPError, AlgodResponseError
-from algosdk.v2client.algod import AlgodClient
 
 from conformance.http.client import Names
+from conformance.lanes.algorand.bounded_algod import BoundedAlgod
 from conformance.lanes.networks import Served
 from conformance.lanes.node_control import NodeControl, read_secret
 from conformance.outcome import Inconclusive
@@ -32,7 +32,16 @@ _SHORT = 300
 # Letters of a genesis hash in a CAIP-2 name.
 _CAIP2 = 32
 # What the SDK lets through when an answer is no answer of an algod: not JSON, not an object, members missing.
-_STRANGE = (AlgodResponseError, http.client.HTTPException, OSError, ValueError, LookupError, TypeError, AttributeError)
+_STRANGE = (
+    AlgodResponseError,
+    http.client.HTTPException,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,7 +71,7 @@ class AlgorandNode:
         self._budgets = budgets
         self._names = names
         token = "" if chain.token is None else read_secret(chain.token, names, "ALGOD_TOKEN", f"chains.{chain.lane}")
-        self._algod = AlgodClient(token, chain.algod.rstrip("/"))
+        self._algod = BoundedAlgod(token, chain.algod.rstrip("/"))
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="algorand")
         self.control = NodeControl(chain.control, "Algorand", budgets.request)
         self._lives = count()

@@ -28,7 +28,16 @@ _SHORT = 300
 # What nodes answer if they have a transaction already, or its place in the account's order is taken by a block.
 _KNOWN = ("already known", "already imported", "nonce too low")
 # What web3.py lets through when an answer is no answer of an Ethereum node.
-_STRANGE = (Web3Exception, aiohttp.ClientError, OSError, ValueError, LookupError, TypeError, AttributeError)
+_STRANGE = (
+    Web3Exception,
+    aiohttp.ClientError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -89,7 +98,10 @@ class BaseNode:
 
     async def chain_id(self) -> int:
         """Return the chain id that the node tells."""
-        return await self.ask(self.web3.eth.chain_id)
+        told = await self.ask(self.web3.eth.chain_id)
+        if not isinstance(told, int):
+            raise Inconclusive("the Base node told no chain id")
+        return told
 
     async def served(self) -> Served:
         """Return what network the node serves, by its chain id, and by its first block where that tells simulators."""

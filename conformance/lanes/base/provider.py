@@ -13,6 +13,8 @@ import aiohttp
 from web3.providers.async_base import AsyncJSONBaseProvider
 from web3.types import RPCEndpoint, RPCResponse
 
+from conformance.http.transport import PLAIN_ANSWERS, read_whole
+
 # Nodes keep a connection that nothing comes by for five seconds and more. Nothing is sent by one that may be closing.
 _IDLE_SECONDS: Final = 2.0
 # web3 asks for it before each call and estimate that it checks.
@@ -29,8 +31,9 @@ class NodeProvider(AsyncJSONBaseProvider):
         self._chain_id: RPCResponse | None = None
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(keepalive_timeout=_IDLE_SECONDS),
-            headers={"Content-Type": "application/json"},
+            headers={"Content-Type": "application/json", **PLAIN_ANSWERS},
             raise_for_status=True,
+            auto_decompress=False,
             timeout=aiohttp.ClientTimeout(total=seconds),
             trust_env=False,
         )
@@ -41,12 +44,14 @@ class NodeProvider(AsyncJSONBaseProvider):
         Raises:
             aiohttp.ClientError: It cannot be reached, or answers with another status than 2xx.
             TimeoutError: It gave no answer in time.
-            ValueError: Its answer is not JSON.
+            ValueError: Its answer is not JSON, or larger than any answer.
         """
         if method == _CHAIN_ID and self._chain_id is not None:
             return self._chain_id
-        async with self._session.post(self._url, data=self.encode_rpc_request(method, params)) as response:
-            answer = self.decode_rpc_response(await response.read())
+        request = self.encode_rpc_request(method, params)
+        # A redirect would send the key that is in the addresses of some nodes to another host.
+        async with self._session.post(self._url, data=request, allow_redirects=False) as response:
+            answer = self.decode_rpc_response(await read_whole(response))
         if method == _CHAIN_ID and "result" in answer:
             self._chain_id = answer
         return answer

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from solana.exceptions import SolanaExceptionBase
-from solana.rpc.async_api import AsyncClient
 from solana.rpc.commitment import Confirmed
 from solana.rpc.core import RPCException
 from solana.rpc.models import TxOpts
@@ -32,6 +31,7 @@ from solders.transaction_status import TransactionConfirmationStatus, Transactio
 from conformance.http.client import Names
 from conformance.lanes.networks import Served
 from conformance.lanes.node_control import NodeControl
+from conformance.lanes.solana.bounded_client import bounded_client
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets
 from conformance.target.lanes.solana import SolanaChain
@@ -55,7 +55,16 @@ _RANK = {
 }
 CONFIRMED, FINALIZED = TransactionConfirmationStatus.Confirmed, TransactionConfirmationStatus.Finalized
 # What the SDK lets through when an answer is no answer of a node: not JSON, not an object, members missing.
-_STRANGE = (SolanaExceptionBase, SerdeJSONError, OSError, ValueError, LookupError, TypeError, AttributeError)
+_STRANGE = (
+    SolanaExceptionBase,
+    SerdeJSONError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
 _REFUSALS = (
     SendTransactionPreflightFailureMessage,
     TransactionPrecompileVerificationFailureMessage,
@@ -98,7 +107,7 @@ class SolanaNode:
     def __init__(self, chain: SolanaChain, budgets: Budgets, names: Names) -> None:
         self._budgets = budgets
         self._names = names
-        self.client = AsyncClient(chain.rpc, commitment=Confirmed, timeout=budgets.request)
+        self.client = bounded_client(chain.rpc, budgets.request)
         self.control = NodeControl(chain.control, "Solana", budgets.request)
         self._sent: set[Signature] = set()
         self._wanted: set[Signature] = set()

@@ -10,6 +10,8 @@ from urllib.parse import quote
 import aiohttp
 import orjson
 
+from conformance.http.transport import PLAIN_ANSWERS, read_whole
+
 _SECONDS = 15
 _ADVICE = {
     401: "the admin key is not accepted; it is in the file admin_key of the gateway's data directory",
@@ -53,15 +55,15 @@ class Administrator:
         """
         url = "/".join([f"{self.url}/internal/tenants", *(quote(part, safe="") for part in path)])
         timeout = aiohttp.ClientTimeout(total=_SECONDS)
-        headers = {"Authorization": f"Bearer {self.key}"}
+        headers = {"Authorization": f"Bearer {self.key}", **PLAIN_ANSWERS}
         try:
             async with (
-                aiohttp.ClientSession(trust_env=False, timeout=timeout) as session,
+                aiohttp.ClientSession(trust_env=False, timeout=timeout, auto_decompress=False) as session,
                 session.request(
                     method, url, json=body, params=query, headers=headers, allow_redirects=False
                 ) as response,
             ):
-                return _answer(response.status, await response.read(), self.url)
+                return _answer(response.status, await read_whole(response), self.url)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as fault:
             what = f"no gateway answers at {self.url} ({type(fault).__name__})"
             raise GatewayUnreachable(f"{what}; start one with `weldproof up` or give --url") from fault
