@@ -19,6 +19,7 @@ import click
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
 from conformance.processes.interrupt import interruptible
+from conformance.text.files import read_text
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.webhooks import SECRET_VARIABLE, SERVICE_WORD
 from conformance.webhook_receiver.forwarding import Forwarder
@@ -77,7 +78,7 @@ def _secrets(files: tuple[Path, ...], variables: tuple[str, ...]) -> tuple[str, 
     found: list[str] = []
     for path in files:
         try:
-            found.append(path.read_text("utf-8").strip())
+            found.append(read_text(path).strip())
         except (OSError, ValueError) as fault:
             raise UsageFault(f"--secret-file {path}: {getattr(fault, 'strerror', None) or 'not UTF-8'}") from fault
     named = variables or (() if files else (SECRET_VARIABLE,))

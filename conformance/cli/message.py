@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
 from conformance.outcome import Exit
 from conformance.text.disarmed import disarmed_json
+from conformance.text.files import TooLarge, read_file
 from conformance.text.json_safe import json_safe
 
 _LIFETIME = 300
@@ -233,11 +233,11 @@ def _message(given: dict[str, Any]) -> tuple[Message, tuple[str, ...]]:
 def _read(path: Path | None, given: dict[str, Any], request: Message | None = None) -> wire.Read:
     named = "standard input" if path is None or str(path) == "-" else str(path)
     try:
-        data = sys.stdin.buffer.read() if path is None or str(path) == "-" else path.read_bytes()
+        data = read_file(path or Path("-"))
         found = wire.read(data, scheme=given["scheme"], authority=given["authority"], request=request)
     except OSError as fault:
         raise UsageFault(f"{named}: {fault.strerror}") from fault
-    except wire.NotHttp as fault:
+    except (wire.NotHttp, TooLarge) as fault:
         raise UsageFault(f"{named}: {fault}") from fault
     return found
 

@@ -10,6 +10,7 @@ from conformance.cli.usage import UsageFault
 from conformance.oracles.keys import KeyFault
 from conformance.oracles.message_signatures import keys
 from conformance.oracles.message_signatures.algorithms import SigningKey, VerifyingKey
+from conformance.text.files import TooLarge, read_file
 
 SECRET_VARIABLE = "WELDPROOF_HMAC_SECRET"  # noqa: S105 - the variable's name
 SIGNING_VARIABLE = "WELDPROOF_SIGNING_KEY"
@@ -98,9 +99,11 @@ def _secret(path: Path | None, *, wanted: bool) -> SigningKey | None:
 
 def _bytes(path: Path, option: str) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path)
     except OSError as fault:
         raise UsageFault(f"{option} {path}: {fault.strerror}") from fault
+    except TooLarge as fault:
+        raise UsageFault(f"{option} {path}: {fault}") from fault
 
 
 def _comparable(key: VerifyingKey) -> object:

@@ -41,6 +41,7 @@ from conformance.log.events import EventLog
 from conformance.outcome import OUR_LISTENER, Exit
 from conformance.processes.own_stack import surface_options
 from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
+from conformance.text.files import read_text
 
 # Options that change nothing of a run, only how it is shown.
 _SHOWING = frozenset({"report_dir", "as_json", "verbose"})
@@ -240,8 +241,8 @@ def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailu
     entries = () if profile is None else profile.xfail
     if path is not None:
         try:
-            extra = parse(path.read_text("utf-8"), source=str(path)).xfail
-        except (OSError, ProfileError) as fault:
+            extra = parse(read_text(path), source=str(path)).xfail
+        except (OSError, ValueError, ProfileError) as fault:
             raise UsageFault(str(fault)) from fault
     else:
         extra = ()

@@ -14,6 +14,7 @@ import click
 from conformance.cli.json_output import print_json
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
+from conformance.text.files import read_text
 from conformance.text.untrusted import one_line, shown
 
 if TYPE_CHECKING:
@@ -219,8 +220,8 @@ def _address(url: str | None) -> str:
 
 def _key(file: Path | None) -> str:
     try:
-        text = os.environ.get(KEY_VARIABLE, "") if file is None else file.read_text("ascii")
-    except (OSError, UnicodeDecodeError) as fault:
+        text = os.environ.get(KEY_VARIABLE, "") if file is None else read_text(file)
+    except (OSError, ValueError) as fault:
         raise UsageFault(f"--admin-key-file: {file} cannot be read") from fault
     key = text.strip()
     if not key:

@@ -153,6 +153,8 @@ def _faults(folder: Traversable) -> Sequence[str]:
         return [*linting.faults_of_form(folder), *linting.faults_of_sense(package)]
     except PackageFault as fault:
         return [str(fault)]
+    except (KeyError, TypeError, AttributeError, ValueError) as fault:
+        return [f"a file is not of the form of a package: {type(fault).__name__}: {fault}"]
 
 
 @command.command("archive")

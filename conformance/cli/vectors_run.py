@@ -19,6 +19,7 @@ from conformance.cli.vectors import opened
 from conformance.outcome import Exit
 from conformance.processes.interrupt import interruptible
 from conformance.text.disarmed import disarmed_json
+from conformance.text.files import LARGEST_REPORT, TooLarge, read_file, read_text
 from conformance.text.json_safe import json_safe
 from conformance.vectors.runner import comparison, console, document, explanations, html
 from conformance.vectors.runner.conclusion import Conclusion
@@ -142,10 +143,10 @@ def _explanations(path: Path | None) -> tuple[explanations.Explanation, ...]:
     if path is None:
         return ()
     try:
-        return explanations.read(path.read_text("utf-8"))
+        return explanations.read(read_text(path))
     except OSError as fault:
         raise UsageFault(f"--explained {path}: {fault.strerror}") from fault
-    except (UnicodeDecodeError, explanations.ExplanationsFault) as fault:
+    except (ValueError, explanations.ExplanationsFault) as fault:
         raise UsageFault(f"--explained {path}: {fault}") from fault
 
 
@@ -182,9 +183,9 @@ def _documents(paths: Sequence[Path]) -> Mapping[str, document.Document]:
     found = {}
     for path in paths:
         try:
-            found[str(path)] = document.read(path.read_bytes())
+            found[str(path)] = document.read(read_file(path, LARGEST_REPORT))
         except OSError as fault:
             raise UsageFault(f"{path}: {fault.strerror}") from fault
-        except document.DocumentFault as fault:
+        except (document.DocumentFault, TooLarge) as fault:
             raise UsageFault(f"{path}: {fault}") from fault
     return found

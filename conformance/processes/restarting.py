@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Sequence
 from typing import IO, Final
@@ -11,6 +12,7 @@ from conformance.http.client import Client, Names, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.processes.children import Child, ended
 from conformance.processes.launching import environment_of_operator
+from conformance.text.files import LONGEST_WORDS
 
 RESTART_SECONDS: Final = 100.0
 _END_SECONDS = 5.0
@@ -57,8 +59,8 @@ async def _run(words: Sequence[str], said: IO[bytes], names: Names) -> None:
         await ended(process, _END_SECONDS)
         raise
     if code != 0:
-        said.seek(0)
-        text = " ".join(said.read().decode("utf-8", "replace").split())
+        said.seek(max(0, said.seek(0, os.SEEK_END) - LONGEST_WORDS))
+        text = " ".join(said.read(LONGEST_WORDS).decode("utf-8", "replace").split())
         raise Inconclusive(f"the restart command ended with {code}: {names.redact(text)[-_TOLD_BYTES:]}")
 
 

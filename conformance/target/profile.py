@@ -19,6 +19,7 @@ from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, 
 from conformance.target.rail import REFERENCE_RAIL, RailBindings
 from conformance.target.tables import ProfileError, ProfilePath, Secret, Table
 from conformance.target.webhooks import REFERENCE_WEBHOOK, WebhookBindings
+from conformance.text.files import read_text
 from conformance.vocabulary.claims import LANES, OPTIONS, SURFACES
 from conformance.vocabulary.lanes.registry import FACTS
 from conformance.vocabulary.networks import network_named
@@ -432,6 +433,8 @@ def parse(text: str, *, source: str = "weldproof.toml", folder: Path | None = No
     """
     try:
         return Profile.model_validate(tomllib.loads(text), context={"folder": folder})
+    except RecursionError as fault:
+        raise ProfileError(f"{source}: it is nested too deep") from fault
     except tomllib.TOMLDecodeError as fault:
         raise ProfileError(f"{source}: not TOML: {fault}") from fault
     except ValidationError as fault:
@@ -447,7 +450,9 @@ def load(path: Path) -> Profile:
         ProfileError: The file cannot be read or used.
     """
     try:
-        text = path.read_text("utf-8")
+        text = read_text(path)
     except OSError as fault:
         raise ProfileError(f"cannot read {path}: {fault.strerror}") from fault
+    except ValueError as fault:
+        raise ProfileError(f"cannot read {path}: {fault}") from fault
     return parse(text, source=str(path), folder=path.parent)

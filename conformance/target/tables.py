@@ -8,6 +8,8 @@ from typing import Annotated, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo, model_validator
 
+from conformance.text.files import read_text
+
 
 class ProfileError(Exception):
     """The target profile cannot be used; the text says which key and what to do."""
@@ -57,6 +59,9 @@ class Secret(Table):
                 raise ProfileError(f"environment variable {self.env} is not set")
             return value
         try:
-            return Path(str(self.file)).read_text("utf-8").strip()
+            return read_text(Path(str(self.file))).strip()
         except OSError as fault:
             raise ProfileError(f"cannot read {self.file}: {fault.strerror}") from fault
+        except ValueError:
+            # Never its words, which may show the secret.
+            raise ProfileError(f"cannot read {self.file}: it is too large, or not UTF-8") from None

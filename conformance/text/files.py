@@ -18,6 +18,9 @@ LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 # Bytes of a JSON report or of a file of vectors.
 LARGEST_REPORT: Final = 256 * 1024 * 1024
 
+# Bytes of a program's words, of which reports show the last few hundred letters.
+LONGEST_WORDS: Final = 1024 * 1024
+
 
 class TooLarge(ValueError):
     """A file is larger than what is read of its kind; the text says how large it may be."""
@@ -52,6 +55,13 @@ def read_text(path: Path, limit: int = LARGEST_DOCUMENT) -> str:
         ValueError: It is too large or not UTF-8.
     """
     return read_file(path, limit).decode("utf-8")
+
+
+def end_of(path: Path) -> str:
+    """Return the end of what a program printed into a file, at most `LONGEST_WORDS` bytes of it."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_WORDS))
+        return file.read(LONGEST_WORDS).decode("utf-8", "replace")
 
 
 def refuse_link(path: Path) -> None:

@@ -17,8 +17,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 from zipfile import Path as ZipPath
+
+from conformance.text.files import LARGEST_REPORT, TooLarge, read_file
 
 FORMAT = "weldproof-vectors/1"
 MANIFEST = "manifest.json"
@@ -190,19 +193,42 @@ def read(folder: Traversable) -> Package:
         PackageFault: It holds none, or a file of it is missing, cannot be read, or is not what the manifest says.
     """
     manifest = _manifest(folder)
-    listed = {name: FamilyInfo(name=name, **_family(told)) for name, told in manifest["families"].items()}
-    vectors: list[Vector] = []
-    for name, digest in manifest["files"].items():
-        document = _document(folder, name, digest)
-        make = MessageVector if document["family"] == "message_signatures" else Vector
-        vectors += (_vector(make, document["family"], one) for one in document["vectors"])
-    return Package(manifest["version"], listed, tuple(vectors))
+    try:
+        listed = {name: FamilyInfo(name=name, **_family(told)) for name, told in manifest["families"].items()}
+        vectors: list[Vector] = []
+        for name, digest in manifest["files"].items():
+            document = _document(folder, name, digest)
+            make = MessageVector if document["family"] == "message_signatures" else Vector
+            vectors += (_vector(make, document["family"], one) for one in document["vectors"])
+        return Package(str(manifest["version"]), listed, tuple(vectors))
+    except (KeyError, TypeError, AttributeError) as fault:
+        raise PackageFault(f"it is not of the form {FORMAT}: {type(fault).__name__}: {str(fault)[:200]}") from fault
+
+
+def bytes_of(folder: Traversable, name: str) -> bytes:
+    """Return the bytes of a file of a package; a package of somebody else's names no other file.
+
+    Raises:
+        PackageFault: It is missing, outside the folder, or larger than any file of vectors.
+    """
+    parts = str(name).split("/")
+    if any(part in {"", ".", ".."} or "\\" in part or ":" in part for part in parts):
+        raise PackageFault(f"{name!r} is no name of a file in a package")
+    file = folder.joinpath(*parts)
+    if isinstance(file, Path) and not file.resolve().is_relative_to(Path(str(folder)).resolve()):
+        raise PackageFault(f"{name} leads out of the package")
+    try:
+        if isinstance(file, Path):
+            return read_file(file, LARGEST_REPORT)
+        return file.read_bytes()
+    except (OSError, TooLarge) as fault:
+        raise PackageFault(f"{name} is missing" if isinstance(fault, OSError) else f"{name}: {fault}") from fault
 
 
 def _manifest(folder: Traversable) -> dict[str, Any]:
     try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text("utf-8"))
-    except (OSError, ValueError) as fault:
+        manifest: dict[str, Any] = json.loads(bytes_of(folder, MANIFEST))
+    except (ValueError, RecursionError, PackageFault) as fault:
         raise PackageFault(f"{MANIFEST} cannot be read: no vector package there") from fault
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise PackageFault(f"{MANIFEST} is not of the form {FORMAT}")
@@ -215,15 +241,12 @@ def _family(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _document(folder: Traversable, name: str, digest: str) -> dict[str, Any]:
-    try:
-        data = folder.joinpath(*name.split("/")).read_bytes()
-    except OSError as fault:
-        raise PackageFault(f"{name} is missing") from fault
+    data = bytes_of(folder, name)
     if hashlib.sha256(data).hexdigest() != digest:
         raise PackageFault(f"{name} is not what the manifest says: its SHA-256 is another")
     try:
         document: dict[str, Any] = json.loads(data)
-    except ValueError as fault:
+    except (ValueError, RecursionError) as fault:
         raise PackageFault(f"{name} is not JSON") from fault
     return document
 

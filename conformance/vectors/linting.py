@@ -27,10 +27,10 @@ def faults_of_form(folder: Traversable) -> Iterator[str]:
         PackageFault: A schema is missing.
     """
     schema = cache(partial(_schema, folder))
-    manifest = json.loads((folder / vectors.MANIFEST).read_text("utf-8"))
+    manifest = json.loads(vectors.bytes_of(folder, vectors.MANIFEST))
     yield from _departures(vectors.MANIFEST, manifest, schema(_OF_MANIFEST))
     for name in manifest["files"]:
-        data = folder.joinpath(*name.split("/")).read_bytes()
+        data = vectors.bytes_of(folder, name)
         if not data.isascii():
             yield f"{name}: not ASCII, so that readers may take it otherwise"
         document = json.loads(data)
@@ -42,9 +42,8 @@ def faults_of_form(folder: Traversable) -> Iterator[str]:
 
 def _schema(folder: Traversable, name: str) -> Schema:
     try:
-        text = folder.joinpath(_SCHEMAS, *name.split("/")).read_text("utf-8")
-        return Schema(json.loads(text))
-    except (OSError, ValueError) as fault:
+        return Schema(json.loads(vectors.bytes_of(folder, f"{_SCHEMAS}/{name}")))
+    except (PackageFault, ValueError, RecursionError) as fault:
         raise PackageFault(f"{_SCHEMAS}/{name} is missing, or no schema") from fault
 
 
