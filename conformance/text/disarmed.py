@@ -6,13 +6,14 @@ Commands print what a target, a node or a file says in many places, so the strea
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any, Final, TextIO
 
-from conformance.text.untrusted import without_commands
+from conformance.text.untrusted import UNSHOWABLE, without_commands
 
-_IN_JSON: Final = re.compile(rb"#(?=#[A-Za-z]*\[)")
+_IN_JSON: Final = re.compile(rf"#(?=#[A-Za-z]*\[)|{UNSHOWABLE}")
 
 
 class Disarmed:
@@ -41,5 +42,12 @@ class Disarmed:
 
 
 def disarmed_json(data: bytes) -> bytes:
-    r"""Return JSON text of the same value in which `##[` is `\u0023#[`: such signs stand in strings only."""
-    return _IN_JSON.sub(rb"\\u0023", data)
+    r"""Return JSON text of the same value that shows as it is: `##[` is `\u0023#[`, a hidden letter `\u202e`.
+
+    Such letters are in strings only.
+    """
+    return _IN_JSON.sub(_escaped, data.decode("utf-8")).encode("utf-8")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "\\u0023" if found[0] == "#" else json.dumps(found[0])[1:-1]

@@ -1,0 +1,402 @@
+"""A report folder, receipt, message or package from a stranger: nothing is executed, asked, read elsewhere or paid."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import random
+import re
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.cli import main
+from conformance.log import file as log_file
+from conformance.report.formats import FORMATS
+
+SECRET = "canary-secret-0123456789"
+HOSTILE = (
+    "\x1b]0;owned\x07\x1b[2J<script>alert(1)</script>\n::error file=x::owned\n  ::set-output name=a::b\n"
+    "##[error]owned ##vso[task.setvariable variable=a]b\r\n\u202e"
+)
+ROW, CHECK = "RAIL-402-01", "unpaid_calls_are_refused"
+# What a terminal or a build service would obey.
+OBEYED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]|(?m:^)\s*::[A-Za-z]|##[A-Za-z]*\[")
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """What a stranger sent, and what shows that it had an effect.
+
+    Attributes:
+        folder: Where the commands are called; the report folder in it is `sent`.
+        canary: A file that a command of the stranger's would make.
+        victim: A file of the user's, to which the folder has links.
+        server: A socket at which nothing must arrive.
+    """
+
+    folder: Path
+    canary: Path
+    victim: Path
+    server: socket.socket
+
+    @property
+    def url(self) -> str:
+        """The stranger's address."""
+        return f"http://127.0.0.1:{self.server.getsockname()[1]}"
+
+    def assert_nothing_happened(self, done: Result) -> None:
+        """See that no effect shows, and that the command ended as it says."""
+        assert done.exit_code in {0, 1, 2, 3}, f"{done.exit_code}: {done.output}"
+        assert not self.canary.exists()
+        assert self.victim.read_text() == "kept"
+        assert SECRET not in done.output
+        assert OBEYED.search(done.output.replace("\t", " ")) is None, OBEYED.search(done.output)
+        with pytest.raises(BlockingIOError):
+            self.server.accept()
+
+
+@pytest.fixture
+def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
+    """Set the trap up."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CANARY_SECRET", SECRET)
+    monkeypatch.setenv("TENANT_FIRST_KEY", SECRET)
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        made = Trap(tmp_path, tmp_path / "canary", tmp_path / "victim", server)
+        made.victim.write_text("kept")
+        for name in ("sent", "other"):
+            folder = tmp_path / name
+            folder.mkdir()
+            write_log(folder, events(made, shard="1/2" if name == "sent" else "2/2"))
+            for kind in FORMATS.values():
+                (folder / kind.file).symlink_to(made.victim)
+        (tmp_path / "sent" / "evil.toml").write_text(profile(made))
+        yield made
+
+
+def profile(trap: Trap) -> str:
+    """Return a profile that runs a command, reads a secret, and pays at the stranger's."""
+    return (
+        f'[surfaces.rail]\nurl = "{trap.url}"\nrestart = ["touch", "{trap.canary}"]\n'
+        f'[surfaces.control_plane]\nurl = "{trap.url}"\n[claims]\nsurfaces = ["rail", "control_plane"]\n'
+        'lanes = ["algorand"]\n[secrets]\nstolen = { env = "CANARY_SECRET" }\n[hub.token]\nenv = "CANARY_SECRET"\n'
+        f'[chains.algorand]\nnetwork = "algorand_testnet"\nalgod = "{trap.url}"\ntoken = {{ env = "CANARY_SECRET" }}\n'
+        'funder = { env = "CANARY_SECRET" }\n[[xfail]]\nid = "RAIL-402-01"\nreason = "x"\nowner = "x"\n'
+        "expires = 2999-01-01\n"
+    )
+
+
+def events(trap: Trap, shard: str) -> list[dict[str, Any]]:
+    """Return a log in which everything that can be chosen is hostile."""
+    options = {
+        "config": "sent/evil.toml",
+        "addresses": [f"rail={trap.url}"],
+        "chains": "sent/evil.toml",
+        "cacert": "../../etc/passwd",
+        "insecure": True,
+        "settings": [f"WP_RAIL_SERVICES=$(touch {trap.canary})"],
+        "mutant": f"$(touch {trap.canary})",
+        "shard": shard,
+        "report_dir": "../../etc",
+    }
+    request = {
+        "method": f"GET{HOSTILE}",
+        "url": f"{trap.url}/$CANARY_SECRET{HOSTILE}",
+        "path": f"/{HOSTILE}",
+        "headers": [["x-a", "$CANARY_SECRET"], [f"@{trap.victim}", HOSTILE]],
+        "body": f"@{trap.victim} $(touch {trap.canary}) $TENANT_FIRST_KEY {HOSTILE}",
+        "names": {"url": [[len(trap.url) + 1, 14]], "headers": {"0": [[0, 14]]}, "body": [[0, 4]]},
+    }
+    answered = {"status": 500, "headers": [[HOSTILE, HOSTILE]], "body": HOSTILE, "body_bytes": 3, "milliseconds": 1.0}
+    claim = {"part": HOSTILE, "name": HOSTILE, "left": HOSTILE, "right": "1", "grade": "matters", "why": HOSTILE}
+    side = {"name": HOSTILE, "source": trap.url, "place": HOSTILE, "exchange": 1, "verified": False, "fault": HOSTILE}
+    row = ROW if shard == "1/2" else "RAIL-402-02"
+    return [
+        {
+            "event": "run.started",
+            "run_id": f"$(touch {trap.canary})",
+            "suite_version": HOSTILE,
+            "seed": 7,
+            "started_at": 1_760_000_000,
+            "target": {"name": HOSTILE, "surfaces": {"rail": trap.url, HOSTILE: HOSTILE}},
+            "chains": {},
+            "claims": {"surfaces": [HOSTILE], "lanes": [HOSTILE], "options": []},
+            "non_defaults": [{"key": HOSTILE, "value": HOSTILE}],
+            "rows": [row],
+            "options": options,
+            "quick": False,
+            "variables": ["CANARY_SECRET"],
+            "not_alone": {HOSTILE: HOSTILE},
+        },
+        {"event": "check.started", "check": CHECK, "rows": [row]},
+        {"event": "exchange", "n": 1, "check": CHECK, "ordinal": 1, "retry": False, "request": request,
+         "response": answered, "error": HOSTILE},
+        {"event": "note", "check": "run", "text": HOSTILE},
+        {"event": "judgement", "check": CHECK, "row": row, "verdict": "fail", "expected": HOSTILE, "found": HOSTILE,
+         "exchange": 1, "hint": HOSTILE, "where": {HOSTILE: HOSTILE}},
+        {"event": "judgement", "check": HOSTILE, "row": HOSTILE, "verdict": "fail", "expected": HOSTILE,
+         "found": None, "exchange": None, "hint": None, "where": {}},
+        {"event": "comparison", "call": HOSTILE, "lane": None, "left": {**side, "receipt": HOSTILE},
+         "right": {**side, "receipt": None}, "missing": None, "grade": "matters", "claims": [claim]},
+        {"event": "check.finished", "check": CHECK, "seconds": 1.0, "outcome": "done", "error": None},
+        {"event": "row", "id": row, "verdict": "fail", "reason": HOSTILE, "checks": [CHECK],
+         "expected_failure": None},
+        {"event": "run.finished", "seconds": 1.0, "exit_code": 1, "interrupted": False, "counts": {"fail": 1}},
+    ]  # fmt: skip
+
+
+def write_log(folder: Path, listed: list[dict[str, Any]]) -> None:
+    """Write a log as a run would."""
+    text = "".join(json.dumps(one) + "\n" for one in listed)
+    (folder / "events.ndjson.gz").write_bytes(gzip.compress(text.encode()))
+
+
+def weldproof(*words: object) -> Result:
+    """Call the command without a terminal."""
+    return CliRunner().invoke(main, [str(word) for word in words], input="")
+
+
+REPORT_COMMANDS = [
+    "replay sent#1",
+    "replay sent#1 --json",
+    "replay sent#1 --tries 3 --beside",
+    "replay sent/events.ndjson.gz#1",
+    "report show sent",
+    "report show sent -v",
+    "report show sent --json",
+    *(f"report write sent --report {kind}" for kind in FORMATS),
+    "report diff sent other",
+    "report diff sent other --json",
+    "report requests sent other",
+    "report requests sent other --json",
+    "report har sent",
+    "report har sent -o archive.har",
+    "report matrix sent other",
+    "report matrix sent other --format markdown",
+    "report matrix sent other --json",
+    "report merge sent other --report-dir merged",
+    "receipt diff sent other",
+    "receipt inspect sent/events.ndjson.gz",
+]
+
+
+@pytest.mark.parametrize("line", REPORT_COMMANDS)
+def test_a_hostile_report_folder_has_no_effect(line: str, trap: Trap) -> None:
+    """No command of it runs, its secret is not read, its address is not asked, and no file of the user's changes."""
+    trap.assert_nothing_happened(weldproof(*line.split()))
+
+
+@pytest.mark.usefixtures("trap")
+def test_a_replay_of_a_hostile_report_is_refused_and_explained() -> None:
+    """It ends with 2 before anything is opened, and says what is to be given."""
+    done = weldproof("replay", "sent#1")
+    assert done.exit_code == 2
+    assert "A replay takes no target, program or secret from a log" in done.output
+
+
+@pytest.mark.usefixtures("trap")
+def test_what_a_hostile_report_prints_is_safe_to_paste() -> None:
+    """Neither the replay line nor the curl line takes a file, a variable or a command that the log chose."""
+    shown = weldproof("report", "show", "sent").output
+    replay = next(line for line in shown.splitlines() if "replay    " in line)
+    assert "evil.toml" not in replay
+    assert "--config PROFILE" in replay
+    assert "$(touch" not in re.sub("'[^']*'", "", replay)
+    assert '"$' not in shown
+
+
+def test_a_link_in_a_report_folder_is_not_read(trap: Trap) -> None:
+    """A folder could name any file of its reader's, whose text would come to a build's public log."""
+    (trap.folder / "sent" / "events.ndjson.gz").unlink()
+    (trap.folder / "secret.ndjson").write_text(json.dumps({"event": "note", "check": "run", "text": SECRET}) + "\n")
+    (trap.folder / "sent" / "events.ndjson.gz").symlink_to(trap.folder / "secret.ndjson")
+    for line in REPORT_COMMANDS[:1] + REPORT_COMMANDS[4:8] + REPORT_COMMANDS[-8:-2]:
+        done = weldproof(*line.split())
+        assert done.exit_code == 2, line
+        trap.assert_nothing_happened(done)
+
+
+def test_a_report_is_written_in_place_of_a_link(trap: Trap) -> None:
+    """What the link named keeps its text, and the report is there."""
+    assert weldproof("report", "write", "sent", "--report", "html").exit_code == 0
+    written = trap.folder / "sent" / "index.html"
+    assert not written.is_symlink()
+    assert "<script>alert" not in written.read_text()
+    assert trap.victim.read_text() == "kept"
+
+
+def test_a_json_report_of_a_stranger_is_shown_as_text(trap: Trap) -> None:
+    """`report.json` repeats the sentences of requirements, which a stranger can write anew."""
+    shown = json.loads(weldproof("report", "show", "sent", "--json").output)
+    for one in shown["results"]["tests"]:
+        one["extra"]["requirement"]["sentence"] = HOSTILE
+    (trap.folder / "sent.json").write_text(json.dumps(shown))
+    for line in (
+        "report show sent.json",
+        "report show sent.json -v",
+        "report diff sent.json other",
+        "report matrix sent.json",
+    ):
+        trap.assert_nothing_happened(weldproof(*line.split()))
+
+
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "a log of one line": lambda: gzip.compress(b'{"event":"' + bytes(40_000_000)),
+    "a log of many lines": lambda: gzip.compress(b'{"event":"note"}\n' * 200_000),
+    "bodies that refer to one": lambda: gzip.compress(
+        json.dumps({"event": "x", "request": {"body": "a" * 1000}}).encode()
+        + b"\n"
+        + b'{"event":"x","request":{"body":{"line":1,"of":"request"}}}\n' * 20_000
+    ),
+    "a plain log": lambda: b'{"event":"note"}\n' * 200_000,
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize(
+    "line", ["report show sent", "report har sent", "report write sent --report json", "replay sent#1"]
+)
+def test_a_log_that_unpacks_without_end_is_refused(
+    line: str, bomb: str, trap: Trap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends with 2 and says that no more is read, and no more was."""
+    monkeypatch.setattr(log_file, "LARGEST_LOG", 2_000_000)
+    monkeypatch.setattr(log_file, "MOST_LETTERS", 1_000_000)
+    (trap.folder / "sent" / "events.ndjson.gz").write_bytes(BOMBS[bomb]())
+    done = weldproof(*line.split())
+    assert done.exit_code == 2
+    assert "no more is read" in done.output or "repeated beyond" in done.output
+
+
+READING = [
+    "replay sent#1",
+    "report show sent",
+    "report show sent --json",
+    " ".join(["report write sent", *(f"--report {kind}" for kind in FORMATS)]),
+    "report diff sent other",
+    "report requests sent other",
+    "report har sent",
+    "report matrix sent other",
+    "report merge sent other --report-dir merged",
+    "receipt diff sent other",
+]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_damaged_log_is_a_fault_of_usage_and_not_of_the_suite(seed: int, trap: Trap) -> None:
+    """Any member of any event may be of another kind, or missing."""
+    drawn = random.Random(seed)
+    for name in ("sent", "other"):
+        listed = events(trap, shard="1/2" if name == "sent" else "2/2")
+        for _ in range(drawn.choice((1, 1, 2, 3))):
+            damage(drawn, listed)
+        write_log(trap.folder / name, listed)
+    for line in READING:
+        done = weldproof(*line.split())
+        assert done.exit_code in {0, 1, 2, 3}, f"{line}: {done.output}"
+
+
+def damage(drawn: random.Random, listed: list[dict[str, Any]]) -> None:
+    """Change or remove a member somewhere in a log."""
+    place: Any = drawn.choice(listed)
+    while isinstance(place, dict | list) and place:
+        key = drawn.choice(list(place)) if isinstance(place, dict) else drawn.randrange(len(place))
+        if drawn.random() < 0.5 or not isinstance(place[key], dict | list) or not place[key]:
+            if drawn.random() < 0.3 and isinstance(place, dict):
+                del place[key]
+            else:
+                place[key] = drawn.choice((None, [], {}, -1, 2**70, 1e400, "x", True, [[]], {"a": None}, "\ud800"))
+            return
+        place = place[key]
+
+
+def jws(trap: Trap) -> str:
+    """Return a receipt that names keys at the stranger's."""
+    header = {
+        "alg": "EdDSA",
+        "kid": f"{trap.url}/key",
+        "jku": f"{trap.url}/jwks",
+        "x5u": f"{trap.url}/x",
+        "typ": HOSTILE,
+    }
+    payload = {"iss": trap.url, "issuer_did": f"did:web:127.0.0.1%3A{trap.server.getsockname()[1]}", "kind": HOSTILE}
+    parts = [base64.urlsafe_b64encode(json.dumps(one).encode()).decode().rstrip("=") for one in (header, payload)]
+    return ".".join([*parts, "AAAA"])
+
+
+KEY = "--key-hex " + "ab" * 32
+FILE_COMMANDS = [
+    "receipt inspect receipt.json",
+    "receipt inspect receipt.json --json",
+    "receipt inspect receipt.json --html page.html",
+    "receipt verify receipt.json",
+    f"receipt verify receipt.json {KEY}",
+    f"receipt verify receipt.json {KEY} --json",
+    f"receipt verify receipt.json {KEY} --request receipt.json --path /x --response receipt.json",
+    "receipt diff receipt.json receipt.json",
+    "message verify message.http --public-key-hex " + "ab" * 32,
+    "message explain message.http",
+    "message explain message.http --json",
+    "message sign message.http",
+    "vectors check package",
+    "vectors list --package package",
+    "vectors run --package package -- cat",
+    "vectors compare receipt.json",
+    "vectors run --explained sent/evil.toml -- false",
+    "audit verify audit.json --key-file key",
+    "audit verify audit.json --key-file key --json",
+    "run RAIL-402-01 --target rail=http://127.0.0.1:1 --timeout 1 --xfail sent/evil.toml --report-dir out",
+    "run RAIL-402-01 --xfail receipt.json --target rail=http://127.0.0.1:1",
+    "report show receipt.json",
+    "report show nested.json",
+    "receipt inspect nested.json",
+    "vectors compare nested.json",
+    "audit verify nested.json --key-file key",
+    "message explain nested.json",
+]
+
+
+@pytest.mark.parametrize("line", FILE_COMMANDS)
+def test_a_hostile_file_has_no_effect(line: str, trap: Trap) -> None:
+    """What it says of keys, addresses, files and commands is shown at most."""
+    (trap.folder / "receipt.json").write_text(json.dumps({"receipt": {"jws": jws(trap)}, "note": HOSTILE}))
+    (trap.folder / "nested.json").write_text("[" * 100_000)
+    (trap.folder / "message.http").write_bytes(
+        b"GET /%1b HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ::error::x ##[error]\x1b[2J\r\n"
+        b'Signature-Input: sig=("x-a");keyid="'
+        + trap.url.encode()
+        + b'";alg="ed25519"\r\nSignature: sig=:AAAA:\r\n\r\n'
+    )
+    entry = {"seq": 1, "at": 1, "actor": HOSTILE, "action": HOSTILE, "mac": "00", "prev": HOSTILE}
+    (trap.folder / "audit.json").write_text(json.dumps({"entries": [entry], "head": {"seq": 1, "mac": HOSTILE}}))
+    (trap.folder / "key").write_text("ab" * 32)
+    package = trap.folder / "package"
+    package.mkdir()
+    (package / "link.json").symlink_to(trap.victim)
+    files = {"../../etc/passwd": "00", "/etc/passwd": "00", "link.json": "00"}
+    (package / "manifest.json").write_text(
+        json.dumps({"format": "weldproof-vectors/1", "version": HOSTILE, "families": {}, "files": files})
+    )
+    trap.assert_nothing_happened(weldproof(*line.split()))
+
+
+@pytest.mark.parametrize("name", ["../victim", "/etc/passwd", "a/../../victim", "link.json", "", "."])
+def test_a_package_names_no_file_outside_it(name: str, trap: Trap) -> None:
+    """Nor does a link in it lead out."""
+    package = trap.folder / "package"
+    package.mkdir()
+    (package / "link.json").symlink_to(trap.victim)
+    manifest = {"format": "weldproof-vectors/1", "version": "1", "families": {}, "files": {name: "00"}}
+    (package / "manifest.json").write_text(json.dumps(manifest))
+    done = weldproof("vectors", "check", package)
+    assert done.exit_code == 1
+    assert "is no name of a file in a package" in done.output or "leads out of the package" in done.output
