@@ -174,7 +174,7 @@ def compare(results: Sequence[Path], page: Path | None, differing: bool, as_json
     if page is not None:
         _write(page, html.render(found))
     if as_json:
-        click.echo(json.dumps(json_safe(found.as_json), indent=1))
+        click.echo(disarmed_json(json.dumps(json_safe(found.as_json), indent=1).encode()))
     else:
         console.show_comparison(found, differing=differing)
 
