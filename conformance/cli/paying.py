@@ -57,14 +57,12 @@ def pay(
     **connection: Any,
 ) -> None:
     """Do what `weldproof pay` says of itself; its options are declared beside its help."""
-    _check_words(url, resumed, lane, body, again=again, is_a2a=is_a2a)
+    _check_options(url, resumed, lane, body, again=again, is_a2a=is_a2a)
     profile = named_profile(config, (), ours=False)
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
     profile = connected(profile, connection)
     checked_nodes(profile, main_network=main_network)
-    if lane is not None:
-        extras.need(FACTS[lane].extra)
     sent = _body(body)
     file = _file(url, resumed, sent, again=again)
     address = PaidAddress.of(file.record.url if file is not None else str(url))
@@ -87,14 +85,17 @@ def pay(
     _end(ctx, attempt, as_json=as_json)
 
 
-def _check_words(
+def _check_options(
     url: str | None, resumed: Path | None, lane: str | None, body: str | None, *, again: bool, is_a2a: bool
 ) -> None:
-    """Refuse words that contradict each other.
+    """Refuse options that contradict each other, and a lane whose libraries are not installed.
 
     Raises:
-        UsageFault: They do.
+        UsageFault: They contradict each other.
+        MissingExtra: The lane's extra is not installed.
     """
+    if lane is not None:
+        extras.need(FACTS[lane].extra)
     if (url is None) == (resumed is None):
         raise UsageFault("give the address to pay, or --resume FILE for a payment that has no answer yet")
     if url is not None and is_a2a and token_in(url) is not None:
