@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 from urllib.parse import urlsplit
 
 from reference.protocol.destination_address import Target, literal_of
@@ -58,7 +59,7 @@ def place_of(url: str) -> Target:
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
-    scheme = "https" if parts.scheme == "https" else "http"
+    scheme: Literal["http", "https"] = "https" if parts.scheme == "https" else "http"
     return Target(scheme, host, parts.port or _PORTS[scheme], literal_of(host))
 
 

@@ -10,7 +10,7 @@ import orjson
 
 from reference.control_plane.app import Routes
 from reference.control_plane.audit_reading import AuditReading
-from reference.control_plane.calls import Call, Operation
+from reference.control_plane.calls import Call, Operation, Registrant
 from reference.control_plane.documents import Documents
 from reference.control_plane.posture import Posture
 from reference.control_plane.registering import Registering
@@ -117,14 +117,15 @@ def _empty_token() -> None:
 def _refused_too_late() -> None:
     """Carry the operation out, and refuse it then."""
 
-    def judging(judge: Callable[..., None]) -> Callable[..., None]:
-        def judged(self: object, scope: Scope, *body: bytes) -> None:
+    def judging(judge: Callable[..., Any]) -> Callable[..., Any]:
+        def judged(self: object, scope: Scope, *body: bytes) -> Any:
             try:
-                judge(self, scope, *body)
+                return judge(self, scope, *body)
             except Refused as refusal:
                 if refusal.status != 401 or scope["method"] != "POST":
                     raise
                 scope["weldproof.late"] = True
+                return Registrant()
 
         return judged
 

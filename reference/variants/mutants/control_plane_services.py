@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from ipaddress import ip_network
 from typing import Any
 
 from reference.control_plane import app, posture
@@ -123,12 +124,14 @@ def _refusing() -> None:
 
 
 def _redirects_followed() -> None:
-    """Ask where an answer sends to."""
+    """Ask where an answer sends to, wherever that is."""
+    anywhere = AddressCheck(allow_loopback=True, allowed=(ip_network("0.0.0.0/0"),))
+    follower = HealthAsker("follower/1", anywhere, seconds=2)
 
     def asking(ask: Callable[..., Awaitable[Finding]]) -> Callable[..., Awaitable[Finding]]:
         async def asked(self: HealthAsker, address: str) -> Finding:
             finding = await ask(self, address)
-            return await ask(self, "http://192.0.2.10:8080/health") if finding.status == 302 else finding
+            return await ask(follower, "http://192.0.2.10:8080/health") if finding.status == 302 else finding
 
         return asked
 
@@ -141,7 +144,7 @@ def _health_path_anywhere() -> None:
     class AnyPath(NewService):
         health_path: str = "/health"
 
-    app.NewService = AnyPath  # type: ignore[misc]
+    setattr(app, "NewService", AnyPath)  # noqa: B010 - a rule that is dropped
 
 
 def _is_healthy(one: Mapping[str, Any], healthy: bool) -> dict[str, Any]:

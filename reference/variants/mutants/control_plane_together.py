@@ -15,7 +15,7 @@ from sqlalchemy import bindparam, delete, func, insert, select, update
 from reference.control_plane import asking, audit_log, issuers, posture
 from reference.control_plane.app import Routes, sent_path
 from reference.control_plane.asking import Finding, HealthAsker
-from reference.control_plane.calls import Call
+from reference.control_plane.calls import Call, Registrant
 from reference.control_plane.issuers import IssuerRegister, NewIssuer, TrustDocuments
 from reference.control_plane.posture import HealthBoard
 from reference.control_plane.registering import Registering
@@ -42,13 +42,14 @@ _TRIES = 64
 def _waved_through(applies: Callable[[Scope], bool]) -> Callable[[], None]:
     """Return what asks some calls for no token, neither by their head nor by their body."""
 
-    def judging(judge: Callable[..., None]) -> Callable[..., None]:
-        def judged(self: object, scope: Scope, *body: bytes) -> None:
+    def judging(judge: Callable[..., Any]) -> Callable[..., Any]:
+        def judged(self: object, scope: Scope, *body: bytes) -> Any:
             try:
-                judge(self, scope, *body)
+                return judge(self, scope, *body)
             except Refused as refusal:
                 if refusal.status != 401 or not applies(scope):
                     raise
+                return Registrant()
 
         return judged
 
@@ -389,7 +390,7 @@ def _each_read_bounded() -> None:
         return lambda http, reader: answered(http, Reading(reader))
 
     def made(initialise: Callable[..., None]) -> Callable[..., None]:
-        return lambda self, agent, **_: initialise(self, agent, seconds=3600.0)
+        return lambda self, agent, check, **_: initialise(self, agent, check, seconds=3600.0)
 
     replace(asking, "_answered", answering)
     replace(HealthAsker, "__init__", made)
