@@ -183,7 +183,7 @@ class Tenancy:
             tenant_id: The tenant.
             key_id: The key that is replaced.
             keep: May keep the answer together with what is made.
-            scopes: Those of the caller. A live key is replaced by whoever may make one, for an approved tenant.
+            scopes: Those of the caller. A live key needs the scope to make one, and an approved tenant.
 
         Raises:
             Refused: 404, there is no such key; 403, the scope is missing; 422, the tenant is not approved.

@@ -78,7 +78,7 @@ class Finder(Protocol):
         """Return transactions that moved other assets to an address, in blocks after `after`, as far as is cheap.
 
         They pay nothing and are only listed. A search looks back a bounded way, however long ago `after` is, and asks
-        for a bounded number of pages, because anybody can send an asset of their own to any address.
+        for a bounded number of pages, because any account can send an asset of its own to any address.
         """
 
 

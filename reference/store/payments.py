@@ -338,7 +338,7 @@ class Payments:
         return _uncounted(state, await self._database.rows(_UNPAID_OF_ALL[refunded], state=state, most=most))
 
     async def one_uncounted(self, payment_id: str, *, tenant_id: str | None = None) -> Payment | None:
-        """Return a payment that counted for nothing, or more than its link asks, of a tenant or of anybody."""
+        """Return a payment that counted for nothing, or more than its link asks, of a tenant or of any."""
         found = _all(await self._database.rows(_ONE_UNCOUNTED, payment_id=payment_id))
         return next((one for one in found if tenant_id in {None, one.tenant_id}), None)
 

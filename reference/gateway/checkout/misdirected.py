@@ -6,7 +6,7 @@ each transfer once a tenant:
     state          the transfer                                                          reason
     late, short    carries the memo of a link that another transfer of it has paid       paid, wrong_amount
     ambiguous      carries a memo inside a longer text, such as a note with two memos    ambiguous_memo
-    ambiguous      is beside the memo of a link that this gateway does not know          ambiguous_memo
+    ambiguous      shares its transaction with the memo of a link of another gateway     ambiguous_memo
     other_asset    carries the memo, in an asset that is not the link's                  wrong_asset
 
 Any account can send dust, and can issue an asset that looks like USDC. So a link lists at most `MOST_OF_A_LINK` of the

@@ -72,7 +72,7 @@ class SolanaFinder:
     async def strays(self, address: str, after: int, head: Head) -> Found:
         """List the newest signatures of a few further token accounts of the payout address.
 
-        Its associated account for an asset exists once somebody has paid the rent of it, so there are few of them.
+        An associated account for an asset exists once its rent has been paid, so there are few of them.
         """
         held = await self._rpc.ask("getTokenAccountsByOwner", address, {"programId": TOKEN_PROGRAM}, _HELD)
         accounts = [member(one, "pubkey", str) for one in member(held, "value", list)]

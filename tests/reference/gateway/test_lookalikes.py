@@ -30,10 +30,10 @@ READ_AS_PAID = {
     "an l": "Pald",
     "a digit": "PA1D",
     "a bar": "PA|D",
-    "beside a bar": "Paid|Shop",
+    "next to a bar": "Paid|Shop",
     "with full stops": "P.A.I.D.",
     "spaced": "P a i d",
-    "beside an underscore": "_paid_",
+    "between underscores": "_paid_",
 }
 HONEST = [
     "",
