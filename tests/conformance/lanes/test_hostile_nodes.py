@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from conformance.http.client import Names
-from conformance.lanes import node_control
 from conformance.lanes.algorand import bounded_algod
 from conformance.lanes.algorand.node import AlgorandNode
 from conformance.lanes.base.node import BaseNode
@@ -197,8 +196,3 @@ def test_the_token_of_an_algod_goes_to_no_other_host(
         asyncio.run(ask())
     assert [token for _, token in node.asked] == [TOKEN]
     assert other.asked == []
-
-
-def test_the_module_reads_answers_by_one_function() -> None:
-    """What the fixture makes smaller is what the sessions use."""
-    assert node_control.read_whole.__defaults__ == (LIMIT,)
