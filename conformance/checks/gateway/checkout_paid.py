@@ -97,10 +97,10 @@ async def right_payment_is_paid(case: Case) -> None:
 async def payment_in_another_shape_is_paid(case: Case) -> None:
     """A confirmed transaction with the link's memo turns its page to Paid in each shape that honest payers make.
 
-    Pays one link the usual way and one for each shape. Solana: a legacy transaction, a compute budget first, the memo
-    on either side, account creation in front, a guard program's instructions, accounts from lookup tables, and all of
-    it. Algorand: in a group whose other transaction pays the fee or opts in. Base: by an authorization that a relayer
-    or a contract submits. Expects Paid on each page. On Algorand and Base a page that stays unpaid is warned of.
+    Pays one link the usual way and one for each shape. Solana: a legacy transaction, the memo after the transfer,
+    account creation in front, a compute budget and a guard program's instructions around, accounts from lookup tables,
+    and all of it. Algorand: in a group whose other transaction pays the fee or opts in. Base: by an authorization that
+    a relayer or a contract submits. Expects Paid on each page. On Algorand and Base an unpaid page is warned of.
     """
     who = await payer(case)
     shapes = case.sample(await who.shaped(way(case)))

@@ -63,8 +63,8 @@ class SolanaCheckout:
             raise Inconclusive("this node has no guard program (Lighthouse)")
 
         return [
-            *(Way(shape.what, partial(self._in_shape, shape.with_memo())) for shape in shapes),
-            *(Way(shape.what, unsendable) for shape in unguarded),
+            *(Way(one.what, partial(self._in_shape, one.with_memo())) for one in shapes if one.differs_for_links),
+            *(Way(one.what, unsendable) for one in unguarded if one.differs_for_links),
         ]
 
     async def _in_shape(self, shape: Shape, bill: Bill) -> str:

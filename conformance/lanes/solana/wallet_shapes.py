@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Final
 
@@ -54,11 +54,19 @@ class Tables(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The shape of a wallet's transaction: its parts in order, and its lookup tables."""
+    """The shape of a wallet's transaction.
+
+    Attributes:
+        what: The shape in words.
+        parts: Its parts in order.
+        tables: What it takes from lookup tables.
+        differs_for_links: Whether a checkout link's payment in it differs from the usual one and from the other shapes.
+    """
 
     what: str
     parts: tuple[Part, ...]
     tables: Tables = Tables.NONE
+    differs_for_links: bool = True
 
     @property
     def has_guards(self) -> bool:
@@ -70,20 +78,20 @@ class Shape:
         if Part.MEMO in self.parts:
             return self
         place = self.parts.index(Part.TRANSFER) + 1
-        return Shape(self.what, (*self.parts[:place], Part.MEMO, *self.parts[place:]), self.tables)
+        return replace(self, parts=(*self.parts[:place], Part.MEMO, *self.parts[place:]))
 
 
 _B, _A, _GS, _G, _M, _T = Part.BUDGET, Part.ACCOUNT, Part.GUARDS, Part.GUARD, Part.MEMO, Part.TRANSFER
 SHAPES: Final = (
     Shape("a legacy transaction", (_T,), Tables.LEGACY),
-    Shape("a compute budget first", (_B, _T)),
-    Shape("a memo before the transfer", (_M, _T)),
+    Shape("a compute budget first", (_B, _T), differs_for_links=False),
+    Shape("a memo before the transfer", (_M, _T), differs_for_links=False),
     Shape("a memo after the transfer", (_T, _M)),
     Shape("the payee's token account made in front", (_A, _T)),
-    Shape("guards last", (_B, _T, _G)),
+    Shape("guards last", (_B, _T, _G), differs_for_links=False),
     Shape("guards before and after the transfer", (_B, _GS, _T, _M, _G)),
     Shape("mint and destination from a lookup table", (_B, _T), Tables.ACCOUNTS),
-    Shape("the reference from a lookup table", (_T,), Tables.REFERENCE),
+    Shape("the reference from a lookup table", (_T,), Tables.REFERENCE, differs_for_links=False),
     Shape("all of it, with two lookup tables", (_B, _A, _GS, _T, _M, _G), Tables.TWO),
 )
 
