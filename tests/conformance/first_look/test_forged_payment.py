@@ -63,7 +63,7 @@ def test_a_transaction_of_solana_is_read_by_stock_code_and_signed_by_no_account(
     assert bytes(message.recent_blockhash) == bytes(32)
     assert not any(transaction.verify_with_results())
     assert message.is_signer(1)
-    assert not message.is_maybe_writable(1)
+    assert message.header.num_readonly_signed_accounts == 1
     assert base64.b64encode(bytes(transaction)).decode() == payload["transaction"]
 
 
