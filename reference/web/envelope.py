@@ -34,6 +34,8 @@ REQUEST_ID = "weldproof.request_id"
 ANSWER_HEADERS = "weldproof.answer_headers"
 # Where the server tells, in the scope's state, how a request broke the framing of HTTP; it ends the connection.
 FRAMING = "weldproof.framing"
+# Whether the status of the answer was sent.
+_BEGUN = "weldproof.begun"
 _REQUEST_ID_HEADER = b"x-request-id"
 _CLOSE = (b"connection", b"close")
 _LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
@@ -88,12 +90,12 @@ class Envelope:
             return
         request_id = "req_" + secrets.token_bytes(16).hex()
         scope[REQUEST_ID] = request_id
-        answer = _Answer(self, send, scope)
+        answer = self._dress(send, request_id, scope)
         try:
             with Interruptible(self.ending):
                 await self._respond(scope, receive, answer)
         except CutShort:
-            if not answer.is_begun:
+            if not scope.get(_BEGUN):
                 await self._refuse(scope, answer, _shutting_down())
 
     async def _respond(self, scope: Scope, receive: Receive, answer: Send) -> None:
@@ -168,39 +170,28 @@ class Envelope:
         headers, body = rendered
         await _send(send, refusal.status, {**headers, **closing, **refusal.headers}.items(), body)
 
-    def dressed(self, headers: Headers, scope: Scope) -> list[tuple[bytes, bytes]]:
+    def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:
+        head = scope["method"] == "HEAD"
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                scope[_BEGUN] = True
+                message = {**message, "headers": self._dressed(message["headers"], request_id, scope)}
+            elif head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        return dressed
+
+    def _dressed(self, headers: Headers, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
         """Return an answer's headers with those that every answer has and this one lacks."""
-        own = (_REQUEST_ID_HEADER, scope[REQUEST_ID].encode())
+        own = (_REQUEST_ID_HEADER, request_id.encode())
         present = [name for name, _ in headers]
         known = scope.get(ANSWER_HEADERS, {}).items()
         further = [(name.lower().encode(), value.encode()) for name, value in known]
         # A connection of a process that ends is closed; a client that does not know sends its next call into nothing.
         closing = (_CLOSE,) if self.ending.is_told else ()
         return [*headers, *[one for one in (own, *self._extra, *further, *closing) if one[0] not in present]]
-
-
-class _Answer:
-    """What a call is answered with, on its way to the server.
-
-    Attributes:
-        is_begun: Whether its status was sent.
-    """
-
-    __slots__ = ("_envelope", "_is_head", "_scope", "_send", "is_begun")
-
-    def __init__(self, envelope: Envelope, send: Send, scope: Scope) -> None:
-        self._envelope, self._send, self._scope = envelope, send, scope
-        self._is_head = scope["method"] == "HEAD"
-        self.is_begun = False
-
-    async def __call__(self, message: Message) -> None:
-        """Send a message, with the headers of every answer and, to HEAD, without a body."""
-        if message["type"] == "http.response.start":
-            self.is_begun = True
-            message = {**message, "headers": self._envelope.dressed(message["headers"], self._scope)}
-        elif self._is_head and message["type"] == "http.response.body":
-            message = {**message, "body": b""}
-        await self._send(message)
 
 
 def _framing(scope: Scope) -> Refused | None:
