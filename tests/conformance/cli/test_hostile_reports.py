@@ -214,6 +214,36 @@ def test_what_a_hostile_report_prints_is_safe_to_paste() -> None:
     assert '"$' not in shown
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"config": "sent/agent.toml"},
+        {"config": "sent/agent.toml", "insecure": True, "timeout": 1.0},
+        {"addresses": ["agent={url}"]},
+        {"addresses": ["agent={url}"], "chains": "sent/evil.toml"},
+    ],
+)
+def test_a_replay_asks_no_address_of_a_log(options: dict[str, Any], trap: Trap) -> None:
+    """A sound log of a check that needs no payment, whose profile and addresses are the stranger's."""
+    (trap.folder / "sent" / "agent.toml").write_text(
+        f'[surfaces.agent]\nurl = "{trap.url}"\n[claims]\nsurfaces = ["agent"]\n[budgets]\nrequest = 1.0\n'
+    )
+    given = json.loads(json.dumps(options).replace("{url}", trap.url))
+    request = {"method": "GET", "url": f"{trap.url}/health", "path": "/health", "headers": [], "body": None}
+    started = {"seed": 1, "rows": ["AGENT-HTTP-01"], "options": given, "target": {"name": "x", "surfaces": {}}}
+    sent = {"n": 1, "check": "health_and_landing_are_json", "ordinal": 1, "retry": False, "request": request}
+    write_log(
+        trap.folder / "sent",
+        [
+            {"event": "run.started", "run_id": "0", **started},
+            {"event": "exchange", **sent, "response": None, "error": ""},
+        ],
+    )
+    done = weldproof("replay", "sent#1")
+    trap.assert_nothing_happened(done)
+    assert done.exit_code == 2
+
+
 def test_a_link_in_a_report_folder_is_not_read(trap: Trap) -> None:
     """A folder could name any file of its reader's, whose text would come to a build's public log."""
     (trap.folder / "sent" / "events.ndjson.gz").unlink()
