@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from conformance.attacks.engine import receipts
 from conformance.discovery.rail import Operation
+from conformance.discovery.unusual_requests import unusual_bodies
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.http.client import Answer
 from conformance.lanes.algorand.transaction_ids import invented_id
-from conformance.oracles.hashing import find_claim
+from conformance.oracles.hashing import find_claim, jcs_bytes
+from conformance.oracles.json_encodings import OTHER_ENCODINGS, Encoder
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.a2a import Task
@@ -145,7 +148,9 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     """What is ordered over A2A is what a payment buys, and what the receipt binds.
 
     Orders an operation over A2A with another body than its usual one, by the data part that the profile binds, and pays
-    the task. Expects a receipt that does not bind the usual request in place of the one that was ordered.
+    the task. Expects a receipt that does not bind the usual request in place of the one that was ordered. Orders it
+    also with values that encoders of JSON write differently, where REST accepts any. Expects that no receipt binds them
+    by another encoding than RFC 8785.
     """
     if _has_no_door(case):
         return
@@ -165,17 +170,43 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     found = "the usual request" if bound else "no other request"
     where = {"operation": chosen.path, "door": "A2A"}
     case.expect(_BOUND, bound is None, "the request that was ordered", found, exchange=became.answer, where=where)
+    for body in (await unusual_bodies(case.client, chosen))[:1]:
+        with suppress(Inconclusive):  # what such an order may hold is left open
+            await _judge_encoding(case, replace(chosen, body=body), bindings.request_hash)
 
 
-def hashes_of(operation: Operation, quote: Challenge, recipe: str) -> set[str]:
+async def _judge_encoding(case: Case, ordered: Operation, recipe: str) -> None:
+    """Judge by which encoding of JSON the receipt of an unusual order binds it, by the recipe of the profile."""
+    task, quote = await quoted_task(case, ordered)
+    became = await submitted(case, task, await pay(case, quote, case.lane))
+    brought = [claims_of(token) for token in _brought(task, became) if looks_payable(token)]
+    canonical = hashes_of(ordered, quote, recipe)
+    unbound = [claims for claims in brought if not find_claim(claims, canonical)]
+    found = next(
+        (
+            what
+            for what, encode in OTHER_ENCODINGS.items()
+            for claims in unbound
+            if find_claim(claims, hashes_of(ordered, quote, recipe, encode))
+        ),
+        None,
+    )
+    if brought and (found is not None or not unbound):
+        told, where = f"recipe {recipe} over RFC 8785", {"operation": ordered.path, "door": "A2A"}
+        seen = "so" if found is None else f"over JSON that {found}"
+        case.expect(_BOUND, found is None, told, seen, exchange=became.answer, where=where)
+
+
+def hashes_of(operation: Operation, quote: Challenge, recipe: str, encode: Encoder = jcs_bytes) -> set[str]:
     """Return the digests that an operation's own request may be bound by, by a recipe.
 
     Args:
         operation: What is called, with its body.
         quote: A challenge for it, which names the service.
         recipe: Name of the recipe.
+        encode: As `hashing.request_hashes` takes it.
     """
-    return request_hashes(operation, operation.body, quote.accepts).get(recipe, set())
+    return request_hashes(operation, operation.body, quote.accepts, encode).get(recipe, set())
 
 
 async def quoted_task(case: Case, operation: Operation) -> tuple[Task, Challenge]:

@@ -39,7 +39,7 @@ FACTS: Final = LaneFacts(
     payer="--solana-rpc ADDRESS --solana-ws ADDRESS --solana-funder-env VARIABLE",
     ports={"Solana": 8899, "Solana WebSocket": 8900},
     draft=_DRAFT,
-    payments=115,
+    payments=116,
     no_transaction="1" * 88,
     takes_namespace=True,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.http.client import Late
+from conformance.oracles.json_encodings import OTHER_ENCODINGS
 from conformance.outcome import Verdict
 from conformance.surfaces.rail.purchase import header_value
 from tests.conformance.checks.rail.scripted_rail import BASE, PATHS, PROFILE, Call, Payer, Rail, Reply, judged
@@ -427,6 +429,20 @@ async def test_what_is_ordered_is_what_is_sold(listens: bool, found: Verdict) ->
     """A door that sells its usual request to whoever orders another binds a request that nobody made."""
     judgement = await judged("what_is_ordered_over_a2a_is_sold", rail_with(Selling(listens)), CLAIMED)
     assert judgement == {"RAIL-RCPT-04": found}
+
+
+@pytest.mark.parametrize("name", ["is Go's json.Marshal", "is Python's json.dumps with sort_keys"])
+async def test_an_order_is_bound_by_its_rfc_8785_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A door that hashes what its own encoder writes is told by an order that encoders write differently."""
+
+    def encoded(call: Call) -> str:
+        envelope = {"body": json.loads(call.body), "method": call.method, "path": call.path, "query": call.query}
+        form = OTHER_ENCODINGS[name]({**envelope, "service_id": PATHS[call.path]})
+        return "sha256:" + hashlib.sha256(form).hexdigest()
+
+    rail = rail_with(Selling(listens=True))
+    monkeypatch.setattr(rail, "request_hash", encoded)
+    assert await judged("what_is_ordered_over_a2a_is_sold", rail, CLAIMED) == {"RAIL-RCPT-04": Verdict.FAIL}
 
 
 async def test_an_order_of_unknown_form_is_not_judged() -> None:
