@@ -101,7 +101,7 @@ class Collector(Protocol):
         """
 
     async def look(self, claim: Redemption) -> Payment | None:
-        """Return what a claim pays as its chain shows it now, without waiting; None where only a proof can tell.
+        """Return what a claim pays as its chain shows it now, without waiting; None where nothing paid it.
 
         Raises:
             PaymentRefused: It pays nothing, or nothing yet.

@@ -372,10 +372,15 @@ class SettlingPaymentSource:
     # Besides calls.
 
     async def look(self, claim: Redemption) -> Payment | None:
-        """Return what another sender settled; what was sent for a claim by the rail, `tend` follows."""
+        """Return what another sender settled.
+
+        Raises:
+            PaymentRefused: `tx_not_confirmed`: what the rail sent for the claim is on its way, and `tend` follows it.
+        """
+        presented = self.presented_by(claim)
         if await self._settlements.open_for(claim.token) is not None:
-            return None
-        return await self.received(self.presented_by(claim))
+            raise self._refusal("tx_not_confirmed", presented)
+        return await self.received(presented)
 
     async def is_known(self, claim: Redemption) -> bool:
         """A claim for which something was sent counts as known to the chain (P-ST-08)."""
