@@ -229,7 +229,13 @@ def test_a_replay_asks_no_address_of_a_log(options: dict[str, Any], trap: Trap) 
         f'[surfaces.agent]\nurl = "{trap.url}"\n[claims]\nsurfaces = ["agent"]\n[budgets]\nrequest = 1.0\n'
     )
     given = json.loads(json.dumps(options).replace("{url}", trap.url))
-    request = {"method": "GET", "url": f"{trap.url}/health", "path": "/health", "headers": [], "body": None}
+    request: dict[str, Any] = {
+        "method": "GET",
+        "url": f"{trap.url}/health",
+        "path": "/health",
+        "headers": [],
+        "body": None,
+    }
     started = {"seed": 1, "rows": ["AGENT-HTTP-01"], "options": given, "target": {"name": "x", "surfaces": {}}}
     sent = {"n": 1, "check": "health_and_landing_are_json", "ordinal": 1, "retry": False, "request": request}
     write_log(
