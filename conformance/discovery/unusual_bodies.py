@@ -66,7 +66,7 @@ def unusual_places(document: Mapping[str, Any], path: str, method: str, body: An
 
 
 def _values(document: Mapping[str, Any], schema: Any, given: Any, depth: int) -> Iterator[Any]:
-    """Yield unusual values of a schema, beside what is given there."""
+    """Yield unusual values of a schema, in addition to what is given there."""
     described = resolved(document, schema)
     if not _CONSTRAINING & described.keys():
         yield _FREE_FORM

@@ -64,9 +64,9 @@ async def try_spellings(client: Client, url: str) -> Spelled | None:
     heads = await trial.served_heads(
         path, {what: spellings[what] for what in spellings if what not in served}, controls
     )
-    told = {what: f"GET {spellings[what]} ({what}) is served" for what in served}
-    doubtful = [told[what] for what in served if what in _DOUBTFUL]
-    return Spelled(tuple(told[what] for what in served if what not in _DOUBTFUL), (*doubtful, *heads))
+    texts = {what: f"GET {spellings[what]} ({what}) is served" for what in served}
+    doubtful = [texts[what] for what in served if what in _DOUBTFUL]
+    return Spelled(tuple(texts[what] for what in served if what not in _DOUBTFUL), (*doubtful, *heads))
 
 
 @dataclass(frozen=True, slots=True)

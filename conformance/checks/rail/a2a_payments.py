@@ -192,9 +192,9 @@ async def _judge_encoding(case: Case, ordered: Operation, recipe: str) -> None:
         None,
     )
     if brought and (found is not None or not unbound):
-        told, where = f"recipe {recipe} over RFC 8785", {"operation": ordered.path, "door": "A2A"}
+        expected, where = f"recipe {recipe} over RFC 8785", {"operation": ordered.path, "door": "A2A"}
         seen = "so" if found is None else f"over JSON that {found}"
-        case.expect(_BOUND, found is None, told, seen, exchange=became.answer, where=where)
+        case.expect(_BOUND, found is None, expected, seen, exchange=became.answer, where=where)
 
 
 def hashes_of(operation: Operation, quote: Challenge, recipe: str, encode: Encoder = jcs_bytes) -> set[str]:

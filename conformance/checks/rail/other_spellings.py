@@ -23,7 +23,7 @@ from conformance.surfaces.rail.purchase import purchase
 
 _ROW: Final = "RAIL-402-01"
 _EXPECTED: Final = "402, or nothing there"
-_OPEN: Final = "what it is cannot be told: it is neither a receipt nor a result that is known"
+_OPEN: Final = "what it is stays open: it is neither a receipt nor a known result"
 _NO_SERVICE: Final = "no-such-service-of-this-rail"
 _SECONDS: Final = 10.0
 _AT_ONCE: Final = 6
@@ -116,7 +116,7 @@ class _Spelled:
         return control is not None and _is_served(control) and control.object().keys() == answer.object().keys()
 
     async def _is_the_result(self, answer: Answer) -> bool:
-        """Return whether an answer has the members of a result that was paid for, where anybody can pay."""
+        """Return whether an answer has the members of a result that was paid for, where a lane can be paid."""
         async with self.buying:
             if self.members is None:
                 self.members = frozenset(await self._bought())

@@ -1,4 +1,4 @@
-"""Paths that a server charges for, served by another spelling: told by `check`, and never where a page is usual."""
+"""Paths that a server charges for, served by another spelling: reported by `check`, and never where a page is usual."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ LENIENT: Mapping[str, tuple[Callable[[str], str], str]] = {
 @pytest.mark.parametrize("given", [GOODS, PAGE], ids=["an object", "a page"])
 @pytest.mark.parametrize("name", LENIENT)
 async def test_a_path_that_is_free_by_another_spelling_is_told(name: str, given: Given) -> None:
-    """The reader is told the target that is served, whatever is sold there."""
+    """The report names the target that is served, whatever is sold there."""
     read, what = LENIENT[name]
     found = await tried(routed(read, given))
     assert found is not None
@@ -134,7 +134,7 @@ async def test_a_path_that_is_free_at_times_is_not_judged() -> None:
 
 
 async def test_a_path_that_get_is_not_charged_for_is_not_tried() -> None:
-    """What is sold by POST is not told from a page by GET."""
+    """A service that is sold by POST cannot be distinguished from a page by GET."""
     assert await tried(lambda *_: (405, {})) is None
     assert await tried(lambda *_: GOODS) is None
 

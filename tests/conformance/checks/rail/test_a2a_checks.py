@@ -433,7 +433,7 @@ async def test_what_is_ordered_is_what_is_sold(listens: bool, found: Verdict) ->
 
 @pytest.mark.parametrize("name", ["is Go's json.Marshal", "is Python's json.dumps with sort_keys"])
 async def test_an_order_is_bound_by_its_rfc_8785_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A door that hashes what its own encoder writes is told by an order that encoders write differently."""
+    """A door that hashes what its own encoder writes fails for an order that encoders write differently."""
 
     def encoded(call: Call) -> str:
         envelope = {"body": json.loads(call.body), "method": call.method, "path": call.path, "query": call.query}

@@ -1,4 +1,4 @@
-"""Receipts whose hashes are over another JSON than the RFC 8785 form are told, whatever the usual request hides."""
+"""Receipts whose hashes are over another JSON than the RFC 8785 form fail, whatever the usual request hides."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def refusing(bad: Callable[[str], bool]) -> Callable[[Call, Reply], Reply]:
 async def test_another_encoding_of_texts_is_told(name: str, profile: str) -> None:
     """The usual requests have no text that encoders write differently; the unusual ones have.
 
-    A slash is in every path, so that no usual recipe fits a signer that escapes it: the reader is told which encoding.
+    A slash is in every path, so that no usual recipe fits a signer that escapes it: the report names the encoding.
     """
     log = EventLog()
     verdicts = await judged(BOUND, Hashing(OTHER_ENCODINGS[name]), profile, log)

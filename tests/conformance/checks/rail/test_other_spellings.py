@@ -1,4 +1,4 @@
-"""Paywalls that read a request differently than the service behind them are told, and careful ones are not."""
+"""Paywalls that read a request differently than the service behind them fail, and careful ones pass."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ async def test_a_result_of_unknown_form_is_told_by_one_that_was_paid_for() -> No
 
 
 async def test_an_object_that_is_no_known_result_warns() -> None:
-    """Nobody can pay, so that what is answered cannot be compared."""
+    """No lane can be paid, so that what is answered cannot be compared."""
     free = serving(LENIENT["drops parameters"], {"valid": True})
     assert await verdict(free, UNPAYABLE) is Verdict.WARN
 
@@ -162,7 +162,7 @@ async def test_a_rail_that_closes_the_connection_breaks_nothing() -> None:
 
 
 def test_no_spelling_of_a_path_is_the_path_itself() -> None:
-    """Each spelling is told from the others by its name, and each is a path from the root."""
+    """Each spelling has its own name, and each is a path from the root."""
     for path in ("/pay/v1/verify/receipt", "/weather", "/weather/today/"):
         found = path_spellings(path)
         assert path not in found.values()

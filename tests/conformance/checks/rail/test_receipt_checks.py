@@ -150,7 +150,7 @@ async def test_the_claim_with_the_familys_name_is_the_one_that_counts(first: boo
 
 
 async def test_a_binding_that_one_operation_alone_lacks_is_broken() -> None:
-    """A recipe that holds for two operations must hold for the third; the reader is told which one it is."""
+    """A recipe that holds for two operations must hold for the third; the report names that operation."""
 
     def partial(rail: Rail, call: Call, document: dict[str, Any]) -> None:
         if "compliance" in call.path:
@@ -166,7 +166,7 @@ async def test_a_binding_that_one_operation_alone_lacks_is_broken() -> None:
 
 
 async def test_a_binding_that_one_of_two_operations_lacks_is_told_with_the_other() -> None:
-    """One operation says nothing of another one: the row stays open, and the reader is told where the recipe is."""
+    """One operation says nothing of another one: the row stays open, and the report says where the recipe is."""
 
     def partial(rail: Rail, call: Call, document: dict[str, Any]) -> None:
         if "verify" not in call.path:
