@@ -6,7 +6,7 @@ from sqlalchemy import Column, Index, Integer, LargeBinary, MetaData, String, Ta
 
 METADATA = MetaData()
 
-# A tenant without a row is shown by the name that the operator gave it (decision 0075).
+# A tenant without a row is shown by the name that the operator gave it (decision 0072).
 merchants = Table(
     "gateway_merchants",
     METADATA,
