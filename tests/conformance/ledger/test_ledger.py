@@ -44,7 +44,7 @@ def test_prefixes_select_whole_words() -> None:
     assert len(ledger.select(["RAIL"])) == 101
     assert [row.id for row in ledger.select(["rail-weld-02"])] == ["RAIL-WELD-02"]
     assert {row.id.rsplit("-", 1)[0] for row in ledger.select(["RAIL-RCPT", "RAIL-KEY"])} == {"RAIL-RCPT", "RAIL-KEY"}
-    assert len(ledger.select([])) == 416
+    assert len(ledger.select([])) == 417
     with pytest.raises(LookupError, match="RAIL-WEL"):
         ledger.select(["RAIL-WEL"])
 
