@@ -112,7 +112,7 @@ async def test_the_verdict_is_read_first_then_what_needs_attention(reader: Reade
 async def test_the_list_is_filtered_by_each_property(reader: Reader) -> None:
     """Verdict, surface, level and lane leave the rows that have all that was chosen; the count says how many."""
     page = reader.page
-    assert len(await reader.shown()) == 104
+    assert len(await reader.shown()) == 105
     await page.select_option("[name=verdict]", "fail")
     assert await reader.shown() == ["RAIL-402-01", "RAIL-402-02"]
     assert await page.inner_text("output") == "2 of 104"
@@ -129,7 +129,7 @@ async def test_the_list_is_filtered_by_each_property(reader: Reader) -> None:
     assert {"RAIL-402-03", "RAIL-WELD-02"} <= set(on_lane)
     assert len(on_lane) < 20
     await page.click("text=Show all")
-    assert len(await reader.shown()) == 104
+    assert len(await reader.shown()) == 105
 
 
 async def test_the_legend_shows_a_verdicts_rows(reader: Reader) -> None:
@@ -186,7 +186,7 @@ async def test_a_link_to_a_row_opens_it_without_script(reader: Reader, browser: 
     await still.open("#RAIL-402-01")
     await still.sees("RAIL-402-01")
     assert not await still.page.locator("form").is_visible()
-    assert len(await still.shown()) == 104
+    assert len(await still.shown()) == 105
     await context.close()
 
 

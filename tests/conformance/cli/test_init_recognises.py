@@ -190,7 +190,8 @@ def links(*, documented: bool) -> Any:
         wrong = [name for name, holds in good.items() if not holds]
         if wrong:
             return 422, {"error": "invalid", "message": "No.", "errors": [{"pointer": f"/{wrong[0]}"}]}
-        return 201, {"token": "abcdef", "checkout_url": "http://x/checkout/abcdef"}
+        amount = round(sent["amount"] * 1_000_000)
+        return 201, {"token": "abcdef", "checkout_url": "http://x/checkout/abcdef", "amount_microunits": amount}
 
     return answer
 

@@ -33,7 +33,7 @@ def test_the_verdict_is_the_last_line() -> None:
     written = [Path("out/events.ndjson.gz"), Path("out/index.html")]
     show(summarise(every_verdict()), written=written, console=Terminal(out, width=200))
     *before, last = out.getvalue().splitlines()
-    assert last.startswith("Fault in the suite: 87 of 90 judged requirements pass")
+    assert last.startswith("Fault in the suite: 88 of 91 judged requirements pass")
     assert before.index("What the verdict rests on") < before.index("  out/index.html")
     assert any(line.endswith("exit code 4") for line in before)
 

@@ -204,9 +204,9 @@ def test_json_counts_add_up_and_verdicts_stand_beside_statuses() -> None:
     """`results.summary` counts each row once by its status; the verdicts are there in our words."""
     results = json.loads(json_report.render(every_verdict()))["results"]
     counts = results["summary"]
-    assert counts["tests"] == 104
+    assert counts["tests"] == 105
     assert sum(counts[name] for name in ("passed", "failed", "skipped", "pending", "other")) == counts["tests"]
-    assert (counts["passed"], counts["failed"], counts["skipped"], counts["other"]) == (87, 3, 12, 2)
+    assert (counts["passed"], counts["failed"], counts["skipped"], counts["other"]) == (88, 3, 12, 2)
     assert counts["extra"]["verdicts"]["inconclusive"] == 1
     assert counts["extra"]["exit_code"] == 4
     assert {test["rawStatus"] for test in results["tests"]} == {verdict.value for verdict in Verdict} - {"left_out"}
@@ -247,7 +247,7 @@ def test_junit_says_each_verdict_in_its_own_words() -> None:
     assert isinstance(found["GW-DOC-01"].result[0], Skipped)
     assert found["RAIL-402-07"].result == []
     assert "lower case" in str(found["RAIL-402-07"].system_out)
-    assert (suites.tests, suites.failures, suites.errors) == (104, 2, 2)
+    assert (suites.tests, suites.failures, suites.errors) == (105, 2, 2)
     assert sum(suite.skipped for suite in suites) == 12
 
 
