@@ -115,7 +115,7 @@ async def test_the_list_is_filtered_by_each_property(reader: Reader) -> None:
     assert len(await reader.shown()) == 105
     await page.select_option("[name=verdict]", "fail")
     assert await reader.shown() == ["RAIL-402-01", "RAIL-402-02"]
-    assert await page.inner_text("output") == "2 of 104"
+    assert await page.inner_text("output") == "2 of 105"
     await page.select_option("[name=verdict]", "")
     await page.select_option("[name=surface]", "gateway")
     assert {one.partition("-")[0] for one in await reader.shown()} == {"GW"}
