@@ -120,7 +120,7 @@ def present(proof: dict[str, str]) -> dict[str, Any]:
             wait = answer.headers.get("Retry-After", "2" if answer.status_code >= 500 else "")
         if not wait:
             break
-        time.sleep(int(wait))
+        time.sleep(int(wait) if wait.isdigit() else 5)  # it may be a date
     print(
         "Run this again to present it. Remove the file only if the chain shows that it paid nothing.", file=sys.stderr
     )

@@ -98,7 +98,7 @@ async function present(proof) {
       reason = `${fault.cause ?? fault}`;
     }
     if (wait === null) break;
-    await pause(Number(wait) * 1000);
+    await pause((Number(wait) || 5) * 1000); // it may be a date
   }
   console.error("Run this again to present it. Remove the file only if the chain shows no such payment.");
   throw new Error(`not served: ${reason}; the payment is kept in ${PROOF_FILE}`);
