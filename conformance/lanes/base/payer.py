@@ -27,7 +27,7 @@ __all__ = ["Account", "BasePayer", "Refused"]
 _MOST_GIVEN = 2_000_000_000
 _UINT256 = 2**256
 _A_BATCH = 40
-_LIFETIME, _SPARE = 1800, 3600
+_LIFETIME, _SPARE, _A_DAY = 1800, 3600, 86_400
 # Blocks that public nodes let logs be asked of at once.
 _LOOKED_BACK = 450
 
@@ -191,7 +191,9 @@ class BasePayer(FundedPayer[Account]):
     ) -> Authorization:
         """Return the authorization that an entry asks for, signed, with `changes` made before it was signed.
 
-        The window is open until an hour after the challenge has lapsed, so that a challenge's own lifetime decides.
+        The window is open until an hour after the challenge has lapsed, so that a challenge's own lifetime decides. A
+        challenge that lasts for more than a day gets an authorization of a day: one without an end would be money that
+        its payee may take whenever it likes.
 
         Args:
             entry: The `accepts` entry.
@@ -205,13 +207,14 @@ class BasePayer(FundedPayer[Account]):
         holder = payer or self.main
         token = _extra(entry, "payment_reference")
         lifetime = entry.get("maxTimeoutSeconds")
+        seconds = min(lifetime, _A_DAY) if isinstance(lifetime, int) and lifetime > 0 else _LIFETIME
         now = await self.block_time()
         asked = Authorization(
             sender=holder.address,
             to=_address(entry, "payTo"),
             value=_price(entry),
             valid_after=0,
-            valid_before=now + (lifetime if isinstance(lifetime, int) else _LIFETIME) + _SPARE,
+            valid_before=now + seconds + _SPARE,
             nonce=nonce_of(token),
             domain=self.domain(entry),
             token=token,

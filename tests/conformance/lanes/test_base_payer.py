@@ -83,6 +83,15 @@ async def test_a_payment_is_a_signature_and_moves_nothing(node: str) -> None:
         assert payer.caip2 == "eip155:8453"
 
 
+@pytest.mark.parametrize("lifetime", [86_401, 10**12, 2**256, 2**4000, -1, -(10**12), "1800", None])
+async def test_an_authorization_ends_within_a_day_whatever_the_entry_says(node: str, lifetime: object) -> None:
+    """A lifetime of centuries would let the payee take the money then, and one that is no time must stop nothing."""
+    async with opened(node) as payer:
+        proof = await payer.pay(entry(await stranger(payer), maxTimeoutSeconds=lifetime))
+        left = int(proof["authorization"]["validBefore"]) - await payer.block_time()
+    assert 1800 < left <= 86_400 + 3600 + 60
+
+
 async def test_the_signature_is_that_of_the_published_domain(node: str) -> None:
     """eth-account's own typed-data path recovers the payer from the proof, under the entry's domain."""
     async with opened(node) as payer:
