@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from conformance.cli.agreeing import in_usdc
 from conformance.cli.paid_address import PaidAddress
 from conformance.cli.pay_attempt import Attempt, PaymentOpen, PaymentStopped
 from conformance.cli.pay_keeping import RECEIPT
-from conformance.cli.payment_file import Channel, State
+from conformance.cli.payment_file import Channel, PaymentRecord, State
 from conformance.cli.presenting import Heard, Verdict, present_call, present_task, present_until
 from conformance.cli.private_files import write_private
 from conformance.discovery.rail import Operation
@@ -37,6 +38,9 @@ _LONGEST_NUMBER: Final = 20
 # Lifetime of a challenge that does not say its own, and how long after it a proof may become final (docs/money.md).
 _LIFETIME: Final = 1800
 _SETTLE_SECONDS: Final = 900 + 60
+# A longer lifetime is no time: it is a number that something may trip over.
+_LONGEST_LIFETIME: Final = 10 * 365 * 86_400
+_HASH_REFERENCE: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _ADVICE: Final[Mapping[str, str]] = {
     "payment_already_spent": "it bought another request, or its answer was kept no longer (24 hours): ask the operator",
     "payment_refunded": "the operator says that the money was given back: look at the payer's account",
@@ -100,8 +104,10 @@ async def finish_call(case: Case, operation: Operation, attempt: Attempt) -> dic
     bought = Purchase(quote, record.lane, attempt.signed.proof, heard.answer)
     if bought.transaction is not None:
         attempt.note_transaction(bought.transaction)
-    attempt.settle_account()
     result = await _kept(case, bought, attempt)
+    # A 200 alone shows nothing: a proxy's page has that status, too, and the proof is then still needed, with the money
+    # under it.
+    attempt.settle_account()
     attempt.payment.save(state=State.SERVED)
     await attempt.give_back()
     return result
@@ -205,6 +211,8 @@ async def _receipt(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, 
         except jose.JwsFault:
             continue
         if "request_hash" in claims or "payable" in str(claims.get("kind", "")):
+            if (other := _other_subject(bought, attempt.payment.record, claims)) is not None:
+                raise PaymentStopped(f"the call was answered with 200, and the receipt in it is of another {other}")
             attempt.steps.say("receipt", f"verified against the published key ({place})")
             digest = hashing.sha256_hex(token.encode())
             return {
@@ -214,10 +222,26 @@ async def _receipt(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, 
                 "proof": dict(bought.proof),
                 "jwks": jwks,
             }
-    attempt.payment.save(state=State.SERVED)
     raise PaymentStopped(
-        "the call was served, and the answer holds no receipt that verifies against the rail's published keys"
+        "the call was answered with 200, and no receipt in the answer verifies against the rail's published keys"
     )
+
+
+def _other_subject(bought: Purchase, record: PaymentRecord, claims: Mapping[str, Any]) -> str | None:
+    """Return what a receipt differs in from the call that was paid, None where nothing shows that it does.
+
+    A request's hash is compared where the challenge quotes one, since only then its recipe is known.
+    """
+    extra = record.entry.get("extra")
+    extra = extra if isinstance(extra, Mapping) else {}
+    quoted, named = extra.get("request_hash"), claims.get("request_hash")
+    if isinstance(quoted, str) and named != quoted and not _is_hash_of(bought.challenge, extra, named):
+        return "request"
+    payment = claims.get("payment_reference_hash")
+    is_reference = isinstance(payment, str) and _HASH_REFERENCE.fullmatch(payment) is not None
+    if is_reference and payment not in hashing.spellings(record.reference.encode()):
+        return "payment"
+    return None
 
 
 def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
@@ -288,13 +312,18 @@ def worth_paying(case: Case, quote: Challenge) -> None:
     if not isinstance(extra, Mapping):
         raise PaymentRefused("the challenge's offer has no object `extra`; nothing was paid")
     quoted = extra.get("request_hash")
-    operation = quote.operation
-    ours = hashing.request_hashes("POST", operation.path, operation.query, b"", quote.body, extra.get("service_id"))
-    if isinstance(quoted, str) and not any(quoted in values for values in ours.values()):
+    if isinstance(quoted, str) and not _is_hash_of(quote, extra, quoted):
         raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
     ends = _end_of(case, quote)
     if ends is not None and ends - clock.now(case) < _MINIMUM_SECONDS_LEFT:
         raise PaymentRefused("the challenge has less than 120 s left; ask again. Nothing was paid")
+
+
+def _is_hash_of(quote: Challenge, extra: Mapping[str, Any], value: object) -> bool:
+    """Return whether a value is a hash of the request that a challenge is for, by any recipe."""
+    operation = quote.operation
+    ours = hashing.request_hashes("POST", operation.path, operation.query, b"", quote.body, extra.get("service_id"))
+    return isinstance(value, str) and any(value in values for values in ours.values())
 
 
 def _end_of(case: Case, quote: Challenge) -> int | None:
@@ -302,7 +331,9 @@ def _end_of(case: Case, quote: Challenge) -> int | None:
     issued = quote.reference(case.lane).split(":", 1)[0]
     ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
     moment = int(issued) if issued.isdecimal() and len(issued) <= _LONGEST_NUMBER else None
-    return moment + ttl if moment is not None and isinstance(ttl, int) else None
+    if moment is None or not isinstance(ttl, int) or not 0 < ttl <= _LONGEST_LIFETIME:
+        return None
+    return moment + ttl
 
 
 def _worth_until(case: Case, quote: Challenge) -> int:

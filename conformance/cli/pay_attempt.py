@@ -251,7 +251,8 @@ class Attempt:
     def note_transaction(self, tx_id: str | None) -> None:
         """Keep that the payment is on the chain, and by which transaction where it was not known before."""
         signed = self.payment.record.signed
-        if signed is not None and signed.tx_id is None and tx_id is not None and len(tx_id) <= _LONGEST_ID:
+        is_id = tx_id is not None and len(tx_id) <= _LONGEST_ID and tx_id.isascii() and tx_id.isprintable()
+        if signed is not None and signed.tx_id is None and is_id:
             signed = signed.model_copy(update={"tx_id": tx_id})
         self.payment.save(state=State.PAID, signed=signed)
 

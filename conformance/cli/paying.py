@@ -35,6 +35,7 @@ from conformance.outcome import Exit, Inconclusive, PaidExit
 from conformance.processes.interrupt import interruptible
 from conformance.surfaces.gateway.paying import PaymentRefused, token_in
 from conformance.target import ProfileError
+from conformance.text.json_safe import json_safe
 from conformance.vocabulary.lanes.registry import FACTS
 
 
@@ -123,7 +124,8 @@ def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
         payment = {} if record is None else {**record.report(), "file": str(attempt.payment.path)}
         ending = {"reason": reason} if reason is not None else {}
         ending |= {"resume": attempt.resume_command()} if is_left else {}
-        click.echo(orjson.dumps({**payment, **result, **ending}, option=orjson.OPT_INDENT_2))
+        # Claims of a receipt may hold what JSON in UTF-8 cannot.
+        click.echo(orjson.dumps(json_safe({**payment, **result, **ending}), option=orjson.OPT_INDENT_2))
     if code is not Exit.PASSED:
         ctx.exit(code)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from conformance.http.client import Answer, Throttled, Unreachable, json_bytes, 
 from conformance.surfaces import json_rpc
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.purchase import present
+from conformance.text.json_safe import json_safe
 
 # A clock may not be read exactly, and a Retry-After of 0 must not become a flood of requests.
 _SHORTEST_WAIT: Final = 0.2
@@ -83,6 +84,8 @@ async def present_until(once: Once, ends: float, say: Say, keep: Callable[[str],
             heard = Heard(Verdict.AGAIN, f"no answer: {fault}")
         except Throttled as fault:
             heard = Heard(Verdict.AGAIN, f"429: {fault}")
+        # What the other side wrote goes into a file that must be readable when it is needed.
+        heard = replace(heard, said=json_safe(heard.said))
         keep(heard.said)
         if heard.verdict is not Verdict.AGAIN:
             return heard

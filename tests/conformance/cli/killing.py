@@ -70,6 +70,7 @@ class Instead(NamedTuple):
     status: int
     code: str
     retry_after: str | None = "0"
+    content: bytes | None = None
 
 
 # Returns whether a request is cut off, or what is answered instead.
@@ -121,7 +122,7 @@ class Proxy:
                     self.wfile.write(content)
 
             def _say(self, answer: Instead) -> None:
-                content = json.dumps({"error": answer.code, "accepts": []}).encode()
+                content = answer.content or json.dumps({"error": answer.code, "accepts": []}).encode()
                 self.send_response(answer.status)
                 if answer.retry_after is not None:
                     self.send_header("Retry-After", answer.retry_after)

@@ -155,6 +155,39 @@ def test_a_refusal_stops_and_pays_nothing_again(stack: World, tmp_path: Path, an
     assert "--resume" in printed(done)["resume"]
 
 
+@pytest.mark.parametrize("content", [b"<html>Log in to this network</html>", b"{}", b"[" * 100_000])
+def test_a_200_without_a_receipt_does_not_end_the_payment(stack: World, tmp_path: Path, content: bytes) -> None:
+    """A portal or a proxy answered: the payment stays open, and the next run presents it and does not pay again."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    done = run(stack, payer, Answers(last=Instead(200, "", None, content)), *call(stack, "--json"))
+    assert (done.returncode, printed(done)["state"]) == (6, "paid"), done.stderr
+    assert "--resume" in printed(done)["resume"]
+    assert payer.run(*call(stack)).returncode == 0
+    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+
+
+def test_a_receipt_of_another_payment_is_refused(stack: World, tmp_path: Path) -> None:
+    """A stored answer with a valid receipt, given again to another payer of the same request, or of another one."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    assert payer.run(*call(stack, "--keep", str(tmp_path / "kept"))).returncode == 0
+    stored = Instead(200, "", None, (tmp_path / "kept" / "answer.json").read_bytes())
+    body = json.dumps({**payer.records()[0]["body"], "recipient_address": "screen-block"})
+    for words, of in ((), "another payment"), (("--body", body), "another request"):
+        done = run(stack, payer, Answers(last=stored), *call(stack, *words))
+        assert (done.returncode, of in done.stderr) == (6, True), done.stderr
+        assert payer.run(*call(stack, *words)).returncode == 0
+    assert (paid(stack) - before, len(payer.receipts())) == (3 * PRICE, 2)
+
+
+def test_an_answer_that_is_no_unicode_leaves_the_file_readable(stack: World, tmp_path: Path) -> None:
+    """Half a surrogate pair in an error code is kept as an escape, and printed as one."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+    done = run(stack, payer, Answers(last=Instead(402, "\ud800", None)), *call(stack, "--json"))
+    assert (done.returncode, printed(done)["last_answer"]) == (6, "402 \\ud800"), done.stderr
+    assert payer.run("--resume", str(payer.files()[0])).returncode == 0
+    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+
+
 def test_the_same_over_a2a(stack: World, tmp_path: Path) -> None:
     """503 and 429 are waited out; a task that the rail has lost is no loss: its proof goes over HTTP."""
     payer, before = Payer(stack, tmp_path), paid(stack)
