@@ -230,13 +230,18 @@ class PaymentFile:
         Raises:
             UsageFault: The file cannot be written.
         """
-        self._write(self.record.model_copy(update=changes))
-
-    def _write(self, record: PaymentRecord) -> None:
         try:
-            fresh = write_private(self.path, _text_of(record), lock=True)
+            self.write(self.record.model_copy(update=changes))
         except OSError as fault:
             raise UsageFault(f"{self.path}: {fault.strerror}") from fault
+
+    def write(self, record: PaymentRecord) -> None:
+        """Replace the record; when this returns it is on the disk.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        fresh = write_private(self.path, _text_of(record), lock=True)
         self.close()
         self.record, self._descriptor = record, fresh
 
@@ -342,7 +347,7 @@ def create(record: PaymentRecord, *, again: bool) -> PaymentFile:
             file = PaymentFile(folder / f"{_key(record.url)}-{record.label[:12]}.json", record, None)
             # What a stranger's offer holds must not make a file that cannot be read when it is needed.
             _parsed(file.path, _text_of(record))
-            file.save()
+            file.write(record)
             return file
     except OSError as fault:
         raise UsageFault(

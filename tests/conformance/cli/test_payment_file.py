@@ -262,6 +262,18 @@ def test_without_a_place_for_the_file_nothing_is_paid(tmp_path: Path, monkeypatc
         create(record(), again=False)
 
 
+def test_on_a_full_disk_nothing_is_paid_and_it_is_said(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of a payment that cannot be written is the end of it, before anything moves."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageFault, match=r"No space left on device; .* Nothing was paid"):
+        create(record(), again=False)
+    assert list(data.iterdir()) == []
+
+
 def test_a_relative_data_folder_is_ignored() -> None:
     """As the standard of these folders says; the home folder's is used."""
     assert payments_folder({"XDG_DATA_HOME": "data"}) == Path.home() / ".local/share/weldproof/payments"
