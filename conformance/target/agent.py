@@ -48,10 +48,10 @@ class AgentBindings(Table):
         explain_body: Body of explain; unset, that of verify.
         sign_body: Body of sign, which knows no key and no signature.
         validity_at: Whether the message is valid: true and false, or words such as pass and fail.
-        validity_words: What words of validity and of the verdict say beside the usual ones, such as `accepted = true`
-            and `refused = false`, or `true = false` where the member says what is wrong; bound, a word that is not
-            known says nothing.
-        verdict_at: The same in an explanation, where that says it at a place of its own.
+        validity_words: Meaning of words for validity and verdict besides the usual ones, such as `accepted = true`
+            and `refused = false`, or `true = false` if the member is true for a fault. If bound, an unknown word
+            decides nothing.
+        verdict_at: The same in an explanation, if the verdict is at another place there.
         errors_at: The list of errors.
         signing_base_at: The signature base, as text or as a list of lines.
         digest_at: The recomputed digest of the content.

@@ -29,15 +29,17 @@ PAGE: Final = Path("docs/profile.md")
 _HEAD = """\
 # Every key of a target profile
 
-`weldproof.toml` says how a target is reached, what it claims, and what it calls the things whose names the interface
-leaves open. A key that the interface leaves open and nobody binds is discovered, or the rows that need it are
-inconclusive and name it: `unbound: … bind [gateway] currency`. An unknown key, or a value that no row could use, ends
-`weldproof run` with exit code 2. A path that is not absolute is relative to the folder of the profile.
+`weldproof.toml` says how a target is reached, what it claims, and which names it uses where the interface leaves the
+name open. The suite discovers an open name that the profile does not bind. If it cannot, the rows that need the name
+are inconclusive and name the key: `unbound: … bind [gateway] currency`.
 
-`weldproof init` writes a first profile. Keys in capitals stand for names of your choice. Where a value is shown, it is
-the reference's own, which shows its form.
+An unknown key, or a value that no row could use, ends `weldproof run` with exit code 2. A path that is not absolute is
+relative to the folder of the profile.
 
-This page is made by `python -m conformance.target.bindings_page`; a test holds it equal.
+`weldproof init` writes a first profile. Keys in capitals represent names of your choice. If a value is shown, it is the
+value of the reference, which shows the form.
+
+`python -m conformance.target.bindings_page` writes this page; a test compares it.
 """
 _REFERENCE: Final[Mapping[str, Table]] = {
     "rail": REFERENCE_RAIL,

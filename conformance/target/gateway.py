@@ -36,13 +36,13 @@ class GatewayBindings(Table):
         create_status: Statuses of a creating call that succeeded; unbound, 200, 201 and 202 all are.
         idempotency_conflict: Statuses of a refused key with a changed body; unbound, any client error. The original
             passes in every case.
-        error_codes: Error codes by what they say; told in the report, they judge nothing.
+        error_codes: Error codes by their meaning; the report lists them, and they judge nothing.
         link_body: Further members that a payment link needs, or other values of the four that the interface names.
         currency: The code that prices a link in USDC, micro-unit for micro-unit.
         smallest_amount: The least that a link may be for, in USDC, as decimal text; unset, some links are for 0.01.
         longest_label: How many characters the label of a link may have; unset, the suite's have up to 500.
         rates: USDC per unit of a currency, as decimal text.
-        resource_body: A body that creates a resource; `{unique}` in a text is filled in anew for each.
+        resource_body: A body that creates a resource; `{unique}` in a text is different for each.
         screen_body: A body that is screened.
         screen_receipt_member: Member of the screening's answer that carries the receipt.
         screen_fixtures: Bodies by the verdict that their screening gives (ALLOW, REFER, DENY).

@@ -43,7 +43,7 @@ class ChainNames(Table):
 class HubBindings(Table):
     """What an operator may bind of the control plane. None means: discover it, else the row is `unbound`.
 
-    Places are dotted paths into an answer; on the way a list stands for each of its items, and `*` for each member.
+    Places are dotted paths into an answer. On the way a list means each of its items, and `*` means each member.
 
     Attributes:
         service_body: Body that registers a service.
@@ -58,8 +58,8 @@ class HubBindings(Table):
         listen_host: Address that the suite listens at when it plays a service or a hub.
         reach_host: The same as the target reaches it.
         command: How a control plane is started, word by word, from the folder that the run is called from.
-        environment: Further environment of it, beside `S2CP_DATA_DIR` and `S2CP_DB`, which the suite sets; without
-            `{port}` here or in the command it is taken to listen at 8094.
+        environment: Further environment variables, in addition to `S2CP_DATA_DIR` and `S2CP_DB`, which the suite sets.
+            Without `{port}` here or in the command the suite expects it at port 8094.
         audit_key_file: File of its data directory that holds the chain key.
         openapi_path: Path of the control plane's OpenAPI document.
         bundled: The bundled services that the operator has; None: all three.
@@ -122,7 +122,7 @@ class Addon(Table):
         command: How it is started, word by word, from the folder that the run is called from.
         environment: Further environment of it.
         url: Where it is reached once it runs, if not at a port of the suite's choice.
-        console: Its console command: a name on the path, or the path of one that lies elsewhere.
+        console: Its console command: a name on the path, or a file path.
         issuers_at: Place of its health document with the number of issuers that it trusts.
         question: How it is asked about a credential.
     """
@@ -154,7 +154,7 @@ REFERENCE_HUB = HubBindings(
     openapi_path="/openapi.json",
     bundled=BUNDLED,
 )
-# As `weldproof up` has it: trust sets are pulled every second, so that nobody waits for ten.
+# As `weldproof up` has it: trust sets are pulled every second, so that no row waits for ten.
 _ADDON_ENVIRONMENT = {
     "WP_MODE": "test",
     "WP_ADDON_PORT": "{port}",

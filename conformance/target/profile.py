@@ -33,7 +33,7 @@ class Target(Table):
     Attributes:
         name: What reports call it.
         defaults: `reference` where every binding that is not set is the reference's own; `none` elsewhere.
-        service_word: The word that stands for `<Service>` in headers, receipt kinds and memos.
+        service_word: The word for `<Service>` in headers, receipt kinds and memos.
     """
 
     name: str = "target"
@@ -108,7 +108,7 @@ REFERENCE_EVENTS: Mapping[str, str] = {one.key: one.event for lane in FACTS.valu
 
 
 class LimitedService(Table):
-    """A service of its own for limit and time rows: default limits, a clock of its own, nobody else's calls.
+    """A separate service for limit and time rows: default limits, a separate clock, and only the suite's calls.
 
     Attributes:
         url: Its address.
@@ -129,7 +129,7 @@ class NetworkNames(Table):
     """A network by the key that the target has for it, and its other two spellings there.
 
     Attributes:
-        network: Which network that is, where the target's key is one of its own: a usual key such as
+        network: Which network that is, if the target uses a private name for it: a usual key such as
             `algorand_testnet`, or the CAIP-2 name.
         label: How a payment link spells it in `chain`.
         event: How an event spells it in `chain`.
@@ -149,7 +149,7 @@ class NetworkNames(Table):
 
 
 class Clock(Table):
-    """The target's test clock. A stack of `weldproof up` tells the file of its own when it is ready.
+    """The target's test clock. A stack of `weldproof up` prints its clock file when it is ready.
 
     Attributes:
         offset_file: A file with signed decimal seconds that the target adds to its clock. The chain nodes that it uses
@@ -202,7 +202,7 @@ class Tls(Table):
 
     Attributes:
         cacert: File of the authorities that are trusted instead, in PEM form.
-        insecure: Accept any certificate: whoever answers may be somebody else, which the report says.
+        insecure: Accept any certificate. Another server may then answer in its place, and the report says so.
     """
 
     cacert: ProfilePath | None = None
@@ -219,7 +219,7 @@ class ExpectedFailure(Table):
     """A known breach, with who answers for it and until when; it fails the run once it does not hold.
 
     Attributes:
-        id: The row; each stands once.
+        id: The row; each may appear once.
         reason: Why it is broken.
         owner: Who answers for it.
         expires: The last day on which it is expected.

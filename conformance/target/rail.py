@@ -30,9 +30,9 @@ class RailBindings(Table):
         bodies: A request body by role, as a table, that the operation accepts; unset, the OpenAPI document's example.
         other_bodies: Further bodies by role, a table or a list of tables, each another request that is accepted; bind
             one with each optional member, so that a captured proof is tried with them.
-        receipt_at: Where the payable receipt stands in a paid answer: `body:MEMBER.MEMBER` (`[0]` for the first of a
+        receipt_at: Where the payable receipt is in a paid answer: `body:MEMBER.MEMBER` (`[0]` for the first of a
             list), `header:NAME`, or `header:NAME:MEMBER` inside the base64 JSON of a header.
-        result_at: Where the service's result stands in a paid answer: `body:MEMBER.MEMBER`, or `body:` for the whole.
+        result_at: Where the service's result is in a paid answer: `body:MEMBER.MEMBER`, or `body:` for the whole.
         request_hash: Recipe of the claim that binds the request.
         response_hash: Recipe of the claim that binds the response.
         settled_payment_ref: Recipe of the claim that binds the payment.
@@ -44,8 +44,8 @@ class RailBindings(Table):
         replay: What the identical request with a spent payment gets.
         price_receipt_verify: Price of receipt verification in atomic units of USDC.
         a2a_uri: URI of the payment extension over A2A.
-        a2a_request: The data part that asks for a service over A2A: `{service}` stands for its role, `{body}` for its
-            request, `{path}` and `{url}` for where it is sold over HTTP.
+        a2a_request: The data part that asks for a service over A2A: `{service}` means its role, `{body}` its
+            request, `{path}` and `{url}` where it is sold over HTTP.
     """
 
     services: Mapping[str, PaidPath] | None = None

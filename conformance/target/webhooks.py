@@ -13,7 +13,7 @@ from conformance.vocabulary.webhooks import TOLERANCE_SECONDS
 
 
 class Destination(Table):
-    """A webhook destination that the target was told of; the suite receives there during a run.
+    """A webhook destination that is configured at the target; the suite receives there during a run.
 
     Attributes:
         url: Its URL as the target has it; two destinations of one host differ in their paths.
@@ -36,7 +36,7 @@ class Receiver(Table):
     Attributes:
         url: Where it receives.
         secret: The secret that it verifies with.
-        effects: URL that tells how often an event had its effect; `{id}` stands for the event id and the answer is a
+        effects: URL that returns how often an event had its effect; `{id}` is the event id and the answer is a
             decimal number. None: the suite judges by the receiver's answers only, where those decide.
     """
 
@@ -51,9 +51,9 @@ class WebhookBindings(Table):
     Attributes:
         header: Name of the signature header; unset, `X-<service word>-Signature`.
         signed_string: What v1 covers; `{t}` is the decimal time, `{body}` the raw body.
-        key: How a secret is the MAC's key: its whole `text`, or what stands behind its prefix, decoded as `base64` or
+        key: How a secret is the MAC's key: its whole `text`, or the part after its prefix, decoded as `base64` or
             `hex`.
-        tolerance: Seconds that `t` may be away from the time of delivery, and that a receiver accepts.
+        tolerance: Seconds that `t` may differ from the time of delivery, and that a receiver accepts.
         schedule: Seconds from the end of each failed attempt to the next one.
         timeout: Seconds after which an attempt without an answer has failed.
         destinations: Destinations by name.
