@@ -10,15 +10,15 @@ from reference.variants.chameleon.open_points import CONTRADICTIONS, OPEN, UNVAR
 _HEAD = """\
 # The chameleon
 
-A correct server that takes every point the interface leaves open from a seed, and against which no check may fail.
-`weldproof up --chameleon SEED` brings it up with the target profile that fits it; `weldproof selftest --chameleon`
-runs the suite against several, and tells which values were seen on the wire. A failure against it is a bug of the
-suite, or its value is no honest reading of the interface.
+The chameleon is a correct server made from the reference. It takes every point that the interface leaves open from a
+seed, and no check may fail on it. `weldproof up --chameleon SEED` starts it with the target profile that fits it.
+`weldproof selftest --chameleon` runs the suite against several, and lists which values were observed on the wire. A
+failure against it is a bug of the suite, or its value is not a valid reading of the interface.
 
-This page is made by `python -m reference.variants.chameleon points`; a test holds it equal.
+`python -m reference.variants.chameleon points` writes this page; a test compares it.
 
-Where the last column says *told*, the ready-made target profile binds what the value changes, since an operator would
-have to; *at times*, it does so on half of the seeds, and on the others the suite has to find it by itself.
+The last column says whether the generated target profile binds what the value changes. *bound*: it does, because an
+operator would have to. *at times*: it does so on half of the seeds, and on the others the suite must discover the value.
 
 """
 
@@ -36,13 +36,13 @@ def _points() -> Iterable[str]:
     for point in POINTS:
         bound = [choice for choice in point.choices if choice.binds]
         perhaps = [choice for choice in point.choices if choice.may_bind]
-        told = "; ".join([*(["told"] if bound else []), *(["at times"] if perhaps else [])]) or "nothing"
+        binding = "; ".join([*(["bound"] if bound else []), *(["at times"] if perhaps else [])]) or "nothing"
         values = "; ".join(choice.name for choice in point.choices)
-        yield f"| `{point.id}` | {', '.join(point.open)} | {point.varies} | {values} | {told} |"
+        yield f"| `{point.id}` | {', '.join(point.open)} | {point.varies} | {values} | {binding} |"
 
 
 def _conflicts() -> Iterable[str]:
-    yield "## What does not go together"
+    yield "## Values that cannot be combined"
     yield ""
     yield "| Where | is one of | and | is one of | the second becomes | because |"
     yield "| --- | --- | --- | --- | --- | --- |"
