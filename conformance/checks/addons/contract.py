@@ -234,7 +234,7 @@ def _budget(case: Case) -> float:
     "CP-ISSUER-10",
     surface="control_plane",
     self_contained=True,
-    fix="Pull the trust set on start and again every few seconds, and use what came last.",
+    fix="Pull the trust set on start and again every few seconds, and use the latest one.",
     quick=OWN_PROCESSES,
 )
 async def an_addon_shares_the_trust_set(case: Case) -> None:

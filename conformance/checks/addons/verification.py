@@ -121,7 +121,7 @@ async def _refuses_forgeries(case: Case, subject: Subject, addon: Running, known
     "CP-ISSUER-11",
     surface="control_plane",
     self_contained=True,
-    fix="Replace the trust set by what was pulled last, and verify each signature with its issuer's key there.",
+    fix="Replace the trust set by the one pulled last. Verify each signature with the issuer's key in that trust set.",
     quick=OWN_PROCESSES,
 )
 async def bundled_services_follow_the_trust_set(case: Case) -> None:

@@ -20,8 +20,8 @@ from conformance.surfaces.agent import subject as signed
 from conformance.surfaces.agent.subjects import BODY, FIELDS, raw_public
 
 _FIX = (
-    "Answer with the verdict, the base exactly as it is verified, the covered components in the order of "
-    "Signature-Input, its parameters, the digest computed from the content, and what to change."
+    "Return the verdict, the exact signature base, the covered components in the order of Signature-Input and its "
+    "parameters. Also return the digest computed from the content, and the changes that would make it valid."
 )
 _PARAMETERS = {"keyid": "weldproof-keyid", "alg": "ed25519", "nonce": "n0nce-of-the-suite", "tag": "weldproof-tag"}
 _FAR = 4_102_444_800

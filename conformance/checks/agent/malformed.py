@@ -123,7 +123,7 @@ async def _refused(case: Case, path: str, row_of: Mapping[str, str]) -> None:
     await run_concurrently(sent("no JSON", what, sound + junk, _JSON) for what, junk in JUNK.items())
 
 
-_FIX = "Answer 422 with `detail` to a body that is missing, is no JSON or is no object, whatever its media type."
+_FIX = "Answer 422 with `detail` if the body is missing, is not JSON or is not an object, for every media type."
 
 
 @check("AGENT-VERIFY-15", "AGENT-VERIFY-16", "AGENT-VERIFY-17", surface="agent", fix=_FIX)

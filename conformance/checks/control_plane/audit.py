@@ -170,7 +170,7 @@ def _other(value: Any) -> Any:
 @check(
     "CP-AUDIT-08",
     surface="control_plane",
-    fix="Write to the log only what was done; an attempt may be logged as what it was, a refused one.",
+    fix="Log an action only if it was done. A refused attempt may be logged, but as refused.",
 )
 async def refused_changes_are_not_logged_as_done(case: Case) -> None:
     """A refused change adds no entry of a success.

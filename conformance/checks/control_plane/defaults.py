@@ -82,7 +82,7 @@ async def defaults_are_those_of_the_interface(case: Case) -> None:
 @check(
     "CP-CONF-06",
     surface="control_plane",
-    fix="Call registered health addresses and nothing else: resolve no DID, follow no redirect, ask no name server.",
+    fix="Call only registered health addresses: do not resolve a DID, follow a redirect or query a name server.",
     quick=OWN_PROCESSES,
 )
 async def only_health_addresses_are_called(case: Case) -> None:

@@ -154,7 +154,7 @@ def _read(path: Path) -> bytes:
     "CP-AUDIT-07",
     surface="control_plane",
     self_contained=True,
-    fix="Compute MACs once, when an entry is written; on a start verify them and never make them anew.",
+    fix="Compute a MAC once, when its entry is written. On start verify the MACs and never compute them again.",
     quick=OWN_PROCESSES,
 )
 async def a_tampered_entry_is_found_out(case: Case) -> None:

@@ -47,7 +47,7 @@ async def health_tells_life_and_counts(case: Case) -> None:
     "CP-HEALTH-05",
     surface="control_plane",
     exclusive="surface",
-    fix="Count what the trust set and the list of services hold at the moment of the answer.",
+    fix="Count the entries of the trust set and of the list of services at the moment of the answer.",
 )
 async def counts_follow_what_is_registered(case: Case) -> None:
     """One more issuer raises the count of issuers by one, its revocation lowers it; one more service likewise.

@@ -159,7 +159,7 @@ def _no_base64(key: str) -> list[tuple[str, Any]]:
 @check(
     "CP-ISSUER-08",
     surface="control_plane",
-    fix="Answer the deletion of what is not there with a client error or as done, and write nothing.",
+    fix="Answer the deletion of an unknown issuer with a client error or as done, and store no change.",
 )
 async def deleting_nobody_changes_nothing(case: Case) -> None:
     """Deleting an unknown DID changes nothing and is no server error.

@@ -197,7 +197,7 @@ def _judge_called(case: Case, answer: Answer, posture: Answer, found: str, expec
 @check(
     "CP-CONF-06",
     surface="control_plane",
-    fix="Follow no redirect when a service is asked for its health: what it names was registered by nobody.",
+    fix="Follow no redirect when you request the health of a service: the address in it is not registered.",
     quick=WAITS,
 )
 async def a_redirect_of_health_is_not_followed(case: Case) -> None:
@@ -290,7 +290,7 @@ def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: Played, wan
     "CP-POST-04",
     "CP-POST-06",
     surface="control_plane",
-    fix="Ask each registered health address itself: healthy is an answer of 200, and nothing else.",
+    fix="Request each registered health address directly. Only an answer of 200 means healthy.",
 )
 async def the_posture_shows_services_as_they_are(case: Case) -> None:
     """A service that answers 200 is healthy, one that fails or is away is not, until it is back.

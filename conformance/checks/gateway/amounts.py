@@ -99,7 +99,7 @@ def is_product(literal: str, found: object) -> bool:
 @check(
     "GW-LINK-19",
     surface="gateway",
-    fix="Take a JSON number for an amount and nothing else: a text, even of digits, is a validation error.",
+    fix="Accept only a JSON number as an amount. A text, even of digits, is a validation error.",
 )
 async def an_amount_is_a_number(case: Case) -> None:
     """A non-numeric `amount` is rejected with a client error and the envelope.
@@ -113,7 +113,7 @@ async def an_amount_is_a_number(case: Case) -> None:
 @check(
     "GW-LINK-20",
     surface="gateway",
-    fix="Refuse an amount that is zero, negative or too large for a number before anything is stored.",
+    fix="Refuse an amount that is zero, negative or too large for a number before the link is stored.",
 )
 async def an_amount_is_positive(case: Case) -> None:
     """Zero, negative and non-finite amounts are rejected.

@@ -17,8 +17,8 @@ from conformance.surfaces.webhooks.silence import ROW as SILENCE
     SILENCE,
     surface="gateway",
     lane="each",
-    fix="Compare the asset by its id, mint or contract with the USDC of the link's own network, never by its name or "
-    "symbol; and let what is seen on a network pay links of that network alone.",
+    fix="Compare the id, mint or contract of the asset with the USDC of the link's network, never its name or symbol. "
+    "A transfer on a network must only pay links of that network.",
     pays_rail=True,
 )
 async def payment_in_another_asset(case: Case) -> None:

@@ -162,8 +162,8 @@ async def _takes_nothing(case: Case, service: LimitedGateway, made: Answer) -> N
     "GW-CHK-20",
     surface="gateway",
     exclusive=True,
-    fix="Ask for the link's state where a payment is credited: one that has ended stays as it is, and what comes then "
-    "is the tenant's to give back.",
+    fix="Read the link's state when you credit a payment. A link that has ended stays ended, and the tenant must "
+    "return a later payment.",
 )
 async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
     """A payment that comes after a link's end turns nothing to paid (3.5).

@@ -50,8 +50,8 @@ def _judge(case: Case, row: str, seen: tuple[View, Answer], holds: bool, expecte
     "GW-CHK-18",
     surface="gateway",
     lane="each",
-    fix="Serve the page at checkout_url to anybody, with a QR code, the tenant's own payout address of that network, "
-    "the exact amount and the memo as text, and without the word Paid.",
+    fix="Serve the page at checkout_url without credentials. It must show a QR code, the tenant's payout address on "
+    "that network, the exact amount and the memo as text, and must not contain the word Paid.",
 )
 async def page_of_an_unpaid_link(case: Case) -> None:
     """The page of a fresh link shows a QR code, the receiving address, the exact amount and a memo, and not Paid.

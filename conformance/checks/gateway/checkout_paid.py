@@ -90,7 +90,7 @@ async def right_payment_is_paid(case: Case) -> None:
     "GW-CHK-09",
     surface="gateway",
     lane="each",
-    fix="Look for memo and transfer in the whole transaction, whoever submitted it and whatever else is in it. On "
+    fix="Search the whole transaction for memo and transfer, regardless of its sender and of its other contents. On "
     "Solana read all instructions, and resolve accounts by the static keys and then meta.loadedAddresses.",
     quick=sample("shapes"),
 )

@@ -46,8 +46,8 @@ _ELSEWHERE = b"return_address"
     "GW-CHK-19",
     surface="gateway",
     lane="each",
-    fix="Answer GET /checkout/{token}/status from the stored payment, with its attestation, and the same to whoever "
-    "shows the paying transaction.",
+    fix="Answer GET /checkout/{token}/status from the stored payment, with its attestation. Give the same answer to "
+    "every request that names the paying transaction.",
 )
 async def the_status_tells_of_the_payment(case: Case) -> None:
     """The status of a link says active, and once it is paid its transaction and attestation (P-CK-05, P-CK-06).

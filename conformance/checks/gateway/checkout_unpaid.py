@@ -243,7 +243,7 @@ async def _one_at_most(case: Case, pair: Sequence[Opened], last: Flip) -> None:
     SILENCE,
     surface="gateway",
     lane="each",
-    fix="Look at the transaction's result first: what failed is on the chain, with its memo, and paid nothing.",
+    fix="Check the transaction's result first. A failed transaction is on the chain, with its memo, but paid nothing.",
 )
 async def failed_payment(case: Case) -> None:
     """A failed transaction does not turn the link Paid.
@@ -262,7 +262,8 @@ async def failed_payment(case: Case) -> None:
     surface="gateway",
     lane="each",
     exclusive="chain",
-    fix="A transaction that the node has taken is no payment, but holds its link; one that is confirmed pays it.",
+    fix="A transaction that the node has accepted is not yet a payment, but reserves its link. A confirmed "
+    "transaction pays the link.",
 )
 async def pending_payment(case: Case) -> None:
     """A pending transaction does not turn the link Paid.
@@ -310,8 +311,8 @@ async def pending_payment(case: Case) -> None:
     SILENCE,
     surface="gateway",
     lane="each",
-    fix="Compare what the one bound transfer credits to the payout address with the amount: add nothing up, and count "
-    "no close-out, no other transfer beside it and nothing that is taken back.",
+    fix="Compare the amount with the credit of the one bound transfer to the payout address. Do not add transfers up. "
+    "Do not count a close-out, another transfer or an amount that is returned.",
 )
 async def payment_of_too_little(case: Case) -> None:
     """A transaction with less than the exact amount does not turn the link Paid.
@@ -328,8 +329,8 @@ async def payment_of_too_little(case: Case) -> None:
     SILENCE,
     surface="gateway",
     lane="each",
-    fix="Compare the recipient of the one bound transfer with the payout address of the link's own tenant, or with the "
-    "token account that you derive from it; what a close-out moves reaches somebody else.",
+    fix="Compare the recipient of the one bound transfer with the payout address of the link's tenant, or with the "
+    "token account derived from it. The amount of a close-out goes to another account.",
 )
 async def payment_to_somebody_else(case: Case) -> None:
     """A transaction to another recipient than the payout address does not turn the link Paid.

@@ -197,7 +197,7 @@ async def a_wrong_key_is_rejected(case: Case) -> None:
 @check(
     "GW-AUTH-03",
     surface="gateway",
-    fix="Look a key up at every call, or forget what is kept of it once it is deleted.",
+    fix="Look a key up at every call, or clear its cache entry when it is deleted.",
 )
 async def a_deleted_key_is_rejected(case: Case) -> None:
     """A key that was deleted is no valid key any more, and the tenant's other key is one still.

@@ -23,7 +23,8 @@ from conformance.surfaces.gateway.calls import (
 @check(
     "GW-DOC-02",
     surface="gateway",
-    fix="Let the edge host pass on GET requests of public documents and pages only, and answer everything else itself.",
+    fix="Let the edge host forward only GET requests for public documents and pages, and answer all other requests "
+    "itself.",
     quick=COMPANION,
 )
 async def the_edge_host_creates_nothing(case: Case) -> None:

@@ -77,7 +77,7 @@ async def errors_may_tell_more(case: Case) -> None:
 @check(
     "GW-ERR-04",
     surface="gateway",
-    fix="Give each kind of fault one constant code; what differs from call to call belongs into message or context.",
+    fix="Give each kind of fault one constant code. Put details of the call into message or context.",
 )
 async def a_fault_keeps_its_code(case: Case) -> None:
     """The same fault gives the same `error` code on repeat.

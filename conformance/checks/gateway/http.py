@@ -52,7 +52,7 @@ USUAL_MEDIA_TYPES = (
 JSON_WITH_CHARSET = ("application/json; charset=utf-8", "application/json;charset=UTF-8")
 _MANY = 12
 _FIX = "Answer 415 to every request content type but application/json, before the body is looked at."
-_EVERY = "Set X-Request-Id in one place that every answer passes, errors of the framework and the page too."
+_EVERY = "Set X-Request-Id in one place that every answer passes, including errors of the framework and the page."
 
 
 async def _refused_media_types(case: Case, row: str, path: str, body: Mapping[str, Any], headers: Any) -> None:

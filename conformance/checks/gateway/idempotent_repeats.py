@@ -38,8 +38,8 @@ _OTHER_CLIENT = "order-service/2.0 (retry)"
 @check(
     "GW-IDEM-03",
     surface="gateway",
-    fix="Find the stored answer by the tenant and the whole Idempotency-Key, whoever of the tenant sends it and from "
-    "where.",
+    fix="Find the stored answer by the tenant and the whole Idempotency-Key, independent of the tenant's key and "
+    "client address.",
 )
 async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
     """A repeat returns the original link to every client of the tenant, and under a key of any length.

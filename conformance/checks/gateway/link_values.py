@@ -60,7 +60,7 @@ async def texts_are_texts(case: Case) -> None:
 @check(
     "GW-LINK-22",
     surface="gateway",
-    fix="Look preferred_network up in the table of offered networks and refuse what is not in it; have no fall-back.",
+    fix="Look preferred_network up in the table of offered networks. Refuse an unknown network, without a fall-back.",
 )
 async def an_unknown_network_is_refused(case: Case) -> None:
     """An unknown `preferred_network` value is rejected rather than silently replaced.

@@ -38,8 +38,9 @@ Send = Callable[[Case, Challenge, Opened], Awaitable[str]]
     _ROW,
     surface="gateway",
     lane="each",
-    fix="Let a transfer count once for an operator: keep one table of used transfers where rail and gateway share a "
-    "database; else let the rail refuse what carries a link's memo, and the link what is welded to a call.",
+    fix="Count each transfer once per operator. If rail and gateway share a database, keep one table of used "
+    "transfers. If not, let the rail refuse a transfer with a link's memo, and the gateway a transfer that is "
+    "welded to a call.",
     pays_rail=True,
 )
 async def one_transfer_for_a_call_and_a_link(case: Case) -> None:

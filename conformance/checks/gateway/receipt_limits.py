@@ -17,7 +17,7 @@ _BATCH, _APART = 25, 5.0
 _SECONDS, _EACH_SECOND = 61, 2
 MINUTE = 60.0
 _OF_EVERY_429 = ("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08")
-_FIX = "Count receipt verifications of a caller apart from all other calls: at most 120 in any minute, 429 beyond."
+_FIX = "Count receipt verifications of a caller separately from all other calls: at most 120 in any minute, 429 beyond."
 
 
 async def _prepared(case: Case, service: LimitedGateway) -> tuple[dict[str, str], dict[str, str]]:

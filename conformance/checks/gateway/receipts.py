@@ -68,7 +68,8 @@ _HINTS: Mapping[str, str] = {
     "GW-RCPT-29",
     "X-DIFF-02",
     surface="gateway",
-    fix="Answer 200 with a pass report for what verifies, else 422 with a fail report that carries one typed code.",
+    fix="Answer 200 with a pass report if the receipt verifies. If not, answer 422 with a fail report that contains "
+    "one typed code.",
 )
 async def receipt_vectors(case: Case) -> None:
     """True receipts pass, forged ones fail, each with one typed code, and as a standalone verifier says.
@@ -217,7 +218,7 @@ def _codes(case: Case, fails: Sequence[Outcome]) -> None:
 @check(
     "GW-RCPT-22",
     surface="gateway",
-    fix="Give each of the eight faults a code of its own: no receipt, form, algorithm, signature, canonical form's "
+    fix="Give each of the eight faults a separate code: no receipt, form, algorithm, signature, canonical form's "
     "name, canonical form, member missing, other payment.",
 )
 async def eight_codes(case: Case) -> None:

@@ -73,7 +73,8 @@ async def a_link_is_answered_whole(case: Case) -> None:
 @check(
     "GW-RES-03",
     surface="gateway",
-    fix="Answer the whole record: what was sent, the default of what was not, and what the server adds.",
+    fix="Return the whole record: the members that were sent, the defaults of the others, and the members that the "
+    "server adds.",
 )
 async def a_resource_is_answered_whole(case: Case) -> None:
     """A created resource is answered with each of its members: as sent, else with its default (specification 3.8).
@@ -165,7 +166,7 @@ def _is_uuid(value: object) -> bool:
 @check(
     "GW-RES-04",
     surface="gateway",
-    fix="Refuse what is outside of the limits of specification 3.8 with 422, and take the limits themselves.",
+    fix="Refuse a value outside the limits of specification 3.8 with 422, and accept the limits themselves.",
 )
 async def resources_keep_their_limits(case: Case) -> None:
     """A resource outside of its limits is refused, and one at them is created (specification 3.8).

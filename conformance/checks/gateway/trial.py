@@ -25,8 +25,8 @@ _CENT = 0.01
     "GW-TEN-03",
     surface="gateway",
     lane="each",
-    fix="Check at the creation of a link, in this order: the decision about the tenant, the mode of the key, and for "
-    "tenants of the plan trial what their paid mainnet links and the new one come to.",
+    fix="Check at the creation of a link, in this order: the decision about the tenant, and the mode of the key. Then "
+    "check, for tenants of the plan trial, the total of their paid mainnet links and the new link.",
     pays_rail=True,
 )
 async def a_tenant_pays_its_way(case: Case) -> None:

@@ -39,7 +39,7 @@ _Offer = frozenset[tuple[str, str, str]]
 @check(
     "RAIL-402-13",
     surface="rail",
-    fix="Do not read account credentials on the rail at all: payment is the only one.",
+    fix="Do not read account credentials on the rail: the payment is the only credential.",
 )
 async def account_credentials_change_nothing(case: Case) -> None:
     """An account credential turns 402 neither into 200 nor into 401 or 403, and makes no call cheaper or dearer.

@@ -174,8 +174,8 @@ def _is_like(one: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
     "RAIL-402-02",
     "RAIL-402-04",
     surface="rail",
-    fix="Look for a payment before anything else: without one answer 402 with the whole challenge, whatever the body "
-    "holds and whatever the caller would rather read.",
+    fix="Check for a payment first. Without one answer 402 with the whole challenge, for every body and every Accept "
+    "header.",
 )
 async def every_unpaid_call_is_challenged(case: Case) -> None:
     """An unpaid call is answered 402 with a challenge, whoever calls and whatever he orders.
@@ -302,7 +302,7 @@ def paid_methods(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     surface="rail",
     lane="each",
     exclusive=True,
-    fix="Refuse a token whose issue time lies further back than its lifetime, and serve who paid before that.",
+    fix="Refuse a token that is older than its lifetime, but serve a payer who paid before its end.",
 )
 async def challenge_is_short_lived(case: Case) -> None:
     """A challenge stops being payable after its short lifetime.

@@ -26,7 +26,7 @@ _Additions = Mapping[str, Mapping[str, Any]]
 @check(
     _ROW,
     surface="rail",
-    fix="Run a service only once its payment is there, and put nothing of what it returned into a 402.",
+    fix="Run a service only after its payment is confirmed, and never put a part of its result into a 402.",
 )
 async def no_402_holds_what_its_request_is_paid_for(case: Case) -> None:
     """The 402 of a request holds nothing of the result that the same request gets when it is paid for.

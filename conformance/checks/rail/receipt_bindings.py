@@ -50,9 +50,9 @@ _KEYS = {
     "RAIL-RCPT-07",
     surface="rail",
     lane="each",
-    fix="Put a hash of the request that was sent, of the response that was given, and of the settled payment into the "
-    "receipt, and bind the recipe in the target profile. Hash the RFC 8785 form by a library for it: what a JSON "
-    "encoder writes is another text as soon as a value has &, <, a letter beyond ASCII or a fraction.",
+    fix="Put hashes of the request, the response and the settled payment into the receipt, and bind the recipe in the "
+    "target profile. Hash the RFC 8785 form by a library for it. An ordinary JSON encoder writes another text for "
+    "&, <, non-ASCII letters and fractions.",
     quick=sample("operations"),
 )
 async def receipt_binds_request_response_and_payment(case: Case) -> None:

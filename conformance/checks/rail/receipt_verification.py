@@ -94,8 +94,8 @@ def forged(token: str, published: Sequence[Ed25519Key], stranger: Signer) -> Ite
     "RAIL-SVC-01",
     "RAIL-RCPT-09",
     surface="rail",
-    fix="Verify receipts with one strict reader: one spelling of base64url, EdDSA alone, the signature over the bytes "
-    "that came, under the keys of the caller's set where there is one and else under the rail's own.",
+    fix="Verify receipts with one strict reader: one spelling of base64url, only EdDSA, and the signature over the "
+    "received bytes. Use the keys of the caller's set if one is given, or the rail's keys if not.",
     quick=sample("forged and changed receipts"),
 )
 async def receipts_are_verified(case: Case) -> None:

@@ -52,8 +52,8 @@ class _Before:
     _IN_DID,
     surface="rail",
     exclusive="restart",
-    fix="Keep redemptions, stored answers, settlements, the signing key and the secret of the tokens on the disk "
-    "before each counts; follow what was sent, and publish a key for as long as its receipts are to verify.",
+    fix="Store redemptions, answers, settlements, the signing key and the token secret on disk before you use them. "
+    "Follow sent transactions after a restart. Publish a key as long as its receipts must verify.",
     quick=OWN_PROCESSES,
 )
 async def a_restart_forgets_no_payment(case: Case) -> None:

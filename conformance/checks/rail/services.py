@@ -206,7 +206,7 @@ def verdicts_of(answer: Answer, result: Any) -> tuple[list[Any], list[Any]]:
 @check(
     "RAIL-SVC-06",
     surface="rail",
-    fix="Ask nobody on the rail to register or sign in: payment is the only credential.",
+    fix="Require no registration and no sign-in on the rail: the payment is the only credential.",
 )
 async def nobody_signs_in(case: Case) -> None:
     """No endpoint of the rail requires registration, login or a tenant record.

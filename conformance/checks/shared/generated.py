@@ -32,8 +32,8 @@ _REQUEST_SECONDS = 5.0
 _SHOWN = 5
 _THROTTLED = 429
 _FIX = (
-    "Document every status that an operation can answer, the limits and faults of the framework too, and keep bodies "
-    "to their schemas."
+    "Document every status that an operation can return, including the limits and faults of the framework. Keep "
+    "bodies to their schemas."
 )
 NORMAL_SECONDS: float = Budgets().fuzz
 # How many times the seconds a normal run may take for its fixed number, on a slow target or a busy machine.

@@ -15,7 +15,7 @@ from conformance.surfaces.endpoints import Endpoint, endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT
 
 _ROWS = ("X-JSON-01", "X-JSON-02")
-_FIX = "Answer with application/json and one UTF-8 JSON text, errors too, written by a JSON library that refuses NaN."
+_FIX = "Return application/json and one UTF-8 JSON text, also for errors, written by a JSON library that refuses NaN."
 _QUICK = sample("ways to call, one of each operation")
 _NO_BODY = frozenset({204, 304})
 

@@ -42,8 +42,8 @@ _PROTOCOL = frozenset({501, 505})
 _NOBODY_THERE = frozenset({502, 503, 504})
 _THROTTLED, _LONGEST_REST = 429, 1.0
 _FIX = (
-    "Refuse what cannot be read with a 4xx: parse in one place that turns every fault of the parser, the framework and "
-    "the schema into a refusal, and keep the last resort, an answer to an unplanned fault, for faults of your own."
+    "Refuse an unreadable request with a 4xx. Parse in one place that turns every fault of the parser, the framework "
+    "and the schema into a refusal. Use 5xx only for faults of your server."
 )
 
 _QUICK = sample("hostile inputs, some of a kind at each operation")

@@ -32,7 +32,7 @@ _BASE64 = re.compile(r":([A-Za-z0-9+/]{40,}={0,2})")
 @check(
     "WH-DELIV-09",
     surface="agent",
-    fix="Have the agent answer and tell nobody else; events are of payment links.",
+    fix="Let the agent answer only its caller. Send events only for payment links.",
     quick=WAITS,
 )
 async def the_agent_tells_nobody(case: Case) -> None:

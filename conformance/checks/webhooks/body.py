@@ -104,8 +104,8 @@ def _is_event_id(value: object) -> bool:
     "WH-BODY-11",
     surface="webhooks",
     lane="each",
-    fix="Write data.tenant_label as the link has it, data.chain with a colon, data.asset with id and label as texts "
-    "and decimals as an integer, and the amount as a text of millionths beside its readable form.",
+    fix="Write data.tenant_label as in the link, data.chain with a colon, and data.asset with id and label as texts "
+    "and decimals as an integer. Write the amount as a text of millionths, next to its readable form.",
 )
 async def an_event_says_what_was_paid(case: Case) -> None:
     """The data of an event name the link by its label, the chain, the asset and the amount, each in its own type.

@@ -108,8 +108,8 @@ def _arrived(case: Case, sale: Sale) -> None:
 @check(
     "WH-DELIV-08",
     surface="webhooks",
-    fix="Serve each destination on its own: a task or a queue for each, so that no attempt and no pause of one stands "
-    "before another's.",
+    fix="Deliver to each destination separately, with a task or a queue for each. An attempt or a pause for one "
+    "destination must not delay another.",
 )
 async def a_failing_destination_holds_nobody_up(case: Case) -> None:
     """A destination that fails or does not answer keeps no other one from its event.
@@ -209,7 +209,7 @@ async def _deleted_stays_so(case: Case, deleted: Deleted | None) -> None:
 @check(
     "WH-DELIV-03",
     surface="webhooks",
-    fix="Write the event in the same transaction that turns the link to Paid, and nowhere else.",
+    fix="Write the event only in the transaction that sets the link to Paid.",
     quick=WAITS,
 )
 async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:

@@ -106,8 +106,8 @@ async def some_destinations_get_nothing(case: Case) -> None:
     "WH-DELIV-08",
     surface="webhooks",
     quick=WAITS,
-    fix="When a payment confirms, write a delivery for each destination that the link's tenant has at that moment, "
-    "however many there are, and for nobody else, not even a tenant with the same payout address.",
+    fix="When a payment confirms, write a delivery for each destination that the link's tenant has at that moment. "
+    "Write none for another tenant, not even one with the same payout address.",
 )
 async def each_of_many_destinations_hears(case: Case) -> None:
     """Each destination of a tenant gets an event, however many there are and whenever they were made; no other does.

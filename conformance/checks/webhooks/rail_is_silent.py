@@ -21,7 +21,7 @@ _SHORTEST = 40
     "WH-DELIV-09",
     surface="webhooks",
     lane="each",
-    fix="Have the rail answer with the receipt and tell nobody else; events are of payment links.",
+    fix="Let the rail answer only its caller, with the receipt. Send events only for payment links.",
     quick=WAITS,
     pays_rail=True,
 )

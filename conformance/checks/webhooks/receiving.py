@@ -65,7 +65,7 @@ async def one_effect_an_id(case: Case) -> None:
 @check(
     "WH-RECV-02",
     surface="webhooks",
-    fix="Verify the signature over the body's raw bytes before anything else, and stop where it is wrong or missing.",
+    fix="Verify the signature over the body's raw bytes first, and stop if it is wrong or missing.",
 )
 async def wrong_signatures_have_no_effect(case: Case) -> None:
     """A receiver that gets a delivery with a wrong signature performs no effect.

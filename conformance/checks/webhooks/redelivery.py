@@ -95,8 +95,8 @@ def _one_id(case: Case, sale: Sale) -> None:
     "WH-SIG-07",
     surface="webhooks",
     exclusive=True,
-    fix="Keep the event's bytes, send them again after the schedule's pause, though the process ended meanwhile, and "
-    "sign each attempt with the time at which it is made; drop what waits for a destination that is deleted.",
+    fix="Keep the event's bytes and send them again after the schedule's pause, even if the process restarted. Sign "
+    "each attempt with its time. Drop waiting deliveries of a deleted destination.",
 )
 async def a_failed_delivery_is_made_again(case: Case) -> None:
     """An event whose delivery timed out comes again: same id, same data, a signature of its own that verifies.

@@ -115,7 +115,7 @@ def _unbroken(case: Case, one: Received) -> str | None:
     "WH-SIG-05",
     surface="webhooks",
     lane="each",
-    fix="Make a secret of its own for each destination, and sign each delivery with the secret of where it goes.",
+    fix="Create a separate secret for each destination, and sign each delivery with the secret of its destination.",
 )
 async def destinations_have_secrets_of_their_own(case: Case) -> None:
     """Two destinations with different secrets get different v1 for the same event.
@@ -154,7 +154,7 @@ def _same_v1(case: Case, one: Received, two: Received) -> bool:
     "WH-SIG-06",
     surface="webhooks",
     lane="each",
-    fix="Take t when an attempt is made, in seconds since 1970, and sign anew for each attempt.",
+    fix="Set t to the time of the attempt, in seconds since 1970, and sign each attempt again.",
 )
 async def a_signature_is_of_its_time(case: Case) -> None:
     """The time t is within the tolerance of the time of delivery.

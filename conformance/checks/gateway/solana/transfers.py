@@ -28,7 +28,8 @@ _FALLING: Final = (
     "GW-CHK-21",
     surface="gateway",
     lane="solana",
-    fix="Of a transaction's unused fitting transfers let a link take the one of exactly its amount, else the first.",
+    fix="Of the unused matching transfers of a transaction, credit the one of exactly the link's amount. If there is "
+    "no such transfer, credit the first.",
 )
 async def each_link_takes_its_own_transfer(case: Case) -> None:
     """A transaction with a transfer for each of four links pays all, whichever is looked at first (P-CK-08).

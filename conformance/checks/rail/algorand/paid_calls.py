@@ -44,8 +44,8 @@ async def welded_algorand_payment_is_served(case: Case) -> None:
     "RAIL-PAY-02",
     surface="rail",
     lane="algorand",
-    fix="Look at the transfer itself: what else is in its group, and which transaction of it pays the fees, does not "
-    "change what the payee has.",
+    fix="Judge the transfer itself. The other transactions of its group, and which of them pays the fees, do not "
+    "change the payee's credit.",
 )
 async def algorand_payment_in_a_group_is_served(case: Case) -> None:
     """A welded payment that is in a group of transactions is served.

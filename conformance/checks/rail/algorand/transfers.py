@@ -7,7 +7,7 @@ from conformance.judging.rail.refusals import honest_payment_is_served, refused
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
 from conformance.surfaces.rail.purchase import challenge
 
-_FIX = "Count what a plain transfer's own amount credits to the payee: no close-out, no clawback, no balance."
+_FIX = "Count only the amount that a plain transfer credits to the payee, not a close-out, a clawback or a balance."
 
 
 @check("RAIL-PAY-09", surface="rail", lane="algorand", fix=_FIX)

@@ -186,7 +186,7 @@ async def token_the_rail_never_issued(case: Case) -> None:
     surface="rail",
     lane="algorand",
     exclusive="chain",
-    fix="Serve only after the node itself has shown the payment; any other answer of the node, or none, serves nobody.",
+    fix="Serve a call only after the node has returned the payment. Serve no call after another answer or no answer.",
 )
 async def chain_that_cannot_be_asked(case: Case) -> None:
     """When the chain cannot be consulted the call is not served.
@@ -213,7 +213,7 @@ def stock_payload(quote: Challenge, payer: AlgorandPayer, tx_id: str) -> dict[st
     "RAIL-WELD-14",
     surface="rail",
     lane="algorand",
-    fix="Answer an ordinary x402 payload with 402: it carries no weld, whatever payment stands behind it.",
+    fix="Answer an ordinary x402 payload with 402: it contains no weld, even if it belongs to a real payment.",
 )
 async def ordinary_x402_client(case: Case) -> None:
     """A payment built by an ordinary x402 client is not redeemed.

@@ -26,7 +26,7 @@ Call = tuple[str, bytes]
     "RAIL-PAY-10",
     surface="rail",
     lane="base",
-    fix="Look at the contract that told of an event, not at its topics alone.",
+    fix="Check the contract that emitted an event, not only its topics.",
 )
 async def token_that_looks_like_the_asset(case: Case) -> None:
     """A token contract that looks like the asset and emits the same events pays nothing.
@@ -90,7 +90,7 @@ async def _signed_for(fake: str, payer: BasePayer, stakes: FundedChallenges, ope
     "RAIL-PAY-09",
     surface="rail",
     lane="base",
-    fix="When an authorization is used already, read what its use moved: to payTo, and the price; else refuse.",
+    fix="If an authorization is used already, read the transfer of its use. Refuse unless it moved the price to payTo.",
 )
 async def authorization_used_for_something_else(case: Case) -> None:
     """An authorization that was used for another recipient or a smaller value is not redeemed by a right one beside it.
@@ -126,7 +126,7 @@ async def authorization_used_for_something_else(case: Case) -> None:
     "RAIL-WELD-05",
     surface="rail",
     lane="base",
-    fix="Count only the Transfer that the asset's contract told of directly after the AuthorizationUsed of this nonce.",
+    fix="Count only the Transfer that the asset's contract emitted directly after the AuthorizationUsed of this nonce.",
 )
 async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None:
     """The transfer of one authorization is not counted for another in the same transaction.

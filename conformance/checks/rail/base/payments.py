@@ -48,7 +48,7 @@ async def welded_base_payment_is_served(case: Case) -> None:
     "RAIL-PAY-07",
     surface="rail",
     lane="base",
-    fix="Answer 200 only after the settlement stands in a block, for exactly the price, from the payer to payTo.",
+    fix="Answer 200 only after the settlement is in a block, for exactly the price, from the payer to payTo.",
     quick=sample("operations"),
 )
 async def served_call_is_paid(case: Case) -> None:

@@ -27,7 +27,8 @@ _SECONDS_LEFT, _LOOKS = 6, 60
     "RAIL-PAY-07",
     surface="rail",
     lane="base",
-    fix="Find who used the authorization and what that moved; never settle twice and never serve twice for it.",
+    fix="Find the transaction that used the authorization and the amount that it moved. Never settle or serve twice "
+    "for one authorization.",
 )
 async def settlement_by_a_third_party(case: Case) -> None:
     """A welded authorization that a stranger settled first is served at most once, for the one price it moved.
@@ -69,8 +70,8 @@ async def settlement_by_a_third_party(case: Case) -> None:
     "RAIL-PAY-04",
     surface="rail",
     lane="base",
-    fix="Ask the chain whether the authorization was used, and by what, before it is refused for its age: its contract "
-    "has judged its window already, and the payee has the money.",
+    fix="Before you refuse an authorization for its age, ask the chain whether a transaction used it. If so, the "
+    "contract has checked its window, and the payee has the money.",
 )
 async def settled_before_the_window_closed(case: Case) -> None:
     """A welded authorization that a third party settled within its window is served after the window, too.

@@ -137,7 +137,7 @@ def broken_signatures(noise: bytes) -> dict[str, Change]:
     "RAIL-PAY-12",
     surface="rail",
     lane="base",
-    fix="Refuse a signature whose s lies in the upper half, and any that is not 65 bytes with v 27, 28, 0 or 1.",
+    fix="Refuse a signature whose s is in the upper half, and any that is not 65 bytes with v 27, 28, 0 or 1.",
 )
 async def signature_of_another_form(case: Case) -> None:
     """A signature in a form that the token's contract would not take is refused, or settled some other way.
@@ -170,7 +170,7 @@ async def signature_of_another_form(case: Case) -> None:
     "RAIL-PAY-12",
     surface="rail",
     lane="base",
-    fix="Refuse a payer that is a contract, or serve it only after its settlement stands in a block.",
+    fix="Refuse a payer that is a contract, or serve it only after its settlement is in a block.",
 )
 async def payer_that_is_a_contract(case: Case) -> None:
     """A contract wallet's authorization (ERC-1271) is refused, or served for exactly one price.

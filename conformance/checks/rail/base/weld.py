@@ -288,8 +288,8 @@ async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) 
     surface="rail",
     lane="base",
     exclusive="chain",
-    fix="Serve only after the node itself has shown the settlement; any other answer of the node, or none, serves "
-    "nobody.",
+    fix="Serve a call only after the node has returned the settlement. Serve no call after another answer or no "
+    "answer.",
 )
 async def base_chain_that_cannot_be_asked(case: Case) -> None:
     """When the chain cannot be consulted the call is not served.

@@ -75,7 +75,8 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     surface="rail",
     lane="solana",
     exclusive="chain",
-    fix="Ask the node at the moment of the redemption; what it knew before a reorganisation counts for nothing.",
+    fix="Ask the node at the moment of the redemption. Its answers from before a reorganisation are not valid any "
+    "more.",
 )
 async def solana_payment_that_is_taken_back(case: Case) -> None:
     """A payment that a reorganisation has taken off the chain is not redeemed.
@@ -110,7 +111,7 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
     surface="rail",
     lane="solana",
     exclusive="chain",
-    fix="What a token or a transaction has bought stays bought, whatever becomes of the chain afterwards.",
+    fix="Keep a call paid after its token or transaction bought it, even if the chain changes afterwards.",
 )
 async def solana_chain_that_lies_about_finality(case: Case) -> None:
     """A payment that the chain called final and took back buys no second execution.

@@ -56,7 +56,8 @@ async def welded_solana_payment_is_served(case: Case) -> None:
     "RAIL-PAY-03",
     surface="rail",
     lane="solana",
-    fix="Decode the raw transaction, whatever its version; look for one transfer that pays, whatever stands beside it.",
+    fix="Decode the raw transaction in every version. Search for one transfer that pays, and ignore the other "
+    "instructions.",
 )
 async def other_forms_of_a_solana_payment(case: Case) -> None:
     """A welded payment in another form is served, or refused in good order.

@@ -118,8 +118,8 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
     "RAIL-WELD-04",
     surface="rail",
     lane="solana",
-    fix="Take only transfers that stand in the transaction itself; a transfer inside a program call is welded by its "
-    "own accounts at best, never by those of the call around it.",
+    fix="Accept only transfers in the transaction itself. The accounts of a program call never weld a transfer inside "
+    "that call; at most the accounts of the transfer do.",
 )
 async def transfer_inside_a_program_call(case: Case) -> None:
     """A transfer inside a program call, with the reference in the call around it, is not redeemed.
@@ -186,7 +186,8 @@ async def stray_solana_transfer(case: Case) -> None:
     surface="rail",
     lane="solana",
     exclusive=True,
-    fix="Compare the payment's block time with the end of the challenge's lifetime, whoever named its id before.",
+    fix="Compare the payment's block time with the end of the challenge's lifetime, even if its id was presented "
+    "before.",
 )
 async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     """A payment whose id was presented in time but which was made after the challenge expired is not redeemed.
@@ -247,7 +248,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
     surface="rail",
     lane="solana",
     exclusive="chain",
-    fix="Serve only after the node itself has shown the payment; any other answer of the node, or none, serves nobody.",
+    fix="Serve a call only after the node has returned the payment. Serve no call after another answer or no answer.",
 )
 async def solana_chain_that_cannot_be_asked(case: Case) -> None:
     """When the chain cannot be consulted the call is not served.
@@ -262,7 +263,7 @@ async def solana_chain_that_cannot_be_asked(case: Case) -> None:
     "RAIL-WELD-14",
     surface="rail",
     lane="solana",
-    fix="Answer an ordinary x402 payload with 402: it carries no weld, whatever payment stands behind it.",
+    fix="Answer an ordinary x402 payload with 402: it contains no weld, even if it belongs to a real payment.",
 )
 async def ordinary_solana_x402_client(case: Case) -> None:
     """A payment built by an ordinary x402 client is not redeemed.

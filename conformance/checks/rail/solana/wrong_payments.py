@@ -27,8 +27,8 @@ _COMPUTE_PRICE = 3
     "RAIL-PAY-08",
     surface="rail",
     lane="solana",
-    fix="Compare the transfer's destination with the associated token account that you derive from payTo and the mint; "
-    "never read its owner from token balances, which tell how things stood after the transaction.",
+    fix="Compare the transfer's destination with the associated token account of payTo and the mint. Never read its "
+    "owner from token balances, which show the state after the transaction.",
 )
 async def solana_payment_to_somebody_else(case: Case) -> None:
     """A payment to another recipient than payTo is not redeemed.
@@ -193,7 +193,8 @@ async def solana_payment_in_something_else(case: Case) -> None:
     "RAIL-PAY-11",
     surface="rail",
     lane="solana",
-    fix="Look at the transaction's err first: what failed is on the chain, with its instructions, and paid nothing.",
+    fix="Check the transaction's err first. A failed transaction is on the chain, with its instructions, but paid "
+    "nothing.",
 )
 async def failed_solana_transaction(case: Case) -> None:
     """A failed transaction is not redeemed.
@@ -221,7 +222,7 @@ async def failed_solana_transaction(case: Case) -> None:
     surface="rail",
     lane="solana",
     exclusive="chain",
-    fix="A transaction that the node has taken is no payment; one that stands in a slot is.",
+    fix="A transaction that the node has accepted is not yet a payment. A transaction in a slot is.",
 )
 async def dropped_solana_transaction(case: Case) -> None:
     """A transaction that the node took and dropped is not redeemed.
