@@ -21,7 +21,7 @@ def contradictions(header: Mapping[str, Any], body: Mapping[str, Any]) -> list[s
         return []
     ours, others = _offers(header), _offers(body)
     if ours and others and not ours.keys() & others.keys():
-        return ["header and body name no network in common"]
+        return ["header and body have no network in common"]
     return [text for place in ours.keys() & others.keys() for text in _differences(place, ours[place], others[place])]
 
 

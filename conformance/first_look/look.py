@@ -123,7 +123,7 @@ async def look(url: str, asking: Asking, started: float) -> Look:
         except TimeoutError:
             if not seen.answered:
                 raise Unreachable(f"no answer within {asking.seconds:g} s") from None
-            seen.trouble.append(f"it was still answering when {asking.seconds:g} s were over")
+            seen.trouble.append(f"the answer was not complete after {asking.seconds:g} s")
         await _spelled(client, seen, asking)
     rules = () if seen.challenge is None else judge(seen.challenge)
     if not seen.surfaces:
@@ -146,7 +146,7 @@ async def _spelled(client: Client, seen: Recognised, asking: Asking) -> None:
         async with asyncio.timeout(asking.seconds / 3):
             seen.challenge = replace(seen.challenge, spelled=await try_spellings(raw, url))
     except (TimeoutError, Inconclusive):
-        seen.trouble.append("other spellings of its path were not tried to the end")
+        seen.trouble.append("not all other spellings of its path were tried")
 
 
 def _rate(url: str) -> float:
@@ -193,7 +193,7 @@ def by_needs(rows: tuple[RowResult, ...]) -> Mapping[str, tuple[RowResult, ...]]
 
 _OTHERWISE = "more than these seconds, or a call that might create something"
 _TAKES = (
-    ("P", "starting programs beside it"),
+    ("P", "starting other programs with it"),
     ("R", "a receiver of webhooks"),
     ("W", "a webhook destination and its secret"),
     ("T2", "the keys of two tenants"),

@@ -61,7 +61,9 @@ class OnlyReading:
             or (address in self._creating and (body or b"").strip() in _EMPTY)
         ):
             return
-        raise NotSent(f"it takes a {method} from which a server might create something, and `check` sends none")
+        raise NotSent(
+            f"it needs a {method} that might create something on the server, and `check` sends no such request"
+        )
 
 
 def is_tried(one: Check) -> bool:

@@ -109,7 +109,7 @@ async def _surfaces(client: Client, seen: Recognised) -> None:
     if gateway is not None:
         seen.found["gateway"] = gateway
         path = RECEIPT_VERIFY if gateway.receipts_only else LINKS
-        seen.surfaces["gateway"] = f"it has POST {path}, which answers in JSON and not as it answers elsewhere"
+        seen.surfaces["gateway"] = f"it has POST {path}, which answers in JSON and differently from other paths"
     rail = await _asked(seen, probe_rail(client, base))
     if rail is not None:
         seen.found["rail"] = rail

@@ -20,11 +20,12 @@ from conformance.vocabulary.networks import network_named
 _UNITS: Final = 10**6
 _WORDS: Final = {Verdict.PASS: "ok", Verdict.FAIL: "FAIL", Verdict.WARN: "WARN"}
 _SAFER: Final = (
-    "Why a weld would be safer: what a client signs for `exact` names payee, amount, a time window and a random nonce, "
-    "and nothing of the request. Until it is settled, whoever sees it can present it for another call of the same "
-    "price, or settle it himself, and the server alone remembers what it was for. A weld makes the payment carry the "
-    "challenge that it answers (on EVM chains the nonce is the hash of the challenge's token): it buys that one call "
-    "and no other, and a repeat after a crash is known again."
+    "Why a weld is safer: a client that pays by `exact` signs payee, amount, a time window and a random nonce, but no "
+    "part of the request. Until the payment is settled, any party that sees it can present it for another call "
+    "of the same price, or settle it. Only the server remembers which call it was for. A weld makes the payment carry "
+    "the "
+    "challenge that it answers (on EVM chains the nonce is the hash of the challenge's token). The payment then buys "
+    "only that call, and the server recognises a repeat after a crash."
 )
 
 
@@ -43,13 +44,13 @@ def grade(look: Look) -> str:
     if look.count(Verdict.ERROR):
         return "none: the suite itself is at fault"
     if not tried:
-        return "none: nothing of it could be judged"
+        return "none: no demand could be judged"
     if broken:
         details = "".join(f", {count} of them by one cause, {cause}" for cause, count in causes.items())
-        details += f", and {weak} it should keep" if weak else ""
+        details += f", and {weak} that it should keep" if weak else ""
         return f"broken: it breaks {broken} of {tried} demands that were tried{details}{unverified}"
     if weak:
-        return f"sound but for {weak} of {tried} demands, which it should keep and need not{unverified}"
+        return f"sound except for {weak} of {tried} demands, which it should keep but need not{unverified}"
     return f"sound as far as can be seen without paying: no breach in {tried} demands that were tried{unverified}"
 
 
@@ -83,18 +84,19 @@ def _seems(look: Look) -> Iterator[tuple[str, str]]:
     if seen.challenge is not None:
         yield f"  {one_line(kind(look), 400)}", ""
     for trouble in seen.trouble:
-        yield f"  not looked at whole: {one_line(trouble, 400)}", "warn"
+        yield f"  not tested completely: {one_line(trouble, 400)}", "warn"
 
 
 def kind(look: Look) -> str:
     """Return what sells here, by its 402."""
     challenge = look.seen.challenge
     if challenge is None:
-        return "nothing that sells by x402"
+        return "no x402 server"
     if challenge.is_version_one:
         return (
             "An x402 server of version 1: its terms are in the body, and there is no PAYMENT-REQUIRED header. Clients "
-            "that read version 2 alone cannot pay it; clients that read version 1, too, can, as the current Python one"
+            "that read only version 2 cannot pay it. Clients that also read version 1 can, such as the current Python "
+            "client"
         )
     schemes = sorted({str(one.get("scheme")) for one in challenge.offers})
     networks = [
@@ -153,7 +155,7 @@ def _style(verdict: Verdict) -> str:
 def _not_judged(look: Look) -> Iterator[tuple[str, str]]:
     if look.open:
         yield "", ""
-        yield "Not judged, and what it takes", "title"
+        yield "Not judged, and what is needed", "title"
         for words, rows in by_needs(look.open).items():
             yield f"  {len(rows):3}  {words} ({_groups(tuple(row.id for row in rows))})", ""
     for reason, ids in not_applying(look):
@@ -181,9 +183,9 @@ def not_applying(look: Look) -> Iterator[tuple[str, tuple[str, ...]]]:
     if not is_stock(look):
         return
     rail = tuple(row.id for row in load() if row.surface == "rail")
-    yield "its offers carry no extra.payment_reference, so no payment is bound to its challenge", rail
+    yield "its offers carry no extra.payment_reference, so that no payment is bound to its challenge", rail
     others = tuple(row.id for row in load() if row.surface not in {"rail", "shared", *look.seen.surfaces})
-    yield "it has no gateway, agent, control plane or webhooks that could be seen", others
+    yield "no gateway, agent, control plane or webhooks were found", others
 
 
 def _groups(ids: tuple[str, ...]) -> str:
@@ -198,11 +200,11 @@ def next_steps(look: Look) -> Iterator[str]:
         yield would_pay(adds)
     base = look.seen.base
     if "gateway" in look.seen.surfaces:
-        yield f"With a tenant's key more is judged: weldproof init {base} --tenant ID=VARIABLE, then weldproof run."
+        yield f"To judge more, give a tenant's key: weldproof init {base} --tenant ID=VARIABLE, then weldproof run."
     elif look.summary is not None:
-        yield f"A verdict takes a run: weldproof init {base}, then weldproof run."
+        yield f"For a verdict, run the suite: weldproof init {base}, then weldproof run."
     if is_stock(look):
-        yield "Paying would judge nothing more here: the suite pays offers that carry a weld."
+        yield "A payment would not add a requirement here: the suite only pays offers that carry a weld."
 
 
 def would_pay(adds: Paying) -> str:
@@ -210,10 +212,10 @@ def would_pay(adds: Paying) -> str:
     price = "the price of its calls" if adds.units is None else f"about {usdc(adds.units)} USDC"
     if adds.is_free:
         return f"Would pay {price} on test networks to judge {adds.rows} more: --pay"
-    places = ", ".join(adds.on_main_networks) or "networks that are not known here"
+    places = ", ".join(adds.on_main_networks) or "networks that the suite does not know"
     return (
-        f"Would pay {price} to judge {adds.rows} more: --pay. What it offers is on {places}: that is real money, "
-        "unless its nodes are simulated; let it offer a test network where they are not."
+        f"Would pay {price} to judge {adds.rows} more: --pay. What it offers is on {places}. That is real money, "
+        f"unless its nodes are simulated. Otherwise let the server offer a test network."
     )
 
 

@@ -102,7 +102,7 @@ def challenged(method: str, url: str, answer: Answer) -> Challenged:
 def decoded(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
     """Return the document in a header's value and None, or None and why there is none."""
     if _STANDARD.fullmatch(value) is None:
-        return None, f"it is no base64 of the standard alphabet: {value[:60]!r}"
+        return None, f"it is not base64 of the standard alphabet: {value[:60]!r}"
     if len(value) % 4:
         return None, "it is base64 without its padding"
     try:
@@ -113,7 +113,7 @@ def decoded(value: str) -> tuple[Mapping[str, Any] | None, str | None]:
             parse_float=by_value,
         )
     except (binascii.Error, ValueError, RecursionError) as fault:
-        return None, f"what it encodes is no JSON: {fault}"
+        return None, f"its decoded text is not JSON: {fault}"
     if not isinstance(document, dict):
-        return None, "what it encodes is no JSON object"
+        return None, "its decoded text is not a JSON object"
     return document, None

@@ -110,7 +110,7 @@ def judge(answer: Challenged) -> tuple[Judged, ...]:
 
 def _judged(rule: Rule, answer: Challenged) -> Judged:
     if answer.document is None and rule.id not in _WITHOUT_DOCUMENT:
-        return Judged(rule, Verdict.INCONCLUSIVE, "there is no document of x402 to read it in")
+        return Judged(rule, Verdict.INCONCLUSIVE, "no document of x402 defines it")
     faults = rule.faults(answer)
     if faults is None:
         return Judged(rule, Verdict.NOT_APPLICABLE, "does not apply here")
@@ -133,7 +133,12 @@ def rule(
     return register
 
 
-@rule(1, "A call without a payment is answered 402", TRANSPORT, "Answer 402, whatever else the request lacks.")
+@rule(
+    1,
+    "A call without a payment is answered 402",
+    TRANSPORT,
+    "Answer 402, even if the request also lacks something else.",
+)
 def _status(answer: Challenged) -> Faults:
     return [] if answer.status == 402 else [f"answered {answer.status}"]
 
@@ -142,13 +147,13 @@ def _status(answer: Challenged) -> Faults:
     2,
     "A 402 carries its terms in the header PAYMENT-REQUIRED, once",
     TRANSPORT,
-    "Send the header: clients read terms of version 2 there and nowhere else, so that they cannot pay without it.",
+    "Send the header: clients read terms of version 2 only there and cannot pay without it.",
 )
 def _header(answer: Challenged) -> Faults:
     count = len(answer.values("PAYMENT-REQUIRED"))
     if count == 1:
         return []
-    body = ", the terms stand in the body alone" if answer.document is not None else ""
+    body = ", the terms are only in the body" if answer.document is not None else ""
     return [f"the header comes {count} times{body}"]
 
 
@@ -164,7 +169,9 @@ def _encoding(answer: Challenged) -> Faults:
     return [] if answer.header_fault is None else [answer.header_fault]
 
 
-@rule(4, "x402Version is the number 2", SPEC, "Send the number 2: a text is another type, and 1 another protocol.")
+@rule(
+    4, "x402Version is the number 2", SPEC, "Send the number 2: a text is another type, and 1 means another protocol."
+)
 def _version(answer: Challenged) -> Faults:
     version = answer.member("x402Version")
     return [] if type(version) is int and version == 2 else [f"x402Version is {_describe(version)}"]
@@ -213,11 +220,11 @@ def _network(answer: Challenged) -> Faults:
     9,
     "Each offer has its amount as a text of decimal digits, in atomic units",
     SPEC,
-    'Send amount as "10000" for 0.01 USDC: no number, no fraction, no exponent.',
+    'Send amount as "10000" for 0.01 USDC: not a number, without fraction and exponent.',
 )
 def _amount(answer: Challenged) -> Faults:
     if answer.offers and all("amount" not in one and "maxAmountRequired" in one for one in answer.offers):
-        return ["amount is missing, and maxAmountRequired, as version 1 called it, is there"]
+        return ["amount is missing, and maxAmountRequired, the name in version 1, is present"]
     return _each(answer, "amount", lambda one, _: atomic_amount(one) is not None)
 
 
@@ -255,7 +262,7 @@ def _extra(answer: Challenged) -> Faults:
     14,
     "An offer of exact on an EVM chain tells name and version of the token's EIP-712 domain in extra",
     EXACT,
-    "Add extra.name and extra.version as the token's contract has them: a client cannot sign without.",
+    "Add extra.name and extra.version with the values of the token's contract: a client cannot sign without them.",
 )
 def _domain(answer: Challenged) -> Faults:
     offers = _signed_for_the_token(answer)
@@ -273,8 +280,8 @@ def _domain(answer: Challenged) -> Faults:
     15,
     "The EIP-712 domain that an offer names is that of its token's contract, where the contract is known here",
     "EIP-712, and the token's contract",
-    "Take name and version from the contract: USDC calls itself `USD Coin` on Base and `USDC` on Base Sepolia. What a "
-    "client signs for another domain can never be settled.",
+    "Take name and version from the contract: USDC calls itself `USD Coin` on Base and `USDC` on Base Sepolia. A "
+    "signature for another domain can never be settled.",
 )
 def _known_domain(answer: Challenged) -> Faults:
     offers = _signed_for_the_token(answer)
@@ -290,8 +297,8 @@ def _known_domain(answer: Challenged) -> Faults:
     unknown = [f"accepts[{place}] on {one['network']!r:.80}" for place, one in offers if (place, one) not in known]
     if unknown and not wrong:
         return Unverified(
-            f"{', '.join(unknown)}: the suite knows the domain of USDC on {' and '.join(_DOMAINS)} alone; "
-            "compare extra.name and extra.version with the contract's own"
+            f"{', '.join(unknown)}: the suite knows the domain of USDC on {' and '.join(_DOMAINS)} only; compare "
+            f"extra.name and extra.version with the values in the contract"
         )
     return wrong
 
@@ -300,7 +307,7 @@ def _known_domain(answer: Challenged) -> Faults:
     16,
     "An offer of exact on Solana names who pays the fees in extra.feePayer",
     EXACT,
-    "Add the account that pays fees: clients of Solana cannot build the transaction without.",
+    "Add the account that pays the fees: Solana clients cannot build the transaction without it.",
 )
 def _fee_payer(answer: Challenged) -> Faults:
     offers = _exact(answer, _SOLANA)
@@ -323,7 +330,7 @@ def _optional(answer: Challenged) -> Faults:
     18,
     "A body that repeats the header's terms in the same version contradicts it in no price, payee, asset or network",
     TRANSPORT + ", which leaves the body to the server",
-    "Let the body ask for what the header asks for, or leave the terms out of it; it may say more than the header.",
+    "Put the same terms into the body as into the header, or no terms. The body may contain more than the header.",
     "SHOULD",
 )
 def _one_story(answer: Challenged) -> Faults:
@@ -393,7 +400,7 @@ def _unreadable(answer: Challenged) -> Faults:
     23,
     "A payment that no account signed buys nothing",
     EXACT,
-    "Verify the signature, by the facilitator or yourself, before you serve.",
+    "Verify the signature before you serve, by the facilitator or in your server.",
 )
 def _forged(answer: Challenged) -> Faults:
     if not answer.to_forged:
@@ -406,7 +413,7 @@ def _forged(answer: Challenged) -> Faults:
         if _namespace(one) not in tried
     ]
     if untried and not served:
-        return Unverified(f"no such payment was made up for {', '.join(untried)}")
+        return Unverified(f"the suite built no such payment for {', '.join(untried)}")
     return served
 
 
@@ -414,8 +421,8 @@ def _forged(answer: Challenged) -> Faults:
     24,
     "An offer's asset is a token of its own network, where the asset is the USDC of any",
     EXACT,
-    "Name the contract, mint or id that the token has on the offer's network: a client signs for that network, and "
-    "the other network's token is not there.",
+    "Name the contract, mint or id of the token on the offer's network. A client signs for that network, where the "
+    "other network's token does not exist.",
 )
 def _own_token(answer: Challenged) -> Faults:
     named = [(place, one, network_named(one.get("network"))) for place, one in _numbered(answer)]
@@ -433,7 +440,7 @@ def _own_token(answer: Challenged) -> Faults:
     25,
     "No offer pays the token's own contract or mint",
     "scheme exact of x402 version 2, and the token's contract: USDC refuses a transfer to itself",
-    "Send payTo as an account of yours; what is paid to the contract is lost, or is never settled.",
+    "Send your account as payTo. A payment to the contract is lost or is never settled.",
 )
 def _payee_is_no_token(answer: Challenged) -> Faults:
     if not answer.offers:
@@ -481,7 +488,7 @@ def _called(answer: Challenged) -> Faults:
     28,
     "No other spelling of the path is served without a payment",
     TRANSPORT + ", and RFC 3986 on paths that name one resource",
-    "Ask for the payment by the route that the call was given to, and not by the text of its path in front of it.",
+    "Require the payment in the route that handles the call, not by the text of the path in front of it.",
 )
 def _spelled(answer: Challenged) -> Faults:
     return None if answer.spelled is None else list(answer.spelled.free)
@@ -491,7 +498,7 @@ def _spelled(answer: Challenged) -> Faults:
     29,
     "HEAD, and a spelling of the path that may name another resource, is not served without a payment either",
     "RFC 9110, 9.3.2: HEAD is answered as GET, without the body",
-    "Ask for the payment whatever the method, and at the path with a slash at its end or in other letters, too.",
+    "Require the payment for every method, and also for the path with a slash at its end or in other letters.",
     "SHOULD",
 )
 def _nearly_spelled(answer: Challenged) -> Faults:

@@ -45,7 +45,7 @@ def test_what_reads_or_is_refused_is_sent(method: str, path: str, body: bytes | 
 )
 def test_what_might_create_something_is_not(method: str, path: str, body: bytes | None) -> None:
     """Whether or not a server would refuse it."""
-    with pytest.raises(NotSent, match=f"it takes a {method}"):
+    with pytest.raises(NotSent, match=f"it needs a {method}"):
         OnlyReading(BASE)(method, BASE + path, body)
 
 
