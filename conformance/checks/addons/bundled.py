@@ -32,8 +32,8 @@ _WORDS = {"federation_validator": "federation", "zkp_receipt": "receipt", "atb_v
 async def bundled_services_have_their_ports(case: Case) -> None:
     """Each bundled service listens at its default port.
 
-    Starts each in namespaces of its own, where no port is taken, with no port told. Expects health to answer 200 at
-    8092, 8093 or 8095.
+    Starts each in separate namespaces, where no port is taken, without a configured port. Expects health to answer 200
+    at 8092, 8093 or 8095.
     """
     if not bundled_names(case):
         case.not_applicable("CP-CONF-07", "the profile says that there are no bundled services")
@@ -74,7 +74,7 @@ async def bundled_commands_follow_the_pattern(case: Case) -> None:
     """Console commands of the bundled services follow the pattern <service>-<name>.
 
     Looks for each command that the profile names, and starts it. Expects lower-case words joined by hyphens, the same
-    first word everywhere (the operator's service word where he gave one), a name that tells the service, and health.
+    first word everywhere (the operator's service word if configured), a name that identifies the service, and health.
     """
     if not bundled_names(case):
         case.not_applicable("CP-CONF-08", "the profile says that there are no bundled services")

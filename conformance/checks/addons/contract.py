@@ -66,11 +66,11 @@ async def _met(case: Case, subject: Subject) -> AsyncIterator[_Met]:
     quick=OWN_PROCESSES,
 )
 async def an_addon_joins_the_suites_hub(case: Case) -> None:
-    """An addon pulls the trust set of the hub it is told, registers there with the token and its address, and is well.
+    """An addon pulls the trust set of the configured hub, registers there with token and address, and is healthy.
 
-    Starts each addon with S2_HUB_URL, S2_HUB_TOKEN and S2_HUB_SELF_URL of the suite's own making, which nobody can know
-    otherwise, and waits for its calls. Expects GET /v1/issuer-pks, then or before it POST /v1/services with the Bearer
-    token and the self address somewhere in its body, and 200 from its health.
+    Starts each addon with S2_HUB_URL, S2_HUB_TOKEN and S2_HUB_SELF_URL that the suite generates, and waits for its
+    calls. Expects GET /v1/issuer-pks, then or before it POST /v1/services with the Bearer token and the self address
+    somewhere in its body, and 200 from its health.
     """
     for subject in subjects(case):
         async with _met(case, subject) as met:
@@ -240,9 +240,9 @@ def _budget(case: Case) -> float:
 async def an_addon_shares_the_trust_set(case: Case) -> None:
     """An addon has the hub's trust set, and picks up an issuer that is registered later.
 
-    Starts each addon with the suite as its hub, then adds an issuer. Expects another pull within the budget, and where
-    the addon tells how many issuers it trusts, that number to follow. An addon that pulls no more and tells nothing may
-    ask when it needs to know, and is not judged.
+    Starts each addon with the suite as its hub, then adds an issuer. Expects another pull within the budget. If the
+    addon reports how many issuers it trusts, expects that number to change. An addon that pulls no more and reports no
+    number may ask on demand, and is not judged.
     """
     judged_bundled = False
     for subject in subjects(case):

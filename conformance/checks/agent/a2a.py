@@ -42,9 +42,9 @@ async def the_transport_speaks_json_rpc(case: Case) -> None:
     """POST /a2a answers 200 with JSON to an A2A JSON-RPC request, in an envelope that echoes the id.
 
     Sends message/send with text and with data, tasks/get, and an unknown method, under ids of both types. Expects 200
-    and JSON each time, and an envelope with the id and exactly one of result and error. Then sends what is no JSON, to
-    which an envelope holds JSON-RPC's own code for that, and asks for methods that A2A knows and that nobody must
-    serve, and with parameters that fit no method: JSON that comes with 200 is an envelope there as well.
+    and JSON each time, and an envelope with the id and exactly one of result and error. Then sends a body that is not
+    JSON, and expects the JSON-RPC code for that in an envelope. Then calls methods of A2A that are optional, and
+    methods with parameters that fit none. Expects an envelope there as well, if 200 comes with JSON.
     """
     base = case.profile.surfaces["agent"].url.rstrip("/")
     text = [{"kind": "text", "text": "What can you verify?"}]

@@ -88,8 +88,8 @@ def _differ(one: Any, other: Any) -> bool:
 async def nobody_needs_a_credential(case: Case) -> None:
     """No operation of the agent requires a credential.
 
-    Calls all nine operations without a credential, and with credentials that nobody knows. Expects neither 401, 402,
-    403 nor 407 from any.
+    Calls all nine operations without a credential, and with unknown credentials. Expects neither 401, 402, 403 nor 407
+    from any.
     """
     agent = await agent_of(case)
     one = signed(case)

@@ -62,7 +62,7 @@ def wrong_subjects(case: Case) -> dict[str, Subject]:
     fix=_FIX,
 )
 async def explanations_say_pass_or_fail(case: Case) -> None:
-    """Explain says pass or fail as verify does, shows the base, and tells how to mend what fails, always with 200.
+    """Explain returns the same verdict as verify, the signature base, and how to correct a failure, always with 200.
 
     Explains messages that hold, of many forms, and messages with one fault each. Expects the verdict, the same as from
     verify; for those that hold the base byte for byte; for the others at least one note for people.

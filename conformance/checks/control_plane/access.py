@@ -100,7 +100,7 @@ _OTHER_DIDS = {
 
 @check("CP-AUTH-01", "CP-AUTH-02", "CP-AUTH-03", "CP-AUTH-04", surface="control_plane", fix=_FIX)
 async def nobody_changes_anything_without_the_token(case: Case) -> None:
-    """Without the admin token nothing is registered, revoked or told of the log.
+    """Without the admin token no issuer is registered or revoked, and no log entry is returned.
 
     Sends each admin operation without a credential, with bodies that are right otherwise. Expects a refusal each time,
     an unchanged trust set and posture, and no log entry in the answer.

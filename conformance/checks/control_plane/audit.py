@@ -176,8 +176,8 @@ async def refused_changes_are_not_logged_as_done(case: Case) -> None:
     """A refused change adds no entry of a success.
 
     Tries to register and revoke without a token, with a wrong one, with bodies that are no issuer, and to revoke an
-    issuer that is not there. Expects no entry about these issuers, unless it says that it was refused; where the last
-    is answered as a success, it may be told of as one.
+    issuer that is not there. Expects no entry about these issuers, unless it says that it was refused; if the last is
+    answered as a success, it may be logged as one.
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - the log is the admin's

@@ -64,8 +64,8 @@ def _without_folder(program: Program) -> Program:
 async def defaults_are_those_of_the_interface(case: Case) -> None:
     """Without a setting the control plane listens on port 8094 and keeps its data in /app/data.
 
-    Starts it in namespaces of its own, where no port is taken and /app is an empty folder, with neither port nor data
-    directory told. Expects health at 8094, and admin_token in /app/data.
+    Starts it in separate namespaces, where no port is taken and /app is an empty folder, without a configured port or
+    data directory. Expects health at 8094, and admin_token in /app/data.
     """
     program = hub_program(case)
     async with _enclosed_hub(case, program, "data") as (hub, inside, answers):
@@ -88,8 +88,8 @@ async def defaults_are_those_of_the_interface(case: Case) -> None:
 async def only_health_addresses_are_called(case: Case) -> None:
     """The control plane makes no outbound calls but to registered health addresses.
 
-    Starts it in a network namespace where every address is seen and nobody is reached. Registers issuers whose DIDs
-    name a host, and services of the suite's own, one of which redirects elsewhere, with further addresses in their
+    Starts it in a network namespace where every address is recorded and no host is reached. Registers issuers whose
+    DIDs name a host, and services of the suite's own, one of which redirects elsewhere, with further addresses in their
     registrations; reads everything, and waits a while. Expects no call outside the machine and none of the places
     planted, from the start on.
     """

@@ -48,7 +48,7 @@ async def the_token_is_made_on_the_first_run(case: Case) -> None:
 
     Starts a control plane twice on one empty data directory, then on another. Expects the file admin_token in the
     directory of S2CP_DATA_DIR, a token that opens the log while none does not, the same one after the restart, another
-    one in the other directory, and no read permission for anybody but its owner.
+    one in the other directory, and read permission only for its owner.
     """
     async with AsyncExitStack() as stack:
         first, second = stack.enter_context(data_folder()), stack.enter_context(data_folder())
@@ -158,7 +158,7 @@ def _read(path: Path) -> bytes:
     quick=OWN_PROCESSES,
 )
 async def a_tampered_entry_is_found_out(case: Case) -> None:
-    """A stored log entry that somebody changed is detectable from the chain.
+    """A changed log entry is detectable from the chain.
 
     Registers and revokes an issuer with a control plane that the suite starts, stops it, writes another issuer into the
     stored log, and starts it again. Expects the log's chain not to hold, by the suite's own oracle with the chain key,
@@ -248,9 +248,9 @@ def _columns(database: sqlite3.Connection) -> list[tuple[str, str]]:
 async def a_postgresql_dsn_moves_the_store(case: Case) -> None:
     """With a postgresql:// S2CP_DB the store is PostgreSQL.
 
-    Makes a database beside that of `[hub] postgres`, where nobody else writes, starts a control plane with its DSN and
-    registers an issuer. Expects it in a table of that database, and in no file of the data directory. Without such a
-    server, starts a control plane with the DSN of one that the suite plays and that serves nobody. Expects that it is
+    Creates a separate database on the server of `[hub] postgres`, starts a control plane with its DSN and registers an
+    issuer. Expects it in a table of that database, and in no file of the data directory. Without such a server, starts
+    a control plane with the DSN of a server that the suite simulates and that serves no client. Expects that it is
     asked, and that no issuer is taken without it; what is stored there is then documented.
     """
     secret = case.profile.hub.postgres
@@ -391,7 +391,7 @@ async def _tables_with(dsn: str, text: str) -> list[str]:
 async def the_control_plane_starts_first(case: Case) -> None:
     """The control plane is started before the services that bridge into it.
 
-    Starts a control plane alone. Expects health, trust set and posture to be answered while nobody bridges, and a
+    Starts a control plane alone. Expects health, trust set and posture to be answered while no service bridges, and a
     service that comes afterwards to be listed.
     """
     async with AsyncExitStack() as stack:

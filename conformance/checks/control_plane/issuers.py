@@ -98,7 +98,7 @@ async def what_is_no_issuer_is_refused(case: Case) -> None:
     """A body without did or key, a key that is no base64, or one of another length is refused and changes nothing.
 
     Sends such bodies with the admin token, with lists and texts where an object, a DID or a key belongs. Expects a
-    client error each time, and a trust set without the issuer; where a did is there and is none, a breach warns.
+    client error each time, and a trust set without the issuer. For a did that is present but not a DID, a breach warns.
     """
     hub = await hub_of(case)
     async with hub.registered(hub.new_issuer("taken")):
@@ -164,8 +164,8 @@ def _no_base64(key: str) -> list[tuple[str, Any]]:
 async def deleting_nobody_changes_nothing(case: Case) -> None:
     """Deleting an unknown DID changes nothing and is no server error.
 
-    Deletes DIDs that nobody registered, some of them almost one that is. Expects an answer below 500 and the issuer
-    that is there as it was.
+    Deletes unregistered DIDs, some of them similar to a registered one. Expects an answer below 500 and the issuer that
+    is there as it was.
     """
     hub = await hub_of(case)
     issuer = hub.new_issuer("neighbour", "did:web:{host}:Tenants:First")

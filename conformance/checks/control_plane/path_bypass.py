@@ -54,7 +54,7 @@ async def no_way_leads_round_the_token(case: Case) -> None:
     """Without the admin token no other spelling of a path, and no header, does what the operation does.
 
     Tries the four admin operations without a credential at paths that some routers take for the same, and with headers
-    that proxies set. Whatever is answered, expects no issuer registered or revoked, no service listed, and no log told.
+    that proxies set. For every answer, expects no issuer registered or revoked, no service listed, and no log returned.
     """
     hub = await serving_hub(case)
     async with AsyncExitStack() as kept:

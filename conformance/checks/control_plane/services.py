@@ -201,7 +201,7 @@ def _judge_called(case: Case, answer: Answer, posture: Answer, found: str, expec
     quick=WAITS,
 )
 async def a_redirect_of_health_is_not_followed(case: Case) -> None:
-    """Where a health answer redirects to, nobody registered: the control plane does not call there.
+    """The control plane does not follow a redirect of a health answer, because its address is not registered.
 
     Registers services that answer with 301, 302, 307 and 308 to a service that is not registered, and reads the posture
     until all were asked. Expects no call there. Whom else a control plane calls only an enclosure shows.
@@ -295,9 +295,8 @@ def _judge(case: Case, row: str, hub: Hub, posture: Answer, service: Played, wan
 async def the_posture_shows_services_as_they_are(case: Case) -> None:
     """A service that answers 200 is healthy, one that fails or is away is not, until it is back.
 
-    Registers a service that is well, one each that answers 500, 404, 302 and 204, and one where nobody listens, and
-    reads the posture until it says so. Then the failing one gets well. Expects each as it is within the profile's
-    budget.
+    Registers a service that is well, one each that answers 500, 404, 302 and 204, and one at a closed port. Reads the
+    posture until it shows them. Then the failing one gets well. Expects each as it is within the profile's budget.
     """
     ill = {"failing": FAILING, "missing": MISSING, "moved": MOVED, "empty": EMPTY}
     async with _served(case, well=OK, **ill, away=OK) as (hub, services):

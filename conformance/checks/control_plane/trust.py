@@ -104,11 +104,11 @@ async def atb_keys_reflect_the_trust_set(case: Case) -> None:
     fix="Make the ETag from the answer's bytes or from the number of the last change, never from a count of issuers.",
 )
 async def a_tag_stands_for_one_trust_set(case: Case) -> None:
-    """Who asks with the ETag of an earlier answer is told of every change since.
+    """A request with the ETag of an earlier answer returns every later change.
 
-    Reads trust set and atb-keys.json, registers an issuer, gives it another key and revokes it, asking both anew after
-    each change with the ETag that came before it. Expects the change in the answer each time, and no 304. Documents
-    without an ETag pass: nobody can ask so.
+    Reads trust set and atb-keys.json, registers an issuer, replaces its key and revokes it. After each change it
+    requests both again with the earlier ETag. Expects the change in the answer each time, and no 304. Documents without
+    an ETag pass, because no such request is possible.
     """
     hub = await hub_of(case)
     if hub.token is None:

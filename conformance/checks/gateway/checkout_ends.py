@@ -48,7 +48,7 @@ _UNAVAILABLE, _PENDING = 503, b"payment_pending"
     fix="Look at the chain once more when a link's time is over, end the link then, and show nothing to pay any more.",
 )
 async def a_link_ends_in_time(case: Case) -> None:
-    """A link whose time is over and that nobody paid is expired: nothing to pay on its page (P-CK-03, P-CK-07).
+    """An unpaid link whose time is over is expired: its page offers no payment (P-CK-03, P-CK-07).
 
     Creates a link of a minute and one of a day, and lets an hour pass. Expects within the budget (`[budgets] paid`) the
     status `expired` of the first; 200 for its page, with the word and without address and memo, and not Paid; and a

@@ -58,7 +58,7 @@ async def right_payment_is_paid(case: Case) -> None:
 
     Pays a link exactly as its page says, from a fresh account, and looks at the page again and again. Expects Paid
     within the budget and on every later look; that the transaction moved the amount from the payer to the tenant's
-    payout address and nothing to anybody else; and that the tenant still holds it afterwards.
+    payout address and nothing to another account; and that the tenant still holds it afterwards.
     """
     who, link = await payer(case), await opened(case)
     made = link.order

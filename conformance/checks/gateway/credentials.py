@@ -183,8 +183,8 @@ async def a_call_without_a_tenant_id_is_rejected(case: Case) -> None:
 async def a_wrong_key_is_rejected(case: Case) -> None:
     """An authenticated endpoint rejects a Bearer value that is not a valid key.
 
-    Sends a good creation with keys that nobody has, most of them a character away from the tenant's own. Expects a
-    client error in the envelope, and that nothing was created.
+    Sends a good creation with unknown keys, most of them one character away from the tenant's key. Expects a client
+    error in the envelope, and that nothing was created.
     """
     tenant = case.session.tenant()
     for path in await _paths(case, tenant):
@@ -253,8 +253,8 @@ def _with(tenant: Credentials, authorization: str) -> dict[str, str]:
 async def a_key_opens_its_own_tenant_only(case: Case) -> None:
     """A key of tenant A together with the X-Tenant-Id of tenant B is rejected.
 
-    Sends good creations with each tenant's key and the other's id, and with ids that nobody has, most of them nearly
-    the tenant's own. Expects a client error in the envelope, and that nothing was created for either.
+    Sends good creations with each tenant's key and the other's id, and with unknown ids, most of them similar to the
+    tenant's id. Expects a client error in the envelope, and that nothing was created for either.
     """
     first, second = case.session.tenant("first"), case.session.tenant("second")
     for key_of, id_of in ((first, second), (second, first)):

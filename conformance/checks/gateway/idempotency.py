@@ -131,7 +131,7 @@ async def other_keys_are_other_things(case: Case) -> None:
 
     Creates with several keys that are nearly alike (one character more, a common beginning) and, for links, the same
     body. Expects as many things as keys; also of keys in another letter case, where a breach warns. Then creates links
-    with pairs of keys that somebody may take for one: long ones that differ in their last character, a letter and its
+    with pairs of keys that a server may confuse: long ones that differ in their last character, a letter and its
     escape, a number written in two ways, other punctuation. Expects two links wherever both keys are taken.
     """
     tenant = case.session.tenant()
@@ -250,7 +250,7 @@ async def concurrent_calls_create_one(case: Case) -> None:
     """Concurrent requests with the same key create at most one resource.
 
     Sends the same creation 20 times at once on connections of their own, three times on each endpoint, and once more
-    afterwards. Expects one thing in all answers that succeed; the others may be refused or told to wait.
+    afterwards. Expects the same object in all answers that succeed; the others may be refused or deferred.
     """
     tenant = case.session.tenant()
     for path in bodies(case, tenant):

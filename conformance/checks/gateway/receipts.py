@@ -79,7 +79,7 @@ async def receipt_vectors(case: Case) -> None:
     key set; some miss by a letter's case, a space, an end that is cut or one letter of a kid. The payload of one is a
     thousand arrays in each other, others hold a number that is not written as RFC 8785 writes it. The third parties'
     bear the very payload of the platform's, but for payable receipts and settlement attestations. Expects 200 with a
-    report for the true ones, 422 with a report for the others; a member that tells the two apart; one typed code in
+    report for the true ones, 422 with a report for the others; a member that distinguishes the two; one typed code in
     each fail report and nine at most in all; and the verdict of the suite's own verifier for every one. Where no true
     receipt passes, nothing is decided.
     """

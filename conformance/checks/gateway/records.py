@@ -173,7 +173,7 @@ async def resources_keep_their_limits(case: Case) -> None:
 
     Creates resources with amount_microunits 0 and 1, access_ttl_secs 0, 1, 31536000 and one more, requirement_ttl_secs
     0, 1, 86400 and one more, ids of 0, 1, 128 and 129 characters and with others than are allowed, an amount that is no
-    integer, and a network that nobody knows. Expects a client error of those outside and a resource of the others.
+    integer, and an unknown network. Expects a client error of those outside and a resource of the others.
     """
     tenant = case.session.tenant()
     inside: list[Mapping[str, Any]] = [
@@ -228,8 +228,8 @@ async def a_resource_is_its_tenants(case: Case) -> None:
 
     Creates a resource and reads it, with the credentials of its tenant and those of another, with its tenant's id alone
     and with that and the other's key; creates one of the same id again, and one of the same id for the other tenant.
-    Expects the record with 200, 404 for the other tenant and for an id that nobody has, a client error without the
-    tenant's key and for the second one, and a resource of the other tenant's own.
+    Expects the record with 200, 404 for the other tenant and for an unknown id, a client error without the tenant's key
+    and for the second one, and a resource of the other tenant's own.
     """
     mine, theirs = case.session.tenant(), case.session.tenant("second")
     body = _least(case)

@@ -47,7 +47,7 @@ async def resources_exist(case: Case) -> None:
 async def a_resource_is_created(case: Case) -> None:
     """POST /v1/resources creates a resource from the body that the profile gives.
 
-    Posts the bound body twice, with its unique texts filled in anew. Expects success with a JSON object each time.
+    Posts the bound body twice, each time with new unique texts. Expects success with a JSON object each time.
     """
     tenant = case.session.tenant()
     for _ in range(2):

@@ -36,7 +36,7 @@ async def orders_ask_for_payment(case: Case) -> None:
     Orders each paid operation over A2A. Expects a task that asks for payment, by a literal state a2a-x402 or by
     input-required with the x402 extension's metadata, with one accepts entry for each lane; the same from tasks/get.
     Then sends further messages to the first task, an order and a rejection of its payment, which are answered somehow,
-    and asks for the last one, of which nothing was said: it is told as it was.
+    and asks for the last one, which received no message: expects it unchanged.
     """
     kept: dict[str, Task] = {}
     for operation in case.session.operations:
@@ -167,9 +167,9 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
     """Answers are JSON-RPC 2.0 envelopes that echo the id; an unknown method and an unknown task are errors in them.
 
     Sends message/send, tasks/get of a known and an unknown task, and unknown methods, under ids of both types. Expects
-    200 with an envelope each time; tasks/get is accepted, and the unknown is an error, no crash. Then sends what is no
-    JSON, to which an envelope holds JSON-RPC's own code for that, and asks for methods that A2A knows and that nobody
-    must serve, and with parameters that fit no method: JSON that comes with 200 is an envelope there as well.
+    200 with an envelope each time; tasks/get is accepted, and the unknown is an error, no crash. Then sends a body that
+    is not JSON, and expects the JSON-RPC code for that in an envelope. Then calls methods of A2A that are optional, and
+    methods with parameters that fit none. Expects an envelope there as well, if 200 comes with JSON.
     """
     operation = case.session.operations[0]
     task = await a2a.ordered(case, operation)

@@ -113,7 +113,7 @@ def _judge_race(
     fix="Verify a payment over A2A as one by REST: the chain shows the transaction, and its note is the token.",
 )
 async def what_is_no_payment_completes_no_task(case: Case) -> None:
-    """A transfer without the weld, and a transaction that nobody sent, complete no task.
+    """A transfer without the weld, and a transaction that was never sent, complete no task.
 
     Orders an operation over A2A and pays it honestly, which has to complete it. Then submits for further tasks a
     transfer of the right amount to the right recipient without a note, and an invented transaction id. Expects that

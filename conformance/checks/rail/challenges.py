@@ -66,7 +66,7 @@ _NO_ORDERS: Mapping[str, bytes] = {
     "payTo, maxAmountRequired in atomic digits and a fresh extra.payment_reference, and Cache-Control: no-store.",
 )
 async def unpaid_call_is_challenged(case: Case) -> None:
-    """An unpaid call is answered 402 with a challenge that somebody can pay.
+    """An unpaid call is answered 402 with a challenge that can be paid.
 
     Sends each paid operation twice without payment. Expects 402, an x402 version 2 body with one accepts entry a lane,
     an address of the lane's chain in payTo, one price in atomic units on all lanes, a token that is fresh each time,
@@ -178,13 +178,13 @@ def _is_like(one: Mapping[str, Any], example: Mapping[str, Any]) -> bool:
     "header.",
 )
 async def every_unpaid_call_is_challenged(case: Case) -> None:
-    """An unpaid call is answered 402 with a challenge, whoever calls and whatever he orders.
+    """Every client and every order without a payment is answered 402 with a challenge.
 
     Calls each paid operation without payment: as a browser that would rather have a page, as one who says to come from
     the machine itself, without a body, with half a one, with one that RFC 8785 has no form for, and with a key of no
     key's length; and by other spellings of its path. Expects 402 with accepts in a JSON object each time, and of
-    another path anything that hands nothing over. The interface says it of a paid call in general and nothing of such a
-    call: whoever hands over what is sold fails, any other answer warns.
+    another path anything that hands nothing over. The interface states this for paid calls in general, not for these
+    calls. A server that returns the sold result fails; any other answer warns.
     """
     ours = case.profile.is_reference
     for operation in case.session.operations:

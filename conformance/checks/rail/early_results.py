@@ -34,7 +34,7 @@ async def no_402_holds_what_its_request_is_paid_for(case: Case) -> None:
     Sends each known request of each paid operation without payment, one of them twice. Where a 402 has an object with
     members that are the same each time, differ for another request, and stand in neither request, buys both on one
     lane. Expects no object that has all members of the result, one of these as both results have it, not even where
-    x402 has examples: an example is the same whoever asks.
+    x402 has examples: an example is the same for every caller.
     """
     await run_concurrently(_early(case, operation) for operation in case.session.operations)
 

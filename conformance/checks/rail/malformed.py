@@ -238,7 +238,7 @@ async def payment_with_wrong_fields(case: Case) -> None:
 async def a_refusal_is_a_whole_challenge(case: Case) -> None:
     """The 402 that refuses a proof has the form and the lanes of the one that asked for a payment.
 
-    Sends on each operation what is no proof, and a proof of a transaction that nobody made beside a live token. Where
+    Sends malformed proofs to each operation, and a proof with a live token of a transaction that does not exist. Where
     the answer is 402, expects x402 version 2, its form, an entry for each lane of the 402s before and after, and no
     leave for shared caches.
     """

@@ -107,8 +107,8 @@ async def receipts_are_verified(case: Case) -> None:
     with the spare bits of its signature set, without its last character, padded, and with one character of the payload
     changed. Where the service is known to take a key set or the payment's hash, a stranger's receipt comes with his key
     set, and the rail's with that of the stranger (P-RV-01) and with another payment's hash (2.4, step 9). Expects that
-    only the first, and the stranger's under his own keys, are verified. Where the service takes receipts in a way that
-    nobody tells, or verifies none of its own, which only the reference must, nothing is judged.
+    only the first, and the stranger's under his own keys, are verified. If no document states how the service accepts
+    receipts, or if it verifies no receipt of the rail (only the reference must), the row is not judged.
     """
     operation = case.session.service("receipt-verify")
     member = member_for(operation.body)

@@ -36,7 +36,7 @@ _UNREAD: Final = "what a task over A2A says of what is sound cannot be read as a
     fix="Run the same verification for an order over A2A as for a call by REST.",
 )
 async def verification_over_a2a_verifies(case: Case) -> None:
-    """What is verified for an order over A2A is told from what is forged, as by REST (P-RA-05, 5.2).
+    """An order over A2A distinguishes a valid message from a forged one, as over REST (P-RA-05, 5.2).
 
     Orders on one lane, by the data part that the profile binds, the verification of a sound message and of one signed
     by another key than the expected one; then that of a receipt that the first order brought, and of one with alg none

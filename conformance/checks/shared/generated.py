@@ -75,9 +75,9 @@ async def generated_calls_of_the_agent(case: Case) -> None:
 async def generated_calls_of_the_control_plane(case: Case) -> None:
     """Every operation of the control plane's OpenAPI document answers as documented under generated requests.
 
-    Draws valid and invalid requests and walks along links, with the admin token only where the target is ours: nobody
-    else's trust set gets issuers that were drawn. Expects a documented status and a body of its schema each time, and
-    never 5xx.
+    Draws valid and invalid requests and walks along links, with the admin token only if the target is the built-in
+    reference: the trust set of another target gets no generated issuers. Expects a documented status and a body of its
+    schema each time, and never 5xx.
     """
     await _Calls(case, "control_plane").make()
 

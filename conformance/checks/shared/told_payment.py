@@ -22,7 +22,7 @@ async def a_network_has_three_spellings(case: Case) -> None:
 
     Pays two links on a network, on each lane. Expects a hyphen between two parts in `chain` of the link and a colon in
     `data.chain` of the event; that both are the same for one network and others for the networks of other lanes; and,
-    where the profile tells a network's spellings (`[networks.KEY]`), those.
+    where the profile lists a network's spellings (`[networks.KEY]`), those.
     """
     bound = case.profile.network_label, case.profile.network_event
     for sale in await sales(case):
@@ -63,8 +63,8 @@ async def an_amount_is_the_same_everywhere(case: Case) -> None:
     """The link's `amount_microunits`, the amount on its page and that of the event are one value.
 
     Pays two links. Expects an integer of micro-units in the answer that created each, a number on its page that says
-    exactly that, and the same as a text of decimal digits in the event. Pays a third one a little more than it asks:
-    where an event tells of it, expects the link's amount there, too.
+    exactly that, and the same as a text of decimal digits in the event. Pays a third one a little more than it asks: if
+    an event reports it, expects the link's amount there as well.
     """
     for sale in await sales(case):
         _in_events(case, sale, {})

@@ -39,9 +39,8 @@ async def the_agent_tells_nobody(case: Case) -> None:
     """The agent sends no webhook events.
 
     Has it verify a message that holds and one that does not, explain, sign, and read a message over A2A, while every
-    destination is received at. Expects no request that has a word of these messages, which nobody else has, or a
-    signature or task of the answers in it. As a control, an event of a paid link must have come to the same
-    destinations.
+    destination is received at. Expects no request that contains a unique word of these messages, or a signature or task
+    of the answers. As a control, an event of a paid link must have come to the same destinations.
     """
     control = await _control(case)
     words = tuple(await _asked(case, await agent_of(case)))

@@ -42,7 +42,7 @@ _SETTLE_SECONDS = 1.5
     "event's JSON to the destination's own URL.",
 )
 async def a_confirmed_payment_is_delivered(case: Case) -> None:
-    """A payment that confirms is told by payment.confirmed, a JSON object, POSTed to each destination of its tenant.
+    """A confirmed payment is reported by payment.confirmed, a JSON object, POSTed to each of the tenant's destinations.
 
     Pays two links as their pages say, while the suite receives at every destination that the profile names, and names
     the transaction of one to the gateway at once, where the target claims such a call. Expects an event of each payment
@@ -114,9 +114,9 @@ def _arrived(case: Case, sale: Sale) -> None:
 async def a_failing_destination_holds_nobody_up(case: Case) -> None:
     """A destination that fails or does not answer keeps no other one from its event.
 
-    Pays two links; at the tenant's first destination nobody answers the delivery of one, at its last that of the other
-    is answered with 500. Expects the event at each other destination within the budget (`[budgets] paid`) of its coming
-    to the one that fails, and where that does not answer, the time-out of an attempt (`[webhook] timeout`) more.
+    Pays two links; the tenant's first destination does not answer the delivery of one, and the last answers that of the
+    other with 500. Expects the event at each other destination within the budget (`[budgets] paid`) of its coming to
+    the one that fails, and where that does not answer, the time-out of an attempt (`[webhook] timeout`) more.
     """
     made = await failures(case)
     for sale, failing, more in (
@@ -156,7 +156,7 @@ async def _not_held_up(case: Case, sale: Sale, places: tuple[Place, Place], seco
     quick=OWN_PROCESSES,
 )
 async def a_restart_silences_no_payment(case: Case) -> None:
-    """A payment after a restart of a link that was made before it is told by payment.confirmed, signed as before.
+    """A payment after a restart, for a link created before it, is reported by payment.confirmed, signed as before.
 
     Opens a link, has the gateway started again by the profile's command, and pays the link. Expects an event of the
     payment within the budget (`[budgets] paid`), and that the signature of each delivery verifies with the secret that
@@ -213,7 +213,7 @@ async def _deleted_stays_so(case: Case, deleted: Deleted | None) -> None:
     quick=WAITS,
 )
 async def an_unpaid_link_is_told_of_nowhere(case: Case) -> None:
-    """No payment.confirmed is sent of a link that nobody paid.
+    """No payment.confirmed is sent for an unpaid link.
 
     Creates two links, looks at their pages, and asks to have one of them cancelled, where the target knows that.
     Expects no payment.confirmed of them, while that of another link, which is paid, comes.

@@ -73,7 +73,7 @@ class _Scene:
     "deleted: not by the schedule, and not by a retry, which is refused.",
 )
 async def some_destinations_get_nothing(case: Case) -> None:
-    """Neither a destination whose certificate nobody vouches for nor one that was deleted gets an event.
+    """Neither a destination with an untrusted certificate nor a deleted destination gets an event.
 
     Has a tenant made with three destinations on this machine: two by http, and one by https whose certificate it signed
     itself. Pays a link of the tenant and waits for the event at the first two and for a connection at the third;

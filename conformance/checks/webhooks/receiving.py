@@ -45,7 +45,7 @@ _UNKNOWN_ASSET = {"issuer": {"name": "somebody", "serial": 9_007_199_254_740_991
 async def one_effect_an_id(case: Case) -> None:
     """A receiver that gets the same id twice performs its effect once.
 
-    Delivers three events and each a second time: the same bytes at once, the same body signed anew seconds later, and
+    Delivers three events and each a second time: the same bytes at once, the same body signed again seconds later, and
     the same id in other bytes, validly signed. Expects one effect of each.
     """
     sending = await sender(case, by_effects=True)
@@ -150,8 +150,8 @@ async def stale_deliveries_have_no_effect(case: Case) -> None:
 async def raw_bytes_are_verified(case: Case) -> None:
     """A receiver verifies over raw bytes (a re-serialised body with the old signature is refused).
 
-    Delivers events whose JSON was written anew after signing: spaced, sorted, indented. Expects no effect. Then
-    delivers genuine events in every one of these forms and in one that no serialiser writes. Expects them to be taken.
+    Delivers events whose JSON was rewritten after signing: spaced, sorted, indented. Expects no effect. Then delivers
+    genuine events in every one of these forms and in one that no serialiser writes. Expects them to be taken.
     """
     sending = await sender(case)
     await _no_effects(sending, "WH-RECV-05", reserialised(sending.signer, sending.event, sending.now()))

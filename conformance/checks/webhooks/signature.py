@@ -74,7 +74,7 @@ async def a_signature_verifies(case: Case) -> None:
 
     Recomputes v1 of every delivery of two payments, one with letters beyond ASCII. Expects it to be the HMAC-SHA256 of
     the string that the profile declares, and of no other bytes: with one byte of the body changed it must not verify,
-    and a signature over the event written anew in other bytes is none over those delivered.
+    and a signature over a rewritten form of the event must not verify over the delivered bytes.
     """
     for one in await confirming_deliveries(case):
         done = verification(case, one)

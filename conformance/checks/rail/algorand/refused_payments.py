@@ -29,8 +29,8 @@ from conformance.surfaces.rail.purchase import Challenge, challenge, present
 async def unknown_transaction(case: Case) -> None:
     """A transaction id that the chain does not know is not redeemed.
 
-    Presents well-formed ids that nobody sent, with live tokens: invented ones, and a paid one with one letter changed.
-    Expects that none is served.
+    Presents well-formed ids of transactions that were never sent, with live tokens: invented ones, and a paid one with
+    one letter changed. Expects that none is served.
     """
 
     async def unknown(quote: Challenge, tx_id: str) -> None:

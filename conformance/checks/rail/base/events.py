@@ -31,7 +31,7 @@ Call = tuple[str, bytes]
 async def token_that_looks_like_the_asset(case: Case) -> None:
     """A token contract that looks like the asset and emits the same events pays nothing.
 
-    Deploys a contract with the asset's names, decimals, functions and events, and has it tell that the welded
+    Deploys a contract with the asset's names, decimals, functions and events. It emits events which say that the welded
     authorization was used and the price transferred: of a payer that holds nothing, of one that cancelled the
     authorization, and in one transaction with a real use that moved the money to the payer itself; and signs for the
     look-alike's own domain. Expects that none is served, and that none is cashed.

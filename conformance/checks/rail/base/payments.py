@@ -265,7 +265,7 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
 async def base_proof_of_another_lane(case: Case) -> None:
     """An Algorand- or Solana-shaped proof for a Base challenge is not redeemed, nor a Base proof for their challenges.
 
-    Presents a Base token with ids of transactions that nobody sent (of Base and of the other chains), and Base
+    Presents a Base token with ids of transactions that were never sent (of Base and of the other chains), and Base
     authorizations whose token and nonce are those of the other lanes that the challenge offers. Expects that none is
     served, and that none is cashed.
     """

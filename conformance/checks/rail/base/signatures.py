@@ -143,8 +143,8 @@ async def signature_of_another_form(case: Case) -> None:
     """A signature in a form that the token's contract would not take is refused, or settled some other way.
 
     Presents welded authorizations whose signature is the malleable twin (s in the upper half, v turned), has 64 bytes
-    (EIP-2098), or another v (26, 29, 35). They recover to the payer or to nobody as one reads them. Expects a refusal,
-    or the service for exactly one price.
+    (EIP-2098), or another v (26, 29, 35). Depending on the reader they recover to the payer or to no address. Expects a
+    refusal, or the service for exactly one price.
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
@@ -176,8 +176,8 @@ async def payer_that_is_a_contract(case: Case) -> None:
     """A contract wallet's authorization (ERC-1271) is refused, or served for exactly one price.
 
     Deploys a wallet that stands by its owner's signatures, gives it the price, and presents its authorization: signed
-    by the owner, signed by a stranger, and by the owner after the wallet was told to agree with nothing. The first may
-    be served for its price; expects that the others are not.
+    by the owner, signed by a stranger, and by the owner after the wallet was set to reject every signature. The first
+    may be served for its price; expects that the others are not.
     """
     payer = await base_payer(case)
     if not payer.has_control:

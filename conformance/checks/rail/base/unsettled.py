@@ -42,7 +42,7 @@ _WIDE: Final[Mapping[str, int]] = {"2^63": 2**63, "2^64": 2**64, "2^256 - 1": 2*
     "when it was tried means nothing. Read the numbers of an authorization with all their 256 bits.",
 )
 async def settlement_that_waits_and_fails(case: Case) -> None:
-    """A settlement that is in no block yet serves nobody, and one that fails in its block serves nobody ever.
+    """A settlement that is in no block yet pays no call, and a settlement that fails in its block never pays one.
 
     Keeps the rail's settlements in the node's pool by the node's own control and presents four authorizations; moves
     one payer's money away, has one cancel and one use the nonce to pay itself, in blocks without them; then lets the
@@ -121,7 +121,7 @@ def _judge(case: Case, row: str, answer: Answer, what: str) -> None:
     "settlement again under the same nonce.",
 )
 async def settlement_that_is_taken_back(case: Case) -> None:
-    """A settlement that a reorganisation takes back, or that the pool loses, is served only once it stands again.
+    """A settlement that a reorganisation takes back, or that the pool loses, is served only when mined again.
 
     Has the node drop a settlement from its pool; then replaces the blocks in which a settlement has just been mined;
     then makes the node lie about finality until a call is served, and replaces those blocks. Expects that what is

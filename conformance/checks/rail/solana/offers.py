@@ -32,7 +32,7 @@ async def solana_lane_is_offered(case: Case) -> None:
     fix="Put the reference account that you derive from the token into the Solana entry (extra.svm_reference_pubkey).",
 )
 async def reference_account_is_told(case: Case) -> None:
-    """The Solana entry tells the client the server-derived reference account to include.
+    """The Solana entry names the server-derived reference account that the client must include.
 
     Asks each operation for its price twice. Expects an account address in each Solana entry, another one for each
     token.

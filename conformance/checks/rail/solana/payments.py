@@ -183,8 +183,9 @@ def other_forms(payer: SolanaPayer, random_bytes: bytes) -> Mapping[str, Callabl
 async def unknown_solana_transaction(case: Case) -> None:
     """A transaction id that the chain does not know is not redeemed.
 
-    Presents well-formed ids that nobody sent, with live tokens: invented ones, a paid one with one letter changed, the
-    id of a welded payment that is signed but never sent, and texts that are no id. Expects that none is served.
+    Presents well-formed ids of transactions that were never sent, with live tokens: invented ones, a paid one with one
+    letter changed, the id of a welded payment that is signed but never sent, and texts that are no id. Expects that
+    none is served.
     """
     drawn = [[secrets.token_bytes(64) for _ in range(2)] for _ in case.session.operations]
     await run_concurrently(map(partial(_unknown, case), case.session.operations, drawn))

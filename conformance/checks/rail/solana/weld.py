@@ -124,7 +124,7 @@ def _without_reference(me: Pubkey, stray: Pubkey) -> Mapping[str, Send]:
 async def transfer_inside_a_program_call(case: Case) -> None:
     """A transfer inside a program call, with the reference in the call around it, is not redeemed.
 
-    Deploys a program that passes on what it is told, and pays through it: the call names the reference, the transfer
+    Deploys a program that forwards its instruction, and pays through it: the call names the reference, the transfer
     that the program makes does not. Expects that it is not served. Where the inner transfer itself names the reference,
     the answer is noted only.
     """
@@ -194,7 +194,7 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
 
     Signs a welded payment, presents its id, lets the challenge lapse, and only then sends it. Expects that it is not
     served, before or after, and that a fresh one is. Where a challenge outlives a signed transaction on the chain, as
-    when time has to be waited for, nobody can send one that late, and its id must buy nothing still.
+    when time has to be waited for, no client can send one that late, and its id must still pay no call.
     """
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
