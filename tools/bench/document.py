@@ -62,7 +62,7 @@ def _goals(figures: Figures) -> str:
         for one in goals.standings(figures.jobs)
     ]
     head = ("Goal", "Job", "Ours (us)", "Beside (us)", "Ratio", "Spread", "At least", "")
-    return "## Goals\n\nA ratio above 1 means that ours costs less.\n\n" + _table(head, rows)
+    return "## Goals\n\nA ratio above 1 means that Weldproof costs less.\n\n" + _table(head, rows)
 
 
 def _limits(figures: Figures) -> str:
@@ -147,7 +147,7 @@ _METHOD = """## Method
   threads. Calls go straight into the ASGI app, 32 at a time; redemptions too. As in a service that runs, the collector
   leaves alone what was there before, every contender's; what is left over is collected between two rounds.
 * A delivery goes over loopback to a receiver in another process, whose time does not count. `an attempt` is what is
-  done between claiming a delivery and noting what came of it: the address is judged, the body signed anew and posted
+  done between claiming a delivery and recording its result: the address is judged, the body signed again and posted
   within 5 s, no redirect followed, up to 4 KiB of the answer read. `from the outbox` is all that a worker does: it also
   looks for what is due, claims it, opens the sealed secret and notes the outcome, two durable transactions on SQLite
   for each delivery. The bare loop is `session.post` and `read()` on a session as aiohttp makes it, with the same bytes,
@@ -158,8 +158,8 @@ _METHOD = """## Method
 * A range proof's bare group operations are those that it makes itself, recorded once and repeated with the same points
   and scalars and nothing between. `a receipt` is all of it: commitment, proof and Falcon signature when it is issued;
   envelope, signature, times and proof when it is judged.
-* Job `receipt` is the judgement by all nine steps; the report that our services answer with is told beside it. Key and
-  header are those of a receipt seen before, as between two receipts of one issuer; the payload is read anew.
+* Job `receipt` is the judgement by all nine steps; the report of the services is measured separately. Key and
+  header are those of a receipt seen before, as between two receipts of one issuer; the payload is read again.
 * Beside other programs (`-peers`, `-offline`): processes verify the same receipt or message in turn, each by its own
   CPU time.
 * Over HTTP (`-http`): one server at a time is under load, 32 keep-alive connections on loopback, from plain sockets of

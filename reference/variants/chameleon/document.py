@@ -18,7 +18,7 @@ failure against it is a bug of the suite, or its value is not a valid reading of
 `python -m reference.variants.chameleon points` writes this page; a test compares it.
 
 The last column says whether the generated target profile binds what the value changes. *bound*: it does, because an
-operator would have to. *at times*: it does so on half of the seeds, and on the others the suite must discover the value.
+operator would have to. *at times*: it does so on half of the seeds. On the others the suite must discover the value.
 
 """
 
