@@ -39,7 +39,7 @@ async def refused_payment_is_told_of(case: Case) -> None:
         entry = accepts[0] if isinstance(accepts, list) and accepts and isinstance(accepts[0], dict) else {}
         payload = {"signature": "0x" + "00" * 65, "authorization": {}}
         second = header_value({"x402Version": 2, "accepted": entry, "payload": payload})
-        first = header_value({"x402Version": 1, "scheme": "exact", "network": "base", "payload": payload})
+        first = header_value({"x402Version": 1, "scheme": "exact", "network": "avalanche", "payload": payload})
         forged = header_value({"tx_id": "A" * 52, "payment_reference": _NEVER_ISSUED})
         presented = {
             "a payload of x402 version 2": {"X-PAYMENT": second},

@@ -138,7 +138,7 @@ def _is_sealed(key: bytes, row: Stored, shape: Shape) -> bool:
 def _quiet(change: Callable[..., Any]) -> Callable[..., Any]:
     """Return a change of trust of which registrations of services leave no entry."""
 
-    async def changed(self: AuditLog, decide: Callable[[int], Any]) -> Any:
+    async def changed(self: AuditLog, decide: Callable[[int], Any], **by: Any) -> Any:
         async def apart(now: int) -> Any:
             while True:
                 outcome, planned = await decide(now)
@@ -151,7 +151,7 @@ def _quiet(change: Callable[..., Any]) -> Callable[..., Any]:
                     continue
                 return outcome, None
 
-        return await change(self, apart)
+        return await change(self, apart, **by)
 
     return changed
 
