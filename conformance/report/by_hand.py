@@ -66,26 +66,26 @@ class ByHand:
     def line(self, event: Event) -> str:
         """Return the curl line of an `exchange` or an `arrival` event, or a comment that says why there is none."""
         reason = next(self._obstacles(event), None)
-        return curl_line(event["request"]) if reason is None else f"# no single line shows it again: {reason}"
+        return curl_line(event["request"]) if reason is None else f"# no single command repeats it: {reason}"
 
     def _obstacles(self, event: Event) -> Iterator[str]:
         request = event["request"]
         if event["event"] == "arrival":
-            yield "the target sent it, and the suite answered"
+            yield "the target sent this request, and the suite answered it"
         if self.ended:
-            yield "the stack that the run had brought up ended with it"
+            yield "the reference that the run started has ended"
         if not request.get("whole", True):
-            yield "its body is too long, or no text, and so not recorded byte by byte"
+            yield "its body is too long or is not text, and was not recorded byte by byte"
         yield from _unlike_curl(request)
         unknown = sorted(_variables(request) - self.variables)
         if unknown:
-            yield f"only a run has {_listed(f'${name}' for name in unknown)}"
+            yield f"only a run knows {_listed(f'${name}' for name in unknown)}"
         if _origin(str(request["url"])) not in self.origins:
-            yield "it went to none of the target's surfaces, but to what the check started or found"
+            yield "it was not sent to a surface of the target, but to an address that the check started or found"
         if event["request"]["method"] in _SAFE and _succeeded(event) and self._came_late(event):
-            yield "the check changes something before it asks"
+            yield "the check changes the state of the target before this request"
         if _named_what_it_made(event):
-            yield "what it made is there now, by the id that it gave"
+            yield "the object that it created exists now, under the same id"
         if (reason := self.reasons.get(str(event.get("check", "")))) is not None:
             yield reason
 
@@ -130,11 +130,11 @@ def _unlike_curl(request: Mapping[str, Any]) -> Iterator[str]:
     names = [str(name).strip().lower() for name, _ in request["headers"]]
     framed = sorted(_FRAMING.intersection(names))
     if framed:
-        yield f"it needs a connection of its own kind, for {_listed(framed)}"
+        yield f"it needs a special connection, for {_listed(framed)}"
     if names.count("host") > 1:
-        yield "curl sends no two Host fields"
+        yield "curl cannot send two Host fields"
     if any(sign <= " " or sign == "\x7f" for sign in request["url"]) or "#" in request["url"]:
-        yield "curl sends no such address"
+        yield "curl cannot send this address"
 
 
 def _variables(request: Mapping[str, Any]) -> set[str]:

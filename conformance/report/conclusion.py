@@ -33,16 +33,18 @@ SURFACES: Final[Mapping[str, str]] = {
 }
 _EXPECTATIONS: Final[Mapping[str, str]] = {
     "expected": "on the expected-failure list, so it does not fail the run",
-    "unexpected_pass": "on the expected-failure list, and yet it passes: take the entry out",
-    "unmatched": "on the expected-failure list, and does not apply to this target: take the entry out",
-    "expired": "on the expected-failure list, but its entry has lapsed",
+    "unexpected_pass": "on the expected-failure list, but it passes: remove the entry",
+    "unmatched": "on the expected-failure list, but it does not apply to this target: remove the entry",
+    "expired": "on the expected-failure list, but the entry has expired",
 }
 # Of what the client says where there was no answer.
 _REFUSED: Final = "cannot connect to"
 _LATE: Final = "answer within"
 QUICK_LOOK: Final = "Quick look"
 # What is said wherever a result is told of a target that could have been anybody.
-UNCHECKED: Final = "The target's certificates were not checked (--insecure, [tls] insecure): anybody may have answered."
+UNCHECKED: Final = (
+    "The target's certificates were not checked (--insecure, [tls] insecure): any server may have answered."
+)
 _HEADLINES: Final[Mapping[int | None, str]] = {
     Exit.PASSED: "Passed",
     Exit.FAILED: "Failed",
@@ -93,9 +95,9 @@ def sentence(summary: Summary) -> str:
         parts.append(f"{known} on the expected-failure list")
     if unexpected:
         parts.append(f"{unexpected} that the expected-failure list does not excuse any more")
-    ending = "" if summary.finished else " The log ends before the run did."
+    ending = "" if summary.finished else " The log ends before the end of the run."
     if summary.interrupted:
-        ending = " The run was interrupted: it says nothing of what it did not come to."
+        ending = " The run was interrupted, and requirements that it did not reach have no verdict."
     if ("tls.insecure", "true") in summary.non_defaults:
         ending += f" {UNCHECKED}"
     if summary.options.get("shard"):
@@ -122,7 +124,7 @@ def _unanswered(summary: Summary) -> str:
     if _REFUSED in reasons:
         ending += " Is the server running, and is that its address?"
     if _LATE in reasons:
-        ending += " A longer --timeout tells a slow server from one that hangs."
+        ending += " If the server is slow, give a longer --timeout."
     return ending
 
 
@@ -142,8 +144,8 @@ def _quickly(summary: Summary) -> str:
     """Return what a quick look comes to, before its counts: what it found, and that it decides nothing else."""
     if not summary.quick or not summary.finished:
         return ""
-    nothing = "some of what was tried warns" if summary.counts[Verdict.WARN] else "no breach found in what was tried"
-    found = {Exit.PASSED: nothing, Exit.FAILED: "it breaks what is named below"}
+    nothing = "a part of what was tried warns" if summary.counts[Verdict.WARN] else "no breach found in what was tried"
+    found = {Exit.PASSED: nothing, Exit.FAILED: "it breaks the requirements below"}
     outcome = found.get(Exit(summary.exit_code or 0), "not all of it could be tried")
     text = f"{outcome}; run without --quick for a verdict. "
     # Beside a headline that says so itself the words would stand twice.
@@ -169,9 +171,9 @@ def rests_on(summary: Summary) -> tuple[str, ...]:
     if summary.untried:
         lines.append(f"Not tried: {one_line('; '.join(summary.untried), 1000)}.")
     for said, count in sorted(_findings_of(summary, ON_WORD).items()):
-        lines.append(f"{_number(count, 'requirement')} judged on the operator's word that {said}.")
+        lines.append(f"{_number(count, 'requirement')} judged on the operator's statement that {said}.")
     for name, count in sorted(_findings_of(summary, STAND_IN).items()):
-        lines.append(f"{_number(count, 'requirement')} judged on {name}, since the profile names none of yours.")
+        lines.append(f"{_number(count, 'requirement')} judged on {name}, because your profile names none.")
     if summary.non_defaults:
         changed = _number(len(summary.non_defaults), "value")
         lines.append(f"{changed} of the target profile not at the default.")

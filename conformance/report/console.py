@@ -125,7 +125,7 @@ def _caused(console: Terminal, summary: Summary, cause: Cause, replays: Replays,
     undecided = [row.id for row in cause.rows if row.verdict is Verdict.INCONCLUSIVE]
     if undecided:
         ids = (_ids(undecided), STYLES[Verdict.INCONCLUSIVE])
-        console.print("could not be decided for it: ", ids)
+        console.print("undecided for this cause: ", ids)
 
 
 def _breach(console: Terminal, summary: Summary, row: RowResult, replays: Replays, most: int) -> None:
@@ -140,7 +140,7 @@ def _breach(console: Terminal, summary: Summary, row: RowResult, replays: Replay
         text = finding_text(finding, summary, replays)
         console.print("\n" + "\n".join(f"    {line}" if line else "" for line in text.split("\n")))
     if len(telling) > most:
-        more = f"    and {len(telling) - most} more of the same row, in the HTML and JSON reports"
+        more = f"    and {len(telling) - most} more of this requirement, in the HTML and JSON reports"
         console.print(("\n" + more, "dim"))
 
 

@@ -27,8 +27,8 @@ def text(events: Iterable[Event], words: Sequence[str], names: Names, escaped: B
     held = tuple(events)
     seed = next((event["seed"] for event in held if event["event"] == "run.started"), None)
     lines = [
-        "Weldproof met a fault of its own. It says nothing about the target.",
-        f"Please send this file and {LOG}, which lies beside it, to the maintainers of Weldproof.",
+        "This is a fault of Weldproof itself. It is not a result about the target.",
+        f"Please send this file and {LOG}, from the same folder, to the maintainers of Weldproof.",
         "",
         f"weldproof {version('weldproof')}, Python {platform.python_version()}, {platform.platform()}",
         ", ".join(f"{name} {version(name)}" for name in _LIBRARIES),
@@ -45,7 +45,8 @@ def text(events: Iterable[Event], words: Sequence[str], names: Names, escaped: B
 def hint(place: str) -> str:
     """Return the sentence that leads to the file."""
     return (
-        f"This is a fault of the suite itself, not of a target. The trace is in {place}/{FILE}: please send that file "
+        f"This is a fault of the suite itself, not of the target. The trace is in {place}/{FILE}: please send that "
+        f"file "
         f"and {place}/{LOG} to the maintainers of Weldproof."
     )
 

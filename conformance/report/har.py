@@ -1,9 +1,8 @@
 """A run's exchanges as an HTTP Archive (HAR 1.2), for the tools that read one: browsers' panels, proxies, converters.
 
-Everything comes from the event log, so `$NAMES` stand for secrets and live values here as there. A page is a check.
-The log keeps no time of day of an exchange: each begins when the run did, and has the time that its answer took. Of
-what HAR has no member for, `_` members tell: the exchange's number, why there was no answer, and to whom the target
-sent it.
+Everything comes from the event log, so `$NAMES` replace secrets and live values here as there. A page is a check. The
+log keeps no time of day of an exchange: each begins when the run did, and has the time that its answer took. Of what
+HAR has no member for, `_` members tell: the exchange's number, why there was no answer, and to whom the target sent it.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def archive(events: Iterable[Event], check: str | None = None) -> dict[str, Any]
     listed = list(events)
     begin = next((event for event in listed if event["event"] == "run.started"), None)
     if begin is None:
-        raise LogFault("the event log has no run.started: no run began")
+        raise LogFault("the event log has no run.started, so that no run began")
     started = f"{dt.datetime.fromtimestamp(int(begin['started_at']), dt.UTC):%Y-%m-%dT%H:%M:%S}.000Z"
     told = [event for event in listed if event["event"] in {"exchange", "arrival"}]
     shown = [event for event in told if check is None or _page(event) == check]
@@ -50,7 +49,7 @@ def archive(events: Iterable[Event], check: str | None = None) -> dict[str, Any]
         "creator": creator,
         "pages": [{"startedDateTime": started, "id": one, "title": one, "pageTimings": {}} for one in pages],
         "entries": [_entry(event, started) for event in shown],
-        "comment": f"run {begin['run_id']}, seed {begin['seed']}; $NAMES stand for secrets and live values",
+        "comment": f"run {begin['run_id']}, seed {begin['seed']}; $NAMES replace secrets and live values",
     }
     value: dict[str, Any] = json_safe({"log": log})
     return value

@@ -53,7 +53,7 @@ def merged(runs: Mapping[str, Sequence[Event]]) -> tuple[Event, ...]:
     _hold_together(parts)
     rows = [row for part in parts for row in part.started["rows"]]
     if doubled := sorted(row for row, count in Counter(rows).items() if count > 1):
-        raise MergeFault(f"more than one part judged {', '.join(doubled[:5])}: they are not of one run")
+        raise MergeFault(f"more than one part judged {', '.join(doubled[:5])}: these are not parts of one run")
     return (_started(parts, rows), *_between(parts), *_judged(parts, rows), _finished(parts))
 
 
@@ -63,7 +63,7 @@ def _part(name: str, events: tuple[Event, ...]) -> _Part:
         raise MergeFault(f"{name}: no run began")
     number, _, of = str(started[0]["options"].get("shard", "")).partition("/")
     if not (number.isdecimal() and of.isdecimal()):
-        raise MergeFault(f"{name}: it is no part of a run, which `weldproof run --shard I/N` makes")
+        raise MergeFault(f"{name}: it is not a part of a run by `weldproof run --shard I/N`")
     if not any(event["event"] == "run.finished" for event in events):
         raise MergeFault(f"{name}: part {number} did not end")
     return _Part(int(number), int(of), name, events)
@@ -82,9 +82,9 @@ def _hold_together(parts: Sequence[_Part]) -> None:
     for number, count in counts.items():
         if count > 1:
             names = " and ".join(part.name for part in parts if part.number == number)
-            raise MergeFault(f"part {number} of {first.of} is there {count} times: {names}")
+            raise MergeFault(f"part {number} of {first.of} is given {count} times: {names}")
     if missing := [str(number) for number in range(1, first.of + 1) if number not in counts]:
-        raise MergeFault(f"of {first.of} parts there is no part {', '.join(missing)}")
+        raise MergeFault(f"of {first.of} parts these are missing: {', '.join(missing)}")
 
 
 def _differing(one: Event, other: Event) -> Iterator[tuple[str, object, object]]:
@@ -162,7 +162,7 @@ def _judged(parts: Sequence[_Part], rows: Iterable[str]) -> Iterator[Event]:
     judged = {event["id"]: event for part in parts for event in part.events if event["event"] == "row"}
     for row in _in_order(rows):
         if row not in judged:
-            raise MergeFault(f"no part says what became of {row}")
+            raise MergeFault(f"no part contains a verdict of {row}")
         yield judged[row]
 
 

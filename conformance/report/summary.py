@@ -248,7 +248,7 @@ class _Reader:
         for event in events:
             self._kinds[event["event"]].append(event)
         if not self._kinds["run.started"]:
-            raise LogFault("the event log has no run.started: no run began")
+            raise LogFault("the event log has no run.started, so that no run began")
         self._findings: dict[str, list[Finding]] = defaultdict(list)
         for event in self._kinds["judgement"]:
             self._findings[event["row"]].append(_finding(event))

@@ -69,7 +69,7 @@ def test_breaches_fail_and_warn(tmp_path: Path, broken: dict[str, str]) -> None:
     assert "1 failed, 2 passed, 2 skipped, 1 warning" in done.stdout
     for shown in (
         "AGENT-VERIFY-04: The result always contains a list of errors",
-        "curl      # no single line shows it again: only a run has",
+        "curl      # no single command repeats it: only a run has",
         "weldproof replay",
         "docs/requirements/AGENT-VERIFY-04.md",
         "WeldproofWarning: AGENT-VERIFY-05",
@@ -93,7 +93,7 @@ def test_the_expected_failures_are_strict(tmp_path: Path, broken: dict[str, str]
     done = outcome_of(tmp_path, *words, *selecting("AGENT"))
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
     assert outcomes(done) == {"AGENT-HTTP-01": "FAILED", "AGENT-VERIFY-04": "XFAIL"}
-    assert "on the expected-failure list, and yet it passes" in done.stdout
+    assert "on the expected-failure list, but it passes" in done.stdout
     judged = [one["id"] for one in read(tmp_path / ".pytest_cache/d/weldproof" / LOG) if one["event"] == "row"]
     assert judged == ["AGENT-HTTP-01", "AGENT-VERIFY-04"]
 

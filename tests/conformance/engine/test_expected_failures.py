@@ -80,7 +80,7 @@ def test_an_entry_that_matches_nothing_fails_every_report() -> None:
     assert document["results"]["summary"]["failed"] == 1
     assert [one["ruleId"] for one in json.loads(shown["sarif"])["runs"][0]["results"]] == [ROWS[0]]
     for name in ("html", "markdown", "sarif", "junit"):
-        assert "does not apply to this target: take the entry out" in shown[name].replace("\\", ""), name
+        assert "does not apply to this target: remove the entry" in shown[name].replace("\\", ""), name
 
 
 @pytest.mark.parametrize(("lanes", "found"), [((), "unmatched"), (("base",), None)])

@@ -31,7 +31,7 @@ from tests import prepared
 from tests.stack import running_stack
 
 _PRINTED = re.compile(r"^curl      (.*?)\nreplay    weldproof (replay REPORT#(\d+)@[^\n<]*)", re.DOTALL | re.MULTILINE)
-_NOT_BY_ONE = "# no single line shows it again: "
+_NOT_BY_ONE = "# no single command repeats it: "
 _TOO_LONG = "# the curl line has "
 _STATUS = re.compile(r"HTTP/1\.[01] (\d{3})")
 # Words that are the same in every answer; anything else may be of its time.

@@ -31,7 +31,7 @@ def line(
 
 def why(said: str) -> str:
     """Return what stands in the place of a line, of which no shell does anything."""
-    begin, mark, reason = said.partition("# no single line shows it again: ")
+    begin, mark, reason = said.partition("# no single command repeats it: ")
     assert (begin, bool(mark)) == ("", True), said
     assert "\n" not in reason
     return reason
@@ -68,23 +68,23 @@ def test_what_a_reader_can_send_is_a_line(request_: Mapping[str, Any]) -> None:
     [
         (
             {"headers": [JSON, ["x-payment", "$X_PAYMENT"]], "names": {"headers": {"1": [[0, 10]]}}},
-            "only a run has $X_PAYMENT",
+            "only a run knows $X_PAYMENT",
         ),
-        ({"body": '"$B" "$A"', "names": {"body": [[1, 2], [6, 2]]}}, "only a run has $A and $B"),
+        ({"body": '"$B" "$A"', "names": {"body": [[1, 2], [6, 2]]}}, "only a run knows $A and $B"),
         (
             {"status": 201, "body": '{"resource_id":"p"}', "answer": '{"id":"r-1","resource_id":"p"}'},
-            "what it made is there now",
+            "the object that it created exists now",
         ),
-        ({"url": "http://127.0.0.1:9999/health"}, "to what the check started"),
+        ({"url": "http://127.0.0.1:9999/health"}, "to an address that the check started"),
         ({"check": "racing"}, "the check sends two at once"),
         ({"whole": False}, "not recorded byte by byte"),
         ({"headers": [["Transfer-Encoding", "chunked"]]}, "transfer-encoding"),
-        ({"headers": [["Host", "a"], ["host", "b"]]}, "no two Host fields"),
-        ({"url": "http://127.0.0.1:8402/a b"}, "no such address"),
-        ({"url": "http://127.0.0.1:8402/a#b"}, "no such address"),
-        ({"options": {"mutant": "version-1"}}, "ended with it"),
-        ({"options": {"own_stack": True}}, "ended with it"),
-        ({"options": {"chains": "localnet,algorand=sim"}}, "ended with it"),
+        ({"headers": [["Host", "a"], ["host", "b"]]}, "cannot send two Host fields"),
+        ({"url": "http://127.0.0.1:8402/a b"}, "cannot send this address"),
+        ({"url": "http://127.0.0.1:8402/a#b"}, "cannot send this address"),
+        ({"options": {"mutant": "version-1"}}, "the run started has ended"),
+        ({"options": {"own_stack": True}}, "the run started has ended"),
+        ({"options": {"chains": "localnet,algorand=sim"}}, "the run started has ended"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )
@@ -98,7 +98,7 @@ def test_a_delivery_is_not_sent_by_the_reader() -> None:
     run = RunBuilder(["WH-SIG-04"])
     run.judge("WH-SIG-04", Verdict.FAIL, exchange=run.arrival("orders", "{}"))
     assert why(summarise(run.finish({"WH-SIG-04": Verdict.FAIL})).exchanges[1].curl) == (
-        "the target sent it, and the suite answered"
+        "the target sent this request, and the suite answered it"
     )
 
 
@@ -116,7 +116,7 @@ def test_what_is_there_after_a_change_is_not_shown_by_asking_again(before: int |
     run.exchange("one_key", status=201, headers=[JSON])
     run.judge("CP-ISSUER-09", Verdict.FAIL, check="one_key", exchange=number)
     said = summarise(run.finish({"CP-ISSUER-09": Verdict.FAIL})).exchanges[number].curl
-    assert said.startswith("curl ") if shown else "changes something before" in why(said)
+    assert said.startswith("curl ") if shown else "changes the state of the target before" in why(said)
 
 
 def test_a_log_from_before_says_so_of_names_alone() -> None:

@@ -92,7 +92,7 @@ def test_the_console_tells_a_cause_once() -> None:
     said = out.getvalue()
     assert said.count("curl      ") == 3
     assert "5 requirements of one cause: answered 401 unauthorized" in said
-    assert f"could not be decided for it: {PAID}, {SERVED}, {WELDED}" in said
+    assert f"undecided for this cause: {PAID}, {SERVED}, {WELDED}" in said
     assert f"fail  {SHAPE}  " in said
     assert said.index(f"  {LANES}") < said.index("5 requirements of one cause")
     alone = said[said.index("Could not be decided\n") :]

@@ -49,7 +49,7 @@ def test_a_row_is_shown_by_one_case() -> None:
         out = io.StringIO()
         show(summary, console=Terminal(out, width=200), verbose=verbose)
         shown.append([number for number in range(3) if f"found     case {number}" in out.getvalue()])
-        assert ("and 2 more of the same row" in out.getvalue()) is not verbose
+        assert ("and 2 more of this requirement" in out.getvalue()) is not verbose
     assert shown == [[0], [0, 1, 2]]
 
 
@@ -59,7 +59,7 @@ def test_a_stale_entry_of_the_expected_failure_list_is_shown() -> None:
     row = "RAIL-402-01"
     events = RunBuilder([row]).finish({}, expected={row: "unexpected_pass"})
     show(summarise(events), console=Terminal(out, width=200))
-    assert "on the expected-failure list, and yet it passes: take the entry out" in out.getvalue()
+    assert "on the expected-failure list, but it passes: remove the entry" in out.getvalue()
 
 
 def test_the_profile_is_listed_where_it_is_asked_for() -> None:

@@ -84,13 +84,13 @@ def test_an_interrupted_part_interrupts_the_whole() -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"b": None}, "of 3 parts there is no part 2"),
-        ({"b": None, "c": None}, "no part 2, 3"),
-        ({"d": shard("2/3", ROWS[1:2], {})}, "part 2 of 3 is there 2 times: b and d"),
+        ({"b": None}, "of 3 parts these are missing: 2"),
+        ({"b": None, "c": None}, "these are missing: 2, 3"),
+        ({"d": shard("2/3", ROWS[1:2], {})}, "part 2 of 3 is given 2 times: b and d"),
         ({"b": shard("2/4", ROWS[1:2], {})}, "one of 3 parts, b one of 4"),
         ({"b": shard("2/3", ROWS[:2], {})}, "more than one part judged RAIL-402-01"),
         ({"b": shard("2/3", ROWS[1:2], {}, lanes=["base"])}, "option lanes None and"),
-        ({"b": RunBuilder(ROWS[1:2]).finish({})}, "b: it is no part of a run"),
+        ({"b": RunBuilder(ROWS[1:2]).finish({})}, "b: it is not a part of a run"),
         ({"b": shard("2/3", ROWS[1:2], {})[:-1]}, "b: part 2 did not end"),
         ({"b": ()}, "b: no run began"),
     ],
@@ -125,7 +125,7 @@ def test_the_command_writes_the_whole_report(tmp_path: Path) -> None:
     assert (tmp_path / "whole" / "report.json").exists()
     assert read(tmp_path / "whole" / LOG) == merged(parts())
     missing = CliRunner().invoke(command, ["merge", *folders[:2], "--report-dir", str(tmp_path / "none")])
-    assert (missing.exit_code, "there is no part 3" in missing.output) == (2, True)
+    assert (missing.exit_code, "these are missing: 3" in missing.output) == (2, True)
     assert not (tmp_path / "none").exists()
     onto = CliRunner().invoke(command, ["merge", *folders, "--report-dir", folders[0]])
-    assert (onto.exit_code, "holds one of the parts" in onto.output) == (2, True)
+    assert (onto.exit_code, "is the folder of one of the parts; give another folder" in onto.output) == (2, True)

@@ -118,7 +118,7 @@ def test_a_quick_look_that_warns_does_not_say_that_it_found_nothing() -> None:
     """A breach that only warns ends with 0, and is a breach all the same."""
     summary = summarise(quick_run(Verdict.WARN))
     assert (summary.exit_code, headline(summary)) == (Exit.PASSED, "Quick look")
-    assert sentence(summary).startswith("Some of what was tried warns; run without --quick for a verdict.")
+    assert sentence(summary).startswith("A part of what was tried warns; run without --quick for a verdict.")
 
 
 def test_nothing_of_a_quick_look_is_green() -> None:
@@ -136,7 +136,9 @@ def test_a_breach_of_a_quick_look_is_a_breach() -> None:
     """It fails as it would fail a whole run, and says that the rest is no verdict."""
     summary = summarise(quick_run(Verdict.FAIL))
     assert (summary.exit_code, headline(summary)) == (Exit.FAILED, "Failed")
-    assert sentence(summary).startswith("Quick look: it breaks what is named below; run without --quick for a verdict.")
+    assert sentence(summary).startswith(
+        "Quick look: it breaks the requirements below; run without --quick for a verdict."
+    )
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_log_that_ends_early_is_unfinished_never_passed() -> None:
     summary = summarise(run.log.events)
     assert headline(summary) == "Unfinished"
     assert [row.verdict for row in summary.rows] == [Verdict.PASS, Verdict.INCONCLUSIVE]
-    assert "ends before the run did" in sentence(summary)
+    assert "ends before the end of the run" in sentence(summary)
 
 
 @pytest.mark.parametrize(

@@ -283,10 +283,10 @@ async def test_the_example_with_a_line_spoiled_fails(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("CP-ADDON", "--addon"), "needs the addon's command, after --"),
-        (("CP-ADDON", "--addon", "--"), "needs the addon's command, after --"),
-        (("CP-ADDON", "--addon", "--reference", "--", "true"), "goes without --reference"),
-        (("CP-ADDON", "--addon-url", "http://127.0.0.1:1"), "--addon-url goes with --addon"),
+        (("CP-ADDON", "--addon"), "needs the command of the addon after --"),
+        (("CP-ADDON", "--addon", "--"), "needs the command of the addon after --"),
+        (("CP-ADDON", "--addon", "--reference", "--", "true"), "cannot be combined with --reference"),
+        (("CP-ADDON", "--addon-url", "http://127.0.0.1:1"), "--addon-url needs --addon"),
         (("CP-ADDON", "--addon", "--addon-url", "here", "--", "true"), "give an address"),
     ],
 )

@@ -270,4 +270,4 @@ def test_by_default_the_suites_own_listener_is_tested(tmp_path: Path) -> None:
     assert {event["row"] for event in judged} == {row.id for row in ROWS}
     assert {event["where"]["stand_in"] for event in judged} == {"the suite's own listener"}
     rests_on = json.loads(done.stdout)["results"]["summary"]["extra"]["rests_on"]
-    assert "6 requirements judged on the suite's own listener, since the profile names none of yours." in rests_on
+    assert "6 requirements judged on the suite's own listener, because your profile names none." in rests_on
