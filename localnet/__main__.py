@@ -144,10 +144,10 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
 @click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
 def up(**options: Any) -> None:
-    """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C.
+    """Start all reference services on simulated chains or real nodes, until Ctrl-C.
 
-    Prints the addresses and where the credentials lie. Exit codes: 0 it was ended, 2 usage, 3 a program or node that is
-    wanted is missing, 4 a part did not come up or ended by itself.
+    Prints the addresses and the places of the credentials. Exit codes: 0 ended by you, 2 usage, 3 a required program or
+    node is missing, 4 a part did not start or ended unexpectedly.
     """
     from localnet.serving import up as serve  # noqa: PLC0415 - `--help` waits for nothing that it imports
 

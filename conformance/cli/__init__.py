@@ -18,27 +18,27 @@ from conformance.text.disarmed import Disarmed
 from conformance.text.untrusted import visible
 
 _COMMANDS = {
-    "demo": "See the suite find a fault in a reference with one rule broken.",
-    "check": "Look at a server: no profile, no payment, ten seconds.",
-    "up": "Bring up every surface that exists, on simulated chains or real nodes.",
-    "run": "Run the suite: a verdict per requirement.",
-    "watch": "Run again what failed whenever the target answers anew.",
+    "demo": "Show how the suite finds a fault in a reference server with one broken rule.",
+    "check": "Test a server for ten seconds without a profile and without a payment.",
+    "up": "Start all reference services on simulated chains or real nodes.",
+    "run": "Run the suite and report a verdict per requirement.",
+    "watch": "Run failed checks again each time the target restarts.",
     "list": "List requirements and checks.",
-    "explain": "Say what a requirement is and how it is checked.",
+    "explain": "Describe a requirement and how it is checked.",
     "replay": "Repeat one recorded exchange with a fresh payment.",
-    "report": "Show one run, or compare two.",
+    "report": "Show the report of a run, or compare two runs.",
     "localnet": "Start, stop and fund real nodes: Anvil, surfpool, algod.",
     "receipt": "Explain, verify and compare receipts, offline.",
-    "message": "Verify, explain and sign HTTP messages by RFC 9421, offline.",
-    "vectors": "List and check the vectors; run any verifier over them.",
+    "message": "Verify, explain and sign HTTP messages (RFC 9421), offline.",
+    "vectors": "List and check the test vectors; run any verifier on them.",
     "pay": "Pay for one call and keep the receipt.",
     "tenant": "Create and change tenants of a gateway.",
-    "audit": "Verify a control plane's audit log, apart from it.",
-    "listen": "Receive webhooks on this machine: verify, print, forward.",
+    "audit": "Verify the audit log of a control plane, independently of it.",
+    "listen": "Receive, verify, print and forward webhooks on this machine.",
     "init": "Write a target profile by probing a server.",
-    "doctor": "Say what is missing here and what that disables.",
-    "bench": "Measure the reference beside floors and peers.",
-    "selftest": "Prove the suite against broken references.",
+    "doctor": "List missing programs and packages, and what each one disables.",
+    "bench": "Measure the speed of the reference against baselines and other servers.",
+    "selftest": "Run the suite against broken references to show that it finds each fault.",
 }
 
 
@@ -111,7 +111,7 @@ def _disarmed(stream: TextIO) -> TextIO:
 
 
 def _own_fault(ctx: click.Context) -> NoReturn:
-    words = "a fault of the suite itself, not of a target: please send this to the maintainers of Weldproof"
+    words = "this is a fault of the suite, not of the target; please send this text to the maintainers of Weldproof"
     click.echo(f"{visible(traceback.format_exc())}weldproof {version('weldproof')}: {words}", err=True)
     ctx.exit(Exit.SUITE_FAULT)
 

@@ -43,14 +43,14 @@ class Agreement:
         if address.is_of(profile) or address.host in self.hosts:
             return
         known = ", ".join(f"{name} {one.url}" for name, one in sorted(profile.surfaces.items()))
-        stranger = f"{one_line(address.host, 100)} is not of the profile ({known or 'it has no surface'})"
+        stranger = f"{one_line(address.host, 100)} is not a host of the profile ({known or 'it has no surface'})"
         if not is_at_terminal():
             raise PaymentRefused(
-                f"{stranger}, and there is no terminal to ask at. Give --allow-host {one_line(address.host, 100)} if "
-                "you mean it. Nothing was sent or paid"
+                f"{stranger}, and without a terminal no question can be asked. To pay there, give --allow-host "
+                f"{one_line(address.host, 100)}. Nothing was sent or paid"
             )
         if not await yes(f"{stranger}. Pay there?"):
-            raise PaymentRefused(f"{stranger}, and was not agreed to. Nothing was sent or paid")
+            raise PaymentRefused(f"{stranger}, and you did not agree to it. Nothing was sent or paid")
 
     async def reached(self, units: int, payee: str, network: str) -> None:
         """Agree on a payment before it is made.
@@ -67,11 +67,11 @@ class Agreement:
             price = f"{in_usdc(units)} USDC on {network} to {one_line(payee, 100)}"
             if not is_at_terminal():
                 raise PaymentRefused(
-                    f"{price} is more than --max {in_usdc(self.most)}, and there is no terminal to ask at. Give "
-                    f"--max {in_usdc(units)} if you mean it. Nothing was paid"
+                    f"{price} is more than --max {in_usdc(self.most)}, and without a terminal no question can be "
+                    f"asked. To pay it, give --max {in_usdc(units)}. Nothing was paid"
                 )
             if not await yes(f"{price} is more than --max {in_usdc(self.most)}. Pay it?"):
-                raise PaymentRefused(f"{price} was not agreed to. Nothing was paid")
+                raise PaymentRefused(f"{price}: you did not agree to it. Nothing was paid")
         self.wallet.most = units
 
 

@@ -38,7 +38,7 @@ def with_networks(
             if theirs not in {None, served}:
                 notes.append(f"the node of [chains.{lane}] serves {served}, and the target offers {theirs}")
         elif isinstance(served, Inconclusive):
-            notes.append(f"the node of [chains.{lane}] was not asked for its network: {served}")
+            notes.append(f"the node of [chains.{lane}] did not report its network: {served}")
         known = served if isinstance(served, str) and served.startswith(f"{lane}_") else theirs
         named[lane] = {"network": known or f"{lane}_mainnet", **table}
     return named, notes

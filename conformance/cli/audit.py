@@ -52,31 +52,33 @@ def command() -> None:
     "--key-file",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="File of the chain key; - reads it from standard input.",
+    help="File with the chain key; - reads the key from standard input.",
 )
 @click.option("--key-form", type=click.Choice(audit_chain.KEY_FORMS), default="hex", show_default=True)
 @click.option(
-    "--head-file", type=click.Path(path_type=Path, dir_okay=False), help="File of the noted head: audit_head."
+    "--head-file", type=click.Path(path_type=Path, dir_okay=False), help="File with the recorded head (audit_head)."
 )
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help=f"File of the admin token, for a URL (or the environment variable {TOKEN_VARIABLE}).",
+    help=f"File with the admin token, if SOURCE is a URL (or the environment variable {TOKEN_VARIABLE}).",
 )
-@click.option("--partial", is_flag=True, help="The entries may begin in the middle of the log.")
+@click.option("--partial", is_flag=True, help="Accept entries that begin in the middle of the log.")
 @click.option(
-    "--recipe", type=click.Choice(sorted(audit_chain.RECIPES)), help="What a MAC covers, where it is another."
+    "--recipe",
+    type=click.Choice(sorted(audit_chain.RECIPES)),
+    help="Members that a MAC covers, if they differ from the default.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output, nothing else.")
 @click.pass_context
 def verify(ctx: click.Context, /, **options: Any) -> None:
-    """Find the first altered, missing or reordered entry of an audit log, and a tail that was cut off.
+    """Find the first altered, missing or reordered entry of an audit log, or a missing tail.
 
-    FILE holds the answer of GET /v1/audit, a JSON array of entries, or one entry a line; - is standard input. A URL is
-    read page by page; without a path it is that of a control plane. A cut tail shows only where the head is known: from
-    the answer, or better from --head-file.
+    FILE contains the answer of GET /v1/audit, a JSON array of entries, or one entry per line; - is standard input. A
+    URL is read page by page; without a path it is the URL of a control plane. A missing tail is found only if the head
+    is known: from the answer, or better from --head-file.
 
-    Exit codes: 0 the log is whole, 1 it is not, 2 usage, 3 it could not be had.
+    Exit codes: 0 the log is complete and unaltered, 1 it is not, 2 usage, 3 it could not be read.
     """
     key = _key(options["key_file"], options["key_form"])
     if options["source"] == "-" and str(options["key_file"]) == "-":
@@ -120,7 +122,7 @@ def _key(path: Path, form: str) -> bytes:
         raise UsageFault(f"--key-file {path}: {fault.strerror}") from fault
     except ValueError as fault:
         # Never the text of the fault underneath, which could show the key.
-        raise UsageFault(f"--key-file {path}: it holds no key in {form}") from fault
+        raise UsageFault(f"--key-file {path}: the file contains no key in the form {form}") from fault
 
 
 def _head_in(path: Path) -> audit_chain.Head:
@@ -168,7 +170,7 @@ def _token(path: Path | None) -> str:
         except OSError as fault:
             raise UsageFault(f"--token-file {path}: {fault.strerror}") from fault
         except ValueError as fault:
-            raise UsageFault(f"--token-file {path}: it holds no token") from fault
+            raise UsageFault(f"--token-file {path}: the file contains no token") from fault
     if not token or not token.isascii() or not token.isprintable():
         raise UsageFault(f"the admin token is needed: give --token-file, or {TOKEN_VARIABLE}")
     return token
@@ -193,7 +195,7 @@ def _read(raw: bytes) -> _Log:
         return _Log(value["entries"], _head(value.get("head")))
     if isinstance(value, Mapping) and "mac" in value:
         return _Log([value])
-    raise JsonTextFault("neither entries nor an answer that holds them")
+    raise JsonTextFault("the document contains no audit entries")
 
 
 async def _fetched(url: str, token: str) -> _Log:
@@ -210,7 +212,9 @@ async def _fetched(url: str, token: str) -> _Log:
             fresh = page.entries[len(found.entries) :] if page.entries[:1] == found.entries[:1] else page.entries
             found.entries += fresh
             if len(found.entries) > _MOST_ENTRIES:
-                raise _Unreachable(f"{url} gave more than {_MOST_ENTRIES} entries, of which no more is read")
+                raise _Unreachable(
+                    f"{url} gave more than {_MOST_ENTRIES} entries; this command reads no more than that"
+                )
             found.head = page.head
             if not fresh or page.head is None or (_last(found) or 0) >= page.head.seq:
                 return found
@@ -226,7 +230,7 @@ async def _page(session: aiohttp.ClientSession, url: str, after: int | None) -> 
     try:
         async with session.get(url, params=query, allow_redirects=False) as answer:
             if answer.status in {401, 403}:
-                raise _Unreachable(f"{url} answered {answer.status}: it does not take this admin token")
+                raise _Unreachable(f"{url} answered {answer.status}: it rejects this admin token")
             if answer.status != 200:
                 raise _Unreachable(f"{url} answered {answer.status}")
             return _read(await read_whole(answer, LONGEST_BODY))

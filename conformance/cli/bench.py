@@ -13,7 +13,7 @@ import conformance
 from conformance.cli.usage import UsageFault
 
 _TREE: Final = Path(conformance.__file__).parents[1]
-_ABSENT: Final = "measures the reference beside floors and peers: run it in the source tree, whose tools it needs"
+_ABSENT: Final = "needs the tools of the source tree: run it in a checkout of Weldproof"
 
 
 @click.command(
@@ -23,7 +23,7 @@ _ABSENT: Final = "measures the reference beside floors and peers: run it in the 
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Measure the reference beside floors and peers in one run; `--help` says more."""
+    """Measure the speed of the reference against baselines and other servers in one run; `--help` says more."""
     if not (_TREE / "tools" / "bench" / "__main__.py").is_file():
         if "--help" in ctx.args:
             click.echo(f"weldproof bench {_ABSENT}")

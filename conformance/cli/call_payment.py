@@ -42,8 +42,9 @@ _SETTLE_SECONDS: Final = 900 + 60
 _LONGEST_LIFETIME: Final = 10 * 365 * 86_400
 _HASH_REFERENCE: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _ADVICE: Final[Mapping[str, str]] = {
-    "payment_already_spent": "it bought another request, or its answer was kept no longer (24 hours): ask the operator",
-    "payment_refunded": "the operator says that the money was given back: look at the payer's account",
+    "payment_already_spent": "the payment belongs to another request, or the answer has expired (after 24 hours): ask "
+    "the operator",
+    "payment_refunded": "the operator reports a refund: check the payer's account",
 }
 
 
@@ -77,7 +78,9 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
     )
     attempt.payer = payer = await case.session.payer(case.lane)
     if not isinstance(payer, SignsEntries):
-        raise Inconclusive(f"the payer of {case.lane} signs nothing that can be stored first. Nothing was paid")
+        raise Inconclusive(
+            f"the payer of {case.lane} signs no transaction that can be stored before it is sent. Nothing was paid"
+        )
     signed = await payer.sign(entry)
     name_live_values(case, signed.proof)
     attempt.keep_signed(signed)
@@ -118,11 +121,11 @@ async def _offer(case: Case, operation: Operation, attempt: Attempt) -> tuple[Ch
     if not attempt.is_a2a:
         return await challenge(case, operation), None
     if operation.query:
-        raise PaymentRefused("--a2a: an order over A2A has no query, and the address has one. Nothing was paid")
+        raise PaymentRefused("--a2a: the address has a query, which an order over A2A cannot carry. Nothing was paid")
     task = await a2a.ordered(case, operation)
     if not task.asks_for_payment or task.id is None:
         raise PaymentRefused(
-            f"the order over A2A was answered with {task.describe()}, not with a price. Nothing was paid"
+            f"the order over A2A was answered with {task.describe()} instead of a price. Nothing was paid"
         )
     return Challenge(operation, operation.body, task.answer, tuple(task.entries)), task.id
 
@@ -137,7 +140,9 @@ async def _presented(case: Case, operation: Operation, attempt: Attempt) -> Hear
             heard = await present_task(case, task_id, proof)
             if heard is not None:
                 return heard
-            attempt.steps.say("task", "the rail no longer knows it; the proof goes to the same service over HTTP")
+            attempt.steps.say(
+                "task", "the rail does not know the task any more; the proof is sent to the same service over HTTP"
+            )
             attempt.payment.save(channel=Channel.HTTP, task=None)
         return await present_call(case, operation, proof, record.worth_until)
 
@@ -166,11 +171,11 @@ async def _unserved(attempt: Attempt, heard: Heard) -> None:
     advice = _ADVICE.get(heard.code or "")
     if advice is None and not attempt.signed.transaction and fate is Fate.UNSEEN:
         advice = (
-            "no money has moved, and the authorization can be used until its end (validBefore): the same proof may be "
-            "presented again, and after that end the command below says that nothing was paid"
+            "no money has moved. The same proof can be presented again until the authorization ends (validBefore). "
+            "After that time the command below reports that nothing was paid"
         )
     elif advice is None:
-        advice = "give the operator the transaction id and the token in the file; presenting it again costs nothing"
+        advice = "send the operator the transaction id and the token in the file; presenting it again is free"
     raise PaymentStopped(f"{_whose(attempt)} was refused: {heard.said}; {advice}")
 
 
@@ -197,7 +202,7 @@ async def _kept(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, Any
     try:
         result = await _receipt(case, bought, attempt)
     except (Unreachable, JsonFault) as fault:
-        raise PaymentOpen(f"the call was served, and its receipt cannot be verified now: {fault}") from fault
+        raise PaymentOpen(f"the call was served, but its receipt cannot be verified now: {fault}") from fault
     return result | _keep_receipt(result["payable_receipt"], result.pop("jwks"), attempt)
 
 
@@ -259,7 +264,7 @@ def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
         # It was paid for: where it cannot be kept it is shown.
         click.echo(token, err=True)
         raise PaymentOpen(
-            f"{path}: {fault.strerror}; the receipt is printed above, and the rail has it for a day"
+            f"{path}: {fault.strerror}; the receipt is printed above, and the rail keeps it for a day"
         ) from fault
     attempt.steps.say("receipt kept", str(path))
     verifying = kept.verification(path, jwks) if kept is not None else None
@@ -279,7 +284,7 @@ def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation
     known = next((one for one in session.listed if one.url == address.bare), None)
     if known is None:
         listed = ", ".join(one.path for one in session.listed)
-        raise PaymentRefused(f"{address.bare} is none of the rail's paid operations: {listed}. Nothing was paid")
+        raise PaymentRefused(f"{address.bare} is not a paid operation of the rail: {listed}. Nothing was paid")
     return Operation(known.role, address.url, known.path, known.body if body is None else body, ())
 
 
@@ -298,7 +303,7 @@ def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
         known = f"USDC of {network} is {usdc.asset_id}" if usdc is not None else f"no USDC of {network} is known"
         raise PaymentRefused(f"the challenge asks for the asset {asset}, and {known}. Nothing was paid")
     if not (amount.isascii() and amount.isdecimal() and len(amount) <= _LONGEST_NUMBER):
-        raise PaymentRefused(f"the challenge's maxAmountRequired {amount} is no amount. Nothing was paid")
+        raise PaymentRefused(f"the challenge's maxAmountRequired {amount} is not an amount. Nothing was paid")
     return network, int(amount)
 
 
@@ -316,7 +321,7 @@ def worth_paying(case: Case, quote: Challenge) -> None:
         raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
     ends = _end_of(case, quote)
     if ends is not None and ends - clock.now(case) < _MINIMUM_SECONDS_LEFT:
-        raise PaymentRefused("the challenge has less than 120 s left; ask again. Nothing was paid")
+        raise PaymentRefused("the challenge expires in less than 120 s; request a new one. Nothing was paid")
 
 
 def _is_hash_of(quote: Challenge, extra: Mapping[str, Any], value: object) -> bool:

@@ -63,7 +63,7 @@ def against_chameleon(ids: Sequence[str], part: str | None, options: Mapping[str
 def _seeds(ids: Sequence[str], part: str | None, options: Mapping[str, Any]) -> list[int]:
     wrong = [one for one in ids if not (one.isascii() and one.isdecimal())]
     if wrong:
-        raise UsageFault(f"{', '.join(wrong)}: a seed is a number")
+        raise UsageFault(f"{', '.join(wrong)}: a seed must be a number")
     first, number = options["first"], options["number"] or _USUAL
     seeds = [int(one) for one in ids] or list(range(first, first + number))
     if part is None:

@@ -61,9 +61,9 @@ def check(
     if not url.startswith(("http://", "https://")) or not urlsplit(url).hostname:
         raise UsageFault(f"{one_line(url)}: give an address such as http://localhost:8402")
     if config is not None and not pay:
-        raise UsageFault("--config goes with --pay: a look needs no profile")
+        raise UsageFault("--config is only for --pay: without it no profile is needed")
     if pay and as_json:
-        raise UsageFault("--pay goes without --json: `weldproof run --json` is the report of a run")
+        raise UsageFault("--pay cannot be combined with --json: use `weldproof run --json` for the report of a run")
     asked = Profile(surfaces={"rail": Surface(url=url)})
     asked = connected(asked, {"cacert": cacert, "insecure": insecure, "timeout": timeout})
     asking = Asking(method, seconds, timeout or min(_TIMEOUT, seconds / 2), asked.tls, seed)
@@ -84,7 +84,7 @@ def check(
 def _remedy(reason: str) -> str:
     if _REFUSED in reason:
         return ". Is the server running, and is that its address?"
-    return ". A longer --timeout tells a slow server from one that hangs." if _LATE in reason else ""
+    return ". If the server is slow, give a longer --timeout." if _LATE in reason else ""
 
 
 def _show(found: Look, *, as_json: bool) -> None:
@@ -101,10 +101,10 @@ def _show(found: Look, *, as_json: bool) -> None:
 def _unknown(found: Look) -> str:
     """Return what is said of a server that is nothing that is known, and what to do."""
     seen = found.seen
-    known = "nothing that sells by x402, no rail, gateway, agent or control plane"
-    text = f"{one_line(seen.url)}: looks like {known}; it was answered {one_line(seen.answered)}."
-    hints = "Give the address of something it sells, with --method POST where that is how it is called"
-    return f"{text} {hints}; a gateway that wants credentials before anything else shows itself to `weldproof init`"
+    known = "no x402 server, rail, gateway, agent or control plane"
+    text = f"{one_line(seen.url)}: looks like {known}; it answered {one_line(seen.answered)}."
+    hints = "Give the address of a paid resource, with --method POST if it is called by POST"
+    return f"{text} {hints}. For a gateway that requires credentials for every call, use `weldproof init`"
 
 
 def _paid(found: Look, config: Path | None) -> int:
@@ -124,7 +124,7 @@ def _paid(found: Look, config: Path | None) -> int:
     if all(urlsplit(one.url).netloc != here for one in profile.surfaces.values()):
         raise UsageFault(f"--pay: {path} describes another server than {here}. {_how_to_pay(found)}")
     if not profile.chains.model_dump(exclude_none=True):
-        raise UsageFault(f"--pay: {path} has no [chains] table, so nobody would pay. {_how_to_pay(found)}")
+        raise UsageFault(f"--pay: {path} has no [chains] table, so there is no payer. {_how_to_pay(found)}")
     from conformance.cli.run import command  # noqa: PLC0415 - only who pays waits for it
 
     click.echo(f"\nweldproof run --config {path}")
@@ -135,13 +135,13 @@ def _paid(found: Look, config: Path | None) -> int:
 def _how_to_pay(found: Look) -> str:
     """Return what to set up before anything can be paid."""
     if paying(found) is None:
-        return f"--pay: paying judges nothing more of {found.seen.base}"
+        return f"--pay: a payment would not add a requirement for {found.seen.base}"
     challenge = found.seen.challenge
     offers = () if challenge is None else challenge.offers
     lanes = [lane for lane in _PAYERS if any(lane_of(one) == lane for one in offers)]
     options = " ".join(_PAYERS[lane] for lane in lanes)
     return (
-        "--pay needs to know where and by whom is paid. Take the nodes of the test networks that it offers, put the "
-        "keys of accounts that hold test USDC into environment variables, and write a profile: weldproof init "
-        f"{found.seen.base} {options} --spending-limit 5000000. Then give --pay again. docs/real-nodes.md has faucets"
+        "--pay needs chain nodes and a payer. Choose nodes of the test networks that the server offers. Put the keys "
+        "of accounts that hold test USDC into environment variables. Then write a profile: weldproof init "
+        f"{found.seen.base} {options} --spending-limit 5000000. Then give --pay again. docs/real-nodes.md lists faucets"
     )

@@ -49,7 +49,9 @@ async def pay_link(session: Session, client: Client, attempt: Attempt, agree: Ag
     demand.check_chain(payer.caip2)
     till = await session.checkout_payer(demand.lane)
     if not isinstance(till, SignsBills):
-        raise Inconclusive(f"the payer of {demand.lane} signs nothing that can be stored first. Nothing was paid")
+        raise Inconclusive(
+            f"the payer of {demand.lane} signs no transaction that can be stored before it is sent. Nothing was paid"
+        )
     way = (session.profile.gateway_bindings.memo or {}).get(demand.lane)
     attempt.keep_signed(await till.sign(bill, way))
     return await finish_link(session, client, attempt)
@@ -72,10 +74,10 @@ async def finish_link(session: Session, client: Client, attempt: Attempt) -> dic
     if seconds is None:
         is_paid = record.state is State.PAID
         attempt.payment.save(last_answer="the page does not show Paid")
-        what = f"paid by {tx_id}" if is_paid else f"{tx_id} is signed, and not on the chain yet"
+        what = f"paid by {tx_id}" if is_paid else f"{tx_id} is signed, but not on the chain yet"
         raise PaymentOpen(
-            f"{what}, and the page does not show Paid. A payment that came too late is listed for the shop, "
-            "which the transaction id shows it"
+            f"{what}, but the page does not show Paid. A payment that arrived too late is listed for the shop, where "
+            f"the transaction id identifies it"
         )
     attempt.steps.say("Paid", f"the page shows it after {seconds:.1f} s")
     attempt.payment.save(state=State.SERVED, last_answer="Paid")

@@ -32,15 +32,15 @@ def connecting(command: Command) -> Command:
             type=float,
             callback=_seconds,
             metavar="SECONDS",
-            help="Longest an answer may take, in place of [budgets] request (30).",
+            help="Longest time for an answer; replaces [budgets] request (30).",
         ),
         click.option(
-            "--insecure", is_flag=True, help="Accept any certificate of the target; the report says that it was so."
+            "--insecure", is_flag=True, help="Accept any certificate of the target; the report names this option."
         ),
         click.option(
             "--cacert",
             type=click.Path(path_type=Path, dir_okay=False),
-            help="File of the authorities (PEM) whose certificates are accepted, in place of this machine's.",
+            help="File (PEM) with the accepted certificate authorities; replaces those of this machine.",
         ),
     ):
         command = option(command)
@@ -59,7 +59,7 @@ def connected(profile: Profile, options: Mapping[str, Any]) -> Profile:
     from conformance.target import ProfileError, Tls  # noqa: PLC0415
 
     if options["cacert"] is not None and options["insecure"]:
-        raise UsageFault("--cacert says whose certificates are accepted, and --insecure that anybody's are: give one")
+        raise UsageFault("--cacert accepts some certificates and --insecure accepts all of them: give one of the two")
     update: dict[str, Any] = {}
     if options["cacert"] is not None:
         update["tls"] = Tls(cacert=options["cacert"])

@@ -14,15 +14,15 @@ import click
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("demo-report"),
     show_default=True,
-    help="Where the reports go.",
+    help="Folder of the reports.",
 )
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """See the suite find a fault: in twenty seconds, on this machine alone, nothing of yours touched.
+    """Show how the suite finds a fault, in twenty seconds, only on this machine.
 
-    Brings up the reference's pay rail on a simulated chain with one rule broken, so that a payment for one call buys
-    another, runs three requirements against it, and shows what a report says of the one that fails. Ctrl-C ends it and
-    leaves nothing behind.
+    Starts the reference pay rail on a simulated chain with one broken rule: a payment for one call buys another call.
+    Then tests three requirements and shows the report of the one that fails. Ctrl-C ends the command and all programs
+    that it started.
 
     Exit codes: 0 the fault was found, 1 it was not, 2 usage, 3 the reference did not come up, 4 fault in the suite,
     130 interrupted.

@@ -43,7 +43,7 @@ def demonstrate(ctx: click.Context, /, report_dir: Path) -> None:
     rule = next(one.rule for one in load_kill_lists() if one.mutant == MUTANT)
     click.secho("A pay rail with one rule broken", bold=True)
     click.echo(f"  the rule     {rule}")
-    click.echo(f"  the fault    its mutant {MUTANT}: the rail takes any challenge's token for the right one")
+    click.echo(f"  the fault    its mutant {MUTANT}: the rail accepts the token of any challenge")
     click.echo(
         f"  what is run  {', '.join(ROWS)}, each payment a signed transaction on a simulated {FACTS[LANE].main.name}\n"
     )
@@ -78,7 +78,7 @@ def _run(log: EventLog) -> Exit | None:
     finally:
         progress.close()
         log.close()
-    click.echo("weldproof demo: interrupted; nothing that it started is left", err=True)
+    click.echo("weldproof demo: interrupted; all programs that it started have ended", err=True)
     return Exit.INTERRUPTED
 
 
@@ -112,17 +112,20 @@ def _conclude(summary: Summary, report_dir: Path) -> Exit:
     """Say what was seen and what is next, and return the exit code."""
     verdicts = {row.id: row.verdict for row in summary.rows}
     if verdicts != dict.fromkeys(ROWS, Verdict.PASS) | {BROKEN: Verdict.FAIL}:
-        click.echo("weldproof demo: the fault was not found as it should be", err=True)
+        click.echo("weldproof demo: the suite did not find the fault as expected", err=True)
         return Exit.SUITE_FAULT if Verdict.ERROR in verdicts.values() else Exit.FAILED
     click.secho("\nWhat you saw", bold=True)
-    click.echo("  A payment for one call bought another. The report names the requirement, the exchange, and the fix.")
-    click.secho("What to look at next", bold=True)
+    click.echo(
+        "  A payment for one call was accepted for another call. The report names the requirement, the "
+        "exchange and the fix."
+    )
+    click.secho("Next steps", bold=True)
     for line, what in (
-        (f"{report_dir / 'index.html'}", "the same report, to be looked at in a browser"),
+        (f"{report_dir / 'index.html'}", "the same report, for a browser"),
         (f"weldproof explain {BROKEN}", "the requirement, what is sent, and what is expected"),
-        (f"weldproof run {BROKEN} --reference --lane {LANE}", "the same on the sound reference, where it passes"),
-        ("weldproof selftest --list", "every rule that the suite is shown to guard, and its mutants"),
-        ("weldproof check URL", "a first look at a server of yours: no profile, no payment"),
+        (f"weldproof run {BROKEN} --reference --lane {LANE}", "the same on the unbroken reference, where it passes"),
+        ("weldproof selftest --list", "every rule with a mutant that breaks it"),
+        ("weldproof check URL", "a first test of your server, without profile and payment"),
     ):
         click.echo(f"  {line:58} {what}")
     return Exit.PASSED

@@ -34,15 +34,15 @@ _STYLES: Final = {"ok": "green", "missing": "red", "absent": "yellow"}
 
 
 @click.command("doctor")
-@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile to look at, too.")
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile to check as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, config: Path | None, as_json: bool) -> None:
-    """Say what is missing on this machine and what that disables.
+    """List programs and packages that are missing on this machine, and what each one disables.
 
-    Looks at --config, else at ./weldproof.toml where there is one, for webhook destinations to receive at.
+    Also checks the webhook destinations of the profile: --config, or ./weldproof.toml if it exists.
 
-    Exit codes: 0 nothing required is missing, 1 something is, 2 usage.
+    Exit codes: 0 nothing required is missing, 1 something required is missing, 2 usage.
     """
     from conformance.cli.doctor_profile import destinations_named  # noqa: PLC0415 - `--help` waits for nothing of it
 
@@ -65,18 +65,18 @@ def examine() -> Iterator[Finding]:
         "PostgreSQL",
         postgres.found(),
         disables="the tests of the PostgreSQL store; SQLite, the default, needs nothing",
-        remedy=f"{postgres.REMEDY}; the tests get it by themselves",
+        remedy=f"{postgres.REMEDY}; the tests download it automatically",
     )
     yield program(
         "Chromium",
         chromium.found(),
-        disables="checks that open a payment page in a browser; nothing of the rail",
-        remedy=f"{chromium.REMEDY}; the tests get it by themselves",
+        disables="checks that open a payment page in a browser; no check of the rail",
+        remedy=f"{chromium.REMEDY}; the tests download it automatically",
     )
     yield program(
         "Node.js",
         node.found(),
-        disables="nothing: real nodes (`weldproof localnet doctor`) and tests get it when they need it",
+        disables="nothing: real nodes (`weldproof localnet doctor`) and tests download it when they need it",
         remedy=f"{node.REMEDY}, where PyPI is not reached",
     )
     yield container_engine()
@@ -99,7 +99,7 @@ def libraries(declared: Iterable[str]) -> Finding:
     wanted = [Requirement(text) for text in declared]
     needed = [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
     wrong = [
-        f"{one.name}{one.specifier} ({found or 'not there'})" for one in needed if (found := _unfit(one)) is not None
+        f"{one.name}{one.specifier} ({found or 'missing'})" for one in needed if (found := _unfit(one)) is not None
     ]
     if not wrong:
         return Finding("libraries", "ok", f"all {len(needed)} present")
@@ -139,7 +139,7 @@ def container_engine() -> Finding:
         if _answers([program, "info"]):
             return Finding("container engine", "ok", program)
         return Finding(
-            "container engine", "absent", f"{program} is there and does not answer", disables, f"start {name}"
+            "container engine", "absent", f"{program} is there but does not answer", disables, f"start {name}"
         )
     return Finding("container engine", "absent", "no docker and no podman", disables, "install docker or podman")
 
@@ -149,8 +149,8 @@ def network_namespaces() -> Finding:
     program = shutil.which("unshare")
     if program is not None and _answers([program, "--map-root-user", "--net", "--", "true"]):
         return Finding("network namespaces", "ok", program)
-    found = "no unshare" if program is None else f"{program} is not allowed to make one"
-    disables = "AGENT-VERIFY-20 on our own stack, CP-CONF-01, -06 and -07, which are documented without it"
+    found = "no unshare" if program is None else f"{program} may not create one"
+    disables = "AGENT-VERIFY-20 on the reference stack, and CP-CONF-01, -06 and -07, which are documented without it"
     remedy = "install util-linux" if program is None else "allow unprivileged user namespaces, or run as root"
     return Finding("network namespaces", "absent", found, disables, remedy)
 
@@ -170,8 +170,8 @@ def free_port(name: str, port: int) -> Finding:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as fault:
-            disables = "`weldproof up` on its usual ports; `weldproof run` takes free ones by itself"
-            remedy = "end what listens there, or `weldproof up --port-base 0`"
+            disables = "`weldproof up` on its usual ports; `weldproof run` chooses free ports"
+            remedy = "end the program that listens there, or use `weldproof up --port-base 0`"
             return Finding(f"port {port} ({name})", "absent", fault.strerror or "taken", disables, remedy)
     return Finding(f"port {port} ({name})", "ok", "free")
 

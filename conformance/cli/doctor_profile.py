@@ -35,7 +35,7 @@ def destinations(profile: Profile) -> Iterator[Finding]:
         except (ProfileError, ValueError) as fault:
             yield Finding(title, "absent", str(fault), disables, f"correct [webhook.destinations.{name}]")
         except CannotListen as fault:
-            remedy = "end what listens there, or give listen = HOST:PORT, to which deliveries are forwarded"
+            remedy = "end the program that listens there, or give listen = HOST:PORT, to which deliveries are forwarded"
             yield Finding(title, "absent", str(fault), disables, remedy)
         else:
             yield Finding(title, "ok", f"{host}:{port} can be received at")

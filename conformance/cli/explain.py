@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(ids: Sequence[str], as_json: bool) -> None:
-    """Say what a requirement is, what its checks send and expect, and how a breach is repaired.
+    """Describe a requirement, what its checks send and expect, and how to repair a breach.
 
-    ID is a requirement, the beginning of some (RAIL-WELD), or the name of a check. The pages in docs/requirements say
-    the same. X402 and a number is one of the demands on any 402, which `weldproof check` judges.
+    ID is a requirement, a prefix (RAIL-WELD), or the name of a check. The pages in docs/requirements contain the same
+    text. X402 with a number is a demand on any 402, which `weldproof check` judges.
     """
     rules = [rule for text in ids for rule in _rules(text)]
     ids = [text for text in ids if not _rules(text)]
@@ -63,7 +63,7 @@ def _lines_of_rule(rule: Rule) -> Iterator[str]:
     yield ""
     yield f"  level     {rule.level}: a breach {'fails' if rule.level == 'MUST' else 'warns'}"
     yield _filled(f"source    {rule.source}", "  ")
-    yield "  judged    by `weldproof check`, of any 402, without a payment"
+    yield "  judged    by `weldproof check`, for any 402, without a payment"
     yield _filled(f"Fix: {rule.fix}", "  ")
 
 
@@ -132,8 +132,8 @@ def _check(check: Described) -> Iterator[str]:
 
 
 def _example(example: Example) -> Iterator[str]:
-    yield f"\n  a breach, recorded of the mutant {click.style(example.mutant, bold=True)}"
-    yield _filled(f"The rule it drops: {rule_of(example.mutant)}.", "    ")
+    yield f"\n  a breach, recorded with the mutant {click.style(example.mutant, bold=True)}"
+    yield _filled(f"Broken rule: {rule_of(example.mutant)}.", "    ")
     if example.case:
         yield _filled(f"Tried: {example.case}", "    ")
     yield _filled(f"Expected: {example.expected}", "    ")
@@ -150,7 +150,7 @@ def _mutants(one: Explanation) -> Iterator[str]:
     for kill in one.shown_by:
         yield _filled(f"{kill.mutant}: {kill.rule}", "    ")
     for kill, reason in one.seen_with:
-        yield _filled(f"{kill.mutant}: {kill.rule}. It is seen here, too: {reason}", "    ")
+        yield _filled(f"{kill.mutant}: {kill.rule}. Also caught here: {reason}", "    ")
 
 
 def _filled(text: str, indent: str) -> str:

@@ -18,7 +18,7 @@ from conformance.selftest.kill_lists import KillList, load_kill_lists
 NEEDS: Final[Mapping[str, str]] = {
     "V": "test vectors only, no server",
     "B": "the server's address",
-    "K": "a receipt signed by the platform key",
+    "K": "a receipt signed with the platform key",
     "T": "a tenant's API key and id",
     "T2": "two tenants",
     "A": "the control plane's admin token",
@@ -33,18 +33,18 @@ NEEDS: Final[Mapping[str, str]] = {
 _BASES: Final[Mapping[str, str]] = {
     "stated": "stated in the interface",
     "implied": "implied in the interface",
-    "claimed": "in the specification, for who claims it",
+    "claimed": "in the specification, for a target that claims it",
 }
 _WITH: Final[Mapping[str | bool, str]] = {
     False: "",
-    True: ", alone with others that move the clock",
+    True: ", only together with other checks that move the clock",
     "chain": ", alone on its lane",
     "surface": ", alone on its surface",
-    "limits": ", on limits of its own",
+    "limits": ", with separate limits",
     "restart": ", alone and before a clock is moved",
     "all": ", alone and last",
 }
-NO_CHECK: Final = "This version of the suite has no check for it yet; where it is claimed it is inconclusive."
+NO_CHECK: Final = "This version of the suite has no check for it yet, so that it is inconclusive where claimed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Explanation:
     def unshown(self) -> str | None:
         """Why nothing is sent, where nothing is."""
         if self.row.documented is not None:
-            return f"Nothing on the wire shows it: {self.row.documented}"
+            return f"No request can show it: {self.row.documented}"
         return None if self.checks else NO_CHECK
 
 
@@ -127,10 +127,10 @@ def quickly(check: Described) -> str:
     """Return what `run --quick` makes of a check, in words."""
     lane = "on one claimed lane, drawn from the seed" if check.lane == "each" else ""
     ways = {
-        "whole": lane or "tried whole",
+        "whole": lane or "tested in full",
         "sample": f"a sample{lane and f' {lane}'}: {check.quick.words}",
         "one of several": f"one of {check.quick.words}, drawn from the seed",
-        "left out": f"left out, since it {check.quick.words}",
+        "left out": f"left out, because it {check.quick.words}",
     }
     return ways[check.quick.way]
 

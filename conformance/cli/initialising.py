@@ -70,7 +70,7 @@ def initialise(
 ) -> None:
     """Do what `weldproof init` says of itself; its options are declared beside its help."""
     if output.exists() and not force:
-        raise UsageFault(f"{output} is there already; --force replaces it")
+        raise UsageFault(f"{output} exists already; --force replaces it")
     for url in urls:
         if not url.startswith(("http://", "https://")):
             raise UsageFault(f"{url}: give an address such as http://localhost:8402")
@@ -103,7 +103,8 @@ def initialise(
 def _tell_limits(limits: Mapping[str, int]) -> None:
     for operation, limit in limits.items():
         click.echo(
-            f"  {operation}: {limit} calls a minute were let through, as [pace.limits] has it{_cost(operation, limit)}"
+            f"  {operation}: {limit} calls a minute were accepted; this is written to "
+            f"[pace.limits]{_cost(operation, limit)}"
         )
 
 
@@ -116,7 +117,7 @@ def _checked_limit(chain: Mapping[str, Any]) -> None:
     limit = chain.get("spending_limit")
     funders = [option.name for lane in FACTS.values() for option in lane.options if option.kind == "funder"]
     if any(chain.get(name) for name in funders) and limit is None:
-        raise UsageFault("an account that pays goes with --spending-limit, the atomic units of USDC of a whole run")
+        raise UsageFault("a paying account needs --spending-limit: the atomic units of USDC that a whole run may spend")
     if limit is not None and re.fullmatch(ATOMIC_UNITS, limit) is None:
         raise UsageFault("--spending-limit: give atomic units of USDC, such as 5000000 for 5 USDC")
 
@@ -148,11 +149,13 @@ def _credentials(tenants: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, 
 def _tell_rail(rail: Mapping[str, Any], output: Path) -> None:
     click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
     if not rail["card"]:
-        click.echo("  no agent card was seen, so the options rail.agent_card and rail.a2a are not claimed")
+        click.echo("  no agent card was found, so the options rail.agent_card and rail.a2a are not claimed")
     for one in rail["operations"]:
         if one.role is None:
             bind = f'[rail.services] ROLE = "{one.path}"'
-            click.echo(f"  no role is known of {one_line(one.path, 200)}: where it is a service of the interface, bind")
+            click.echo(
+                f"  the role is not known of {one_line(one.path, 200)}: if it is a service of the interface, bind"
+            )
             click.echo(f"    {one_line(bind, 400)}, with one of {', '.join(ROLES)}")
         if not one.sure:
             name = one.role or "NAME"
@@ -176,7 +179,7 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
         names = ", ".join(sorted(gateway.bindings)) or "nothing"
         click.echo(f"Wrote {output}: a gateway at {gateway.url}; found out: {names}.")
         if gateway.receipts_only:
-            click.echo(f"  it verifies receipts and nothing else, as [claims] options has it: {RECEIPTS_ONLY}")
+            click.echo(f"  it only verifies receipts, as [claims] options states: {RECEIPTS_ONLY}")
         for note in gateway.notes:
             click.echo(f"  {one_line(note, 600)}")
     if "agent" in found:
@@ -186,7 +189,8 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
         click.echo(f"Wrote {output}: a control plane at {hub.url}.")
         if "token" not in hub.bindings:
             click.echo(
-                f"  no admin token yet, without which most rows stay open: set {HUB_TOKEN_VARIABLE} to it, and add"
+                f"  no admin token yet; without one most requirements stay undecided: set {HUB_TOKEN_VARIABLE} to it, "
+                f"and add"
             )
             click.echo(f'  to {output}: [hub.token]  env = "{HUB_TOKEN_VARIABLE}"  (or call init again with --force)')
     lanes = claimed_lanes(found)
@@ -194,7 +198,8 @@ def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> N
     for lane in lanes:
         if lane not in _chains(chain):
             click.echo(
-                f"  no node of {lane} yet: fill in [chains.{lane}], or what needs a payment there is inconclusive"
+                f"  no node of {lane} yet: fill in [chains.{lane}]; without it, requirements that need a payment "
+                f"there are inconclusive"
             )
     config = "" if output == WORKING_PROFILE else f" --config {shlex.quote(str(output))}"
     click.echo(f"Next: weldproof run{config}")
@@ -232,9 +237,11 @@ async def _probe(
             if gateway is None and rail is None and agent is None and hub is None:
                 known = "no paid operation, links, receipt verification, verify or trust set"
                 looks = described(await client.call("GET", url + "/"))
-                trouble.append(f"{url}: looks like no surface that is known ({known}); its / was answered {looks}")
+                trouble.append(
+                    f"{url}: looks like no surface that the suite knows ({known}); its / was answered {looks}"
+                )
                 if not tenants:
-                    trouble.append("  a gateway that wants credentials before anything else shows itself with --tenant")
+                    trouble.append("  for a gateway that requires credentials for every call, give --tenant")
         limits = transport.pacer.learnt()
     return found, limits, trouble
 
@@ -246,8 +253,8 @@ def _cost(operation: str, limit: int) -> str:
     if minutes < _LONG_MINUTES:
         return ""
     return (
-        f"\n    a whole run calls it about {calls} times, {minutes} minutes at that pace: raise the limit for it, "
-        "or look with --quick first"
+        f"\n    a whole run calls it about {calls} times, {minutes} minutes at that pace: raise the limit for the "
+        f"run, or run with --quick first"
     )
 
 

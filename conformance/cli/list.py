@@ -20,12 +20,22 @@ from conformance.vocabulary.lanes.families import decided_on
 
 @click.command("list")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only rows of this surface.")
-@click.option("--level", "levels", multiple=True, type=click.Choice(["MUST", "SHOULD", "MAY"]), help="Only this level.")
-@click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only rows of this lane.")
-@click.option("--deciding", is_flag=True, help="Only rows that decide the verdict; the others warn.")
-@click.option("--unchecked", is_flag=True, help="Only rows that no check decides and no written reason excuses.")
-@click.option("--checks", "as_checks", is_flag=True, help="List checks, with the rows each decides.")
+@click.option(
+    "--surface", "surfaces", multiple=True, type=click.Choice(SURFACES), help="Only requirements of this surface."
+)
+@click.option(
+    "--level",
+    "levels",
+    multiple=True,
+    type=click.Choice(["MUST", "SHOULD", "MAY"]),
+    help="Only requirements of this level.",
+)
+@click.option("--lane", "lanes", multiple=True, type=click.Choice(LANES), help="Only requirements of this lane.")
+@click.option("--deciding", is_flag=True, help="Only requirements that decide the verdict; the others warn.")
+@click.option(
+    "--unchecked", is_flag=True, help="Only requirements without a check and without a written reason for that."
+)
+@click.option("--checks", "as_checks", is_flag=True, help="List checks, with the requirements that each decides.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(ids: Sequence[str], as_checks: bool, as_json: bool, **filters: Any) -> None:
     """List requirements: id, weight, how many checks decide it, and the sentence.

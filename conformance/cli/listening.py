@@ -64,13 +64,13 @@ def _word(options: Mapping[str, Any]) -> str | None:
 def _header(options: Mapping[str, Any]) -> str:
     name = options["header"] or f"X-{_word(options)}-Signature"
     if not name.isascii() or not all(letter.isalnum() or letter in "-_" for letter in name):
-        raise UsageFault(f"{name!r} is no name of a header field")
+        raise UsageFault(f"{name!r} is not the name of a header field")
     return str(name)
 
 
 def _signed_string(template: str) -> str:
     if "{body}" not in template:
-        raise UsageFault("--signed-string: without {body} a signature covers nothing of the event")
+        raise UsageFault("--signed-string: without {body} a signature does not cover the event")
     return template
 
 

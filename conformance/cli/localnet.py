@@ -17,7 +17,7 @@ from conformance import extras
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Start, stop, look at and fund real nodes: `start`, `stop`, `status`, `fund`, `doctor`."""
+    """Start, stop, inspect and fund real nodes: `start`, `stop`, `status`, `fund`, `doctor`."""
     if ctx.args and not {"-h", "--help"}.intersection(ctx.args):
         extras.need("reference")
     os.execv(sys.executable, [sys.executable, "-m", "localnet", *(ctx.args or ["--help"])])  # noqa: S606 - our own launcher

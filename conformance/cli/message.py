@@ -34,7 +34,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def command() -> None:
     """Verify, explain and sign an HTTP message by RFC 9421 and RFC 9530, offline.
 
-    FILE holds one raw HTTP/1.1 message, request or response, with CRLF or LF; without it, standard input is read.
+    FILE contains one raw HTTP/1.1 message, request or response, with CRLF or LF. The default is standard input.
     """
 
 
@@ -54,7 +54,7 @@ _reads = _options(
     click.option(
         "--related-request",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="The request that a response answers, for components with req.",
+        help="File with the request that a response answers, for components with `req`.",
     ),
 )
 _keys = _options(
@@ -72,23 +72,37 @@ _keys = _options(
     ),
 )
 _policy = _options(
-    click.option("--label", help="Which signature, where there are several."),
-    click.option("--algorithm", type=click.Choice(ALGORITHMS), help="The algorithm, where the key fits several."),
+    click.option("--label", help="Label of the signature, if the message has several."),
+    click.option("--algorithm", type=click.Choice(ALGORITHMS), help="The algorithm, if the key fits several."),
     click.option(
-        "--allow-algorithm", "allowed", multiple=True, type=click.Choice(ALGORITHMS), help="Only these algorithms."
+        "--allow-algorithm",
+        "allowed",
+        multiple=True,
+        type=click.Choice(ALGORITHMS),
+        help="Accept only these algorithms.",
     ),
     click.option("--require", "required", multiple=True, metavar="COMPONENT", help="A component that must be covered."),
     click.option("--expect-tag", "tag", help="The tag that the signature must bear."),
     click.option("--max-age", type=click.IntRange(0), help="Greatest age of `created` in seconds."),
-    click.option("--skew", type=click.IntRange(0), default=SKEW_SECONDS, show_default=True, help="Seconds of skew."),
-    click.option("--now", type=int, help="Time of judging in Unix seconds (default: the clock)."),
     click.option(
-        "--no-content-digest", is_flag=True, help="Do not ask for a covered Content-Digest; one that is there counts."
+        "--skew",
+        type=click.IntRange(0),
+        default=SKEW_SECONDS,
+        show_default=True,
+        help="Accepted clock difference in seconds.",
+    ),
+    click.option("--now", type=int, help="Time of the verification in Unix seconds (default: the clock)."),
+    click.option(
+        "--no-content-digest",
+        is_flag=True,
+        help="Do not require a covered Content-Digest. If one is present, it is verified.",
     ),
     click.option("--allow-empty", is_flag=True, help="Accept a signature that covers nothing."),
-    click.option("--strict", is_flag=True, help="RFC 9421 alone: no `created` or `expires` covered by name."),
+    click.option(
+        "--strict", is_flag=True, help="RFC 9421 alone: do not accept `created` or `expires` as covered names."
+    ),
 )
-_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +122,9 @@ class _Case:
 @_json
 @click.pass_context
 def verify(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
-    """Say whether the message holds under the key that you expect the signer to hold.
+    """Verify the message under the key that you expect from the signer.
 
-    Exit codes: 0 it holds, 1 it does not, 2 usage.
+    Exit codes: 0 valid, 1 not valid, 2 usage.
     """
     case = _judged(given)
     if case.key is None:
@@ -132,9 +146,9 @@ def verify(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
 @_json
 @click.pass_context
 def explain(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
-    """Show the signature base, what is covered, the parameters and the digest, and what to fix.
+    """Show the signature base, the covered components, the parameters and the digest, and what to correct.
 
-    A key is not needed; without one nothing is verified. Exit codes: 0 it holds, 1 it does not, 2 usage, 3 no key.
+    Without a key the signature is not verified. Exit codes: 0 valid, 1 not valid, 2 usage, 3 no key.
     """
     case = _judged(given)
     if as_json:
@@ -150,14 +164,14 @@ def explain(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     "--key-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Private key: PEM, JWK or the 32 bytes of an Ed25519 seed (or WELDPROOF_SIGNING_KEY with PEM or JWK). "
-    "Without one a fresh key signs and is thrown away.",
+    "Without it a new key signs the message and is then deleted.",
 )
 @click.option(
     "--secret-file",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Shared secret of hmac-sha256, in base64 (or the environment variable WELDPROOF_HMAC_SECRET).",
 )
-@click.option("--algorithm", type=click.Choice(ALGORITHMS), help="The algorithm, where the key fits several.")
+@click.option("--algorithm", type=click.Choice(ALGORITHMS), help="The algorithm, if the key fits several.")
 @click.option(
     "--component",
     "components",
@@ -168,23 +182,23 @@ def explain(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
 @click.option("--label", default="sig", show_default=True, help="Label of the signature.")
 @click.option("--created", type=int, help="Unix seconds (default: the clock).")
 @click.option("--expires", type=int, help=f"Unix seconds (default: created + {_LIFETIME}).")
-@click.option("--keyid", help="Default: the did:key of an Ed25519 key, none of others.")
-@click.option("--nonce", help="A nonce to sign along.")
-@click.option("--tag", help="A tag to sign along.")
-@click.option("--no-alg", is_flag=True, help="Leave the parameter alg out.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Where the message goes.")
+@click.option("--keyid", help="Default: the did:key of an Ed25519 key; no key id for other keys.")
+@click.option("--nonce", help="A nonce to sign as well.")
+@click.option("--tag", help="A tag to sign as well.")
+@click.option("--no-alg", is_flag=True, help="Omit the parameter alg.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write the message to.")
 @_json
 def sign(as_json: bool, output: Path | None, **given: Any) -> None:
-    """Sign the message and print it; what was signed and the key to verify it with go to standard error.
+    """Sign the message and print it. The signature base and the key for verification are printed on standard error.
 
-    A content without Content-Digest gets one. Exit codes: 0 signed, 2 usage.
+    Adds Content-Digest if the message has content but no digest. Exit codes: 0 signed, 2 usage.
     """
     read, _ = _message(given)
     key, ephemeral = signing_key(given["key_file"], given["secret_file"])
     message = signing.with_digest(read)
     wrong = digests.compare(message, (), required=False).faults
     if wrong:
-        raise UsageFault(f"{wrong[0].text}; take the field out, and a right one is added")
+        raise UsageFault(f"{wrong[0].text}; remove the field, and a correct one is added")
     try:
         components = _components(given["components"]) or signing.default_components(message)
         chosen = given["algorithm"] or key.algorithms[0]

@@ -94,7 +94,7 @@ def _secret(path: Path | None, *, wanted: bool) -> SigningKey | None:
     try:
         return keys.shared_secret(keys.decode_secret(text))
     except KeyFault as fault:
-        raise UsageFault(f"{place}: {fault}; for raw bytes run `base64 -w0` over them first") from fault
+        raise UsageFault(f"{place}: {fault}; encode raw bytes with `base64 -w0` first") from fault
 
 
 def _bytes(path: Path, option: str) -> bytes:

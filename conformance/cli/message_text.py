@@ -40,7 +40,9 @@ def show_explanation(judgement: Judgement, remarks: Sequence[str], notes: Sequen
             click.echo(f"  {_visible(f'{name}: {value}')}")
         whole = judgement.base.text is not None
         _title(
-            "signature base, its lines apart by a line feed" if whole else "signature base, as far as it can be made"
+            "signature base, lines separated by a line feed"
+            if whole
+            else "signature base, as far as it can be computed"
         )
         for line in judgement.base.lines:
             click.echo(f"  {_visible(str(line))}")
@@ -56,7 +58,7 @@ def show_signing(described: Mapping[str, Any]) -> None:
     """Say on standard error what was signed and how to verify it."""
     lines = [f"signed {described['label']} with {described['algorithm']}"]
     if described["ephemeral"]:
-        lines.append("the key was made for this message and is gone; never a key to trust")
+        lines.append("the key was generated for this message and deleted; do not trust it")
     if "did_key" in described:
         lines.append(f"verify with --did-key {described['did_key']}")
         lines.append(f"        or --public-key-hex {described['public_key_hex']}")

@@ -26,7 +26,7 @@ def with_addon(profile: Profile | None, words: Sequence[str], url: str | None) -
     """
     if not words:
         raise UsageFault(
-            "--addon needs the addon's command, after --: weldproof run CP-ADDON --addon -- node addon.mjs"
+            "--addon needs the command of the addon after --: weldproof run CP-ADDON --addon -- node addon.mjs"
         )
     if url is not None and not url.startswith(("http://", "https://")):
         raise UsageFault(f"--addon-url {url}: give an address that begins with http:// or https://")

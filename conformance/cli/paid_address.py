@@ -44,7 +44,7 @@ class PaidAddress:
         if origin is None:
             raise UsageFault(f"{text}: give an address that begins with http:// or https://")
         if "@" in parts.netloc:
-            raise UsageFault(f"{text}: with a name before @ it is easily misread whose host it is")
+            raise UsageFault(f"{text}: remove the name before @, because it hides the host that is called")
         return cls(parts._replace(fragment="").geturl(), parts.query, origin)
 
     @property

@@ -43,12 +43,12 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
     "resumed",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Go on with the payment of a file that an earlier run wrote; nothing is paid again.",
+    help="Continue the payment in a file that an earlier run wrote. Nothing is paid twice.",
 )
 @click.option(
     "--again",
     is_flag=True,
-    help="Pay although an earlier payment of the same request has no answer yet: a second payment.",
+    help="Make a second payment although an earlier payment of the same request has no answer yet.",
 )
 @click.option(
     "--wait",
@@ -58,7 +58,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
     show_default=True,
     metavar="SECONDS",
     callback=_seconds,
-    help="How long the same proof is presented again, at the times that Retry-After asks for.",
+    help="Longest time in which the same proof is presented again, each time after the seconds in Retry-After.",
 )
 @click.option("--a2a", "is_a2a", is_flag=True, help="Order and pay the operation at URL over A2A.")
 @click.option(
@@ -66,19 +66,19 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
     type=click.Choice(LANES),
     help="Lane to pay on; default: the checkout page's, or the first of the profile.",
 )
-@click.option("--body", help="Request body as JSON, or @FILE, for a call; default: its published example.")
+@click.option("--body", help="Request body of a call as JSON, or @FILE. Default: the published example.")
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Target profile with the chain nodes.")
 @click.option(
     "--receipt",
     "receipt_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where to keep the receipt (default: in the folder of --keep, else under its hash).",
+    help="File to keep the receipt in (default: in the folder of --keep, else a file named by its hash).",
 )
 @click.option(
     "--keep",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep request, answer and settlement, too: all that `receipt verify` recomputes hashes from.",
+    help="Also keep request, answer and settlement, from which `receipt verify` recomputes the hashes.",
 )
 @click.option(
     "--max",
@@ -87,36 +87,35 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
     show_default=True,
     metavar="USDC",
     callback=_units,
-    help="Most that is paid without a question. More is asked about at a terminal, and refused without one.",
+    help="Largest amount that is paid without a question. A larger amount needs your consent at a terminal.",
 )
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
     metavar="HOST[:PORT]",
-    help="Pay at this host though it is not of the profile. Others are asked about at a terminal, and refused without.",
+    help="Pay at this host although it is not in the profile. Any other host needs your consent at a terminal.",
 )
 @connecting
-@click.option("--main-network", is_flag=True, help="Pay on a main network's node, with real money.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--main-network", is_flag=True, help="Allow a payment on a main network, with real money.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Pay the checkout page at URL and wait for Paid, or pay for one call of the rail at URL and keep its receipt.
 
-    The payer and the chain nodes come from the profile (`weldproof up` writes one). What is asked for, and paid, is URL
-    as it stands, its query with it; nothing is sent to a host that is not of the profile before somebody agreed. No
-    `spending_limit` of the profile is exceeded, whoever's money it is. Nothing is paid when a checkout
-    page contradicts its own QR code, when a challenge is for another request or has less than 120 s left, or in
-    another asset than the network's USDC. A `funder` of the profile needs a `spending_limit`, too, and a node that
-    serves a main network --main-network, wherever it is.
+    The payer and the chain nodes come from the profile (`weldproof up` writes one). URL is requested and paid
+    unchanged, including its query. A host outside the profile needs your consent before a request is sent. No payment
+    exceeds a `spending_limit` of the profile. The command refuses to pay if a checkout page contradicts its QR code. It
+    also refuses a challenge for another request, with less than 120 s left, or in another asset than the network's
+    USDC. A `funder` of the profile needs a `spending_limit`. A node that serves a main network needs --main-network.
 
-    The signed payment is stored before it is sent (in $XDG_DATA_HOME/weldproof/payments, else under ~/.local/share),
-    so that it survives a crash, a closed connection and an answer such as 503. The same proof is then presented again
-    for --wait seconds; after that the command prints the `weldproof pay --resume FILE` that continues. A second run for
-    the same request goes on with the open payment and does not pay again, except with --again.
+    The signed payment is stored before it is sent, in $XDG_DATA_HOME/weldproof/payments or under ~/.local/share. So it
+    survives a crash, a closed connection and an answer such as 503. The same proof is then presented again for --wait
+    seconds. After that the command prints the line `weldproof pay --resume FILE` that continues. A second run for the
+    same request continues the open payment and does not pay again, except with --again.
 
     Exit codes: 0 paid and answered, 1 refused and nothing paid, 2 usage and nothing paid, 3 unreachable and nothing
-    paid, 5 paid (or perhaps) and no answer yet (resume), 6 paid and refused for good (ask the operator), 130
+    paid, 5 paid (or perhaps paid) and no answer yet (resume), 6 paid and finally refused (ask the operator), 130
     interrupted and nothing signed.
     """
     from conformance.cli.paying import pay  # noqa: PLC0415 - `--help` waits for nothing that it imports

@@ -134,7 +134,7 @@ class Attempt:
         """The signed payment that is worked on."""
         signed = self.payment.record.signed
         if signed is None:
-            raise UsageFault(f"{self.payment.path}: it holds no signed payment")
+            raise UsageFault(f"{self.payment.path}: the file contains no signed payment")
         return signed.payment()
 
     def resume_command(self) -> str:
@@ -174,13 +174,13 @@ class Attempt:
         except ValidationError as fault:
             place = ".".join(map(str, fault.errors()[0]["loc"]))
             raise PaymentRefused(
-                f"the offer cannot be kept ({place}: {fault.errors()[0]['msg']}). Nothing was paid"
+                f"the offer cannot be stored ({place}: {fault.errors()[0]['msg']}). Nothing was paid"
             ) from None
         try:
             self.file = payment_file.create(record, again=self.again)
         except InUse as other:
             raise PaymentRefused(
-                f"another weldproof pay works on this request: {other}. Nothing was paid here"
+                f"another `weldproof pay` already handles this request: {other}. Nothing was paid here"
             ) from None
         self.agreement.wallet.label = record.label
         return self.file

@@ -46,9 +46,9 @@ class Kept:
             raise UsageFault(f"--keep {folder}: {fault.strerror}") from fault
         there = [name for name in _NAMES if (folder / name).exists()]
         if there and not begun:
-            raise UsageFault(f"--keep {folder}: {there[0]} is there already; give a folder for this call")
+            raise UsageFault(f"--keep {folder}: {there[0]} exists already; give a new folder for this call")
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise UsageFault(f"--keep {folder}: it cannot be written to")
+            raise UsageFault(f"--keep {folder}: the folder cannot be written to")
         return cls(folder)
 
     def call(self, bought: Purchase) -> None:

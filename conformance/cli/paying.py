@@ -100,9 +100,11 @@ def _check_options(
     if (url is None) == (resumed is None):
         raise UsageFault("give the address to pay, or --resume FILE for a payment that has no answer yet")
     if url is not None and is_a2a and token_in(url) is not None:
-        raise UsageFault("--a2a is for calls of the rail: a checkout page is paid by a transfer")
+        raise UsageFault("--a2a is only for calls of the rail: a checkout page is paid by a transfer")
     if resumed is not None and (is_a2a or again or lane is not None or body is not None):
-        raise UsageFault("--resume goes on with one payment as it is: --again, --a2a, --lane and --body are not for it")
+        raise UsageFault(
+            "--resume continues one payment unchanged: it cannot be combined with --again, --a2a, --lane or --body"
+        )
 
 
 def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
@@ -166,7 +168,7 @@ def _file(url: str | None, resumed: Path | None, body: Any, *, again: bool) -> P
             return None
         return open_payment(PaidAddress.of(url).url, body, default_body=body is None)
     except InUse as fault:
-        raise UsageFault(f"another weldproof pay works on {fault}. Nothing was paid here") from fault
+        raise UsageFault(f"another `weldproof pay` already handles {fault}. Nothing was paid here") from fault
 
 
 def _places(url: str, receipt_file: Path | None, folder: Path | None, file: PaymentFile | None) -> Kept | None:
@@ -176,9 +178,9 @@ def _places(url: str, receipt_file: Path | None, folder: Path | None, file: Paym
         UsageFault: They cannot be kept there.
     """
     if token_in(url) is not None and (folder is not None or receipt_file is not None):
-        raise UsageFault("--keep and --receipt are for calls of the rail: a checkout page gives no receipt")
+        raise UsageFault("--keep and --receipt are only for calls of the rail: a checkout page returns no receipt")
     if receipt_file is not None and not receipt_file.absolute().parent.is_dir():
-        raise UsageFault(f"--receipt {receipt_file}: there is no such folder")
+        raise UsageFault(f"--receipt {receipt_file}: the folder does not exist")
     if folder is None:
         return None
     # An earlier process of the same payment may have begun to keep it there.
@@ -253,18 +255,18 @@ async def _offer_open(attempt: Attempt) -> None:
     if record.state in {State.PREPARED, State.NOT_PAID}:
         is_settled = await attempt.nothing_paid()
         if not is_settled:
-            attempt.steps.fail(f"what was on the paying account could not be given back: {attempt.resume_command()}")
+            attempt.steps.fail(f"the balance of the paying account could not be returned: {attempt.resume_command()}")
         if attempt.is_resumed:
-            raise PaymentRefused("nothing was paid by that run, and a file alone pays nothing: give the address to pay")
+            raise PaymentRefused("that run paid nothing, and --resume starts no payment: give the address to pay")
         file.close()
         attempt.file = None
     elif attempt.lane is not None and attempt.lane != record.lane:
         raise PaymentOpen(
-            f"{attempt.described()}: it has no answer yet, and --lane asks for another. Go on with it, or give --again "
-            "to pay a second time"
+            f"{attempt.described()}: it has no answer yet, and --lane asks for another. Continue it, or give --again "
+            f"to pay a second time"
         )
-    elif not attempt.is_resumed and is_at_terminal() and not await yes(f"Go on with {attempt.described()}?"):
-        raise PaymentOpen(f"{attempt.described()}: it was left as it is. Give --again to pay a second time")
+    elif not attempt.is_resumed and is_at_terminal() and not await yes(f"Continue {attempt.described()}?"):
+        raise PaymentOpen(f"{attempt.described()}: it was not changed. Give --again to pay a second time")
 
 
 async def _link(session: Session, client: Client, attempt: Attempt) -> dict[str, Any]:
@@ -288,7 +290,7 @@ async def _call(session: Session, client: Client, log: EventLog, attempt: Attemp
     lanes = attempt.profile.claims.lanes
     chosen = attempt.lane or next((name for name in lanes if attempt.profile.chains.of(name)), None)
     if chosen is None:
-        raise PaymentRefused("the profile gives no chain node, so there is no lane to pay on")
+        raise PaymentRefused("the profile contains no chain node, so there is no lane to pay on")
     extras.need(FACTS[chosen].extra)
     return await buy_call(_case(session, client, log, chosen), operation, attempt, _agreeing(attempt))
 
@@ -297,7 +299,7 @@ def _open_one(url: str, body: Any) -> PaymentFile | None:
     try:
         return open_payment(url, body, default_body=False)
     except InUse as fault:
-        raise PaymentRefused(f"another weldproof pay works on {fault}. Nothing was paid here") from fault
+        raise PaymentRefused(f"another `weldproof pay` already handles {fault}. Nothing was paid here") from fault
 
 
 def _agreeing(attempt: Attempt) -> Any:

@@ -54,7 +54,7 @@ class NoPaymentFile(UsageFault):
     """A file is no payment of `weldproof pay`, so that nothing follows from it."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: this is no payment of `weldproof pay`: {reason}")
+        super().__init__(f"{path}: this file is not a payment of `weldproof pay`: {reason}")
 
 
 class State(StrEnum):
@@ -298,7 +298,7 @@ def payments_folder(environment: Mapping[str, str] = os.environ) -> Path:
         # The standard of these folders has a relative path ignored.
         base = Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
     except RuntimeError as fault:
-        raise UsageFault("there is no home folder to keep payments in: set XDG_DATA_HOME") from fault
+        raise UsageFault("there is no home folder to store payments in: set XDG_DATA_HOME") from fault
     return base / "weldproof" / "payments"
 
 
@@ -351,8 +351,8 @@ def create(record: PaymentRecord, *, again: bool) -> PaymentFile:
             return file
     except OSError as fault:
         raise UsageFault(
-            f"{folder}: {fault.strerror}; payments are kept there before they are made, so set XDG_DATA_HOME to a "
-            "folder that can be written to. Nothing was paid"
+            f"{folder}: {fault.strerror}; each payment is stored there before it is sent. Set XDG_DATA_HOME to a "
+            f"writable folder. Nothing was paid"
         ) from fault
 
 

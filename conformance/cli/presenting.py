@@ -162,7 +162,7 @@ def judged_task(task: a2a.Task) -> Heard | None:
         served = _artifact(task)
         if served is not None:
             return Heard(Verdict.SERVED, task.describe(), answer=served)
-        return Heard(Verdict.STOP, "the task is complete, and its artifact holds no data")
+        return Heard(Verdict.STOP, "the task is complete, but its artifact contains no data")
     if task.payment_status == "payment-submitted":
         metadata = task.members.get("metadata")
         seconds = metadata.get("retry_after_seconds") if isinstance(metadata, Mapping) else None

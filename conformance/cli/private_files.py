@@ -116,11 +116,12 @@ def _opened(path: Path) -> int:
     found = os.fstat(descriptor)
     reason = None
     if not stat.S_ISREG(found.st_mode):
-        reason = "it is no ordinary file"
+        reason = "it is not a regular file"
     elif found.st_uid != os.geteuid():
         reason = "it belongs to another user"
     elif found.st_mode & _SHARED_BITS:
-        reason = f"others may read or change it (mode {stat.S_IMODE(found.st_mode):04o}); if it is yours, chmod 600 it"
+        mode = f"{stat.S_IMODE(found.st_mode):04o}"
+        reason = f"other users may read or change it (mode {mode}); if it is yours, run chmod 600 on it"
     elif found.st_size > LONGEST_FILE:
         reason = f"it is longer than {LONGEST_FILE} bytes"
     if reason is None:

@@ -9,9 +9,9 @@ from typing import Any
 import click
 
 _COMMANDS = {
-    "inspect": "Explain a receipt, member by member; nothing is verified.",
-    "verify": "Verify a receipt under a key of your choosing, and what it binds.",
-    "diff": "Compare two receipts, claim by claim.",
+    "inspect": "Explain each member of a receipt, without verification.",
+    "verify": "Verify a receipt under a key that you choose, and its hashes.",
+    "diff": "Compare the claims of two receipts.",
 }
 
 
@@ -36,6 +36,6 @@ class _Lazy(click.Group):
 def command() -> None:
     """Explain, verify and compare signed receipts, offline.
 
-    FILE holds a compact JWS as text, or a JSON document in which receipts stand, such as the answer of a paid call; or
-    the value of a PAYMENT-RESPONSE header. - is standard input.
+    FILE contains a compact JWS, a JSON document with receipts, such as the answer of a paid call, or the value of a
+    PAYMENT-RESPONSE header. - is standard input.
     """

@@ -27,25 +27,32 @@ _LONGEST: Final = 4_000
 @click.command("diff")
 @click.argument("left", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
 @click.argument("right", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
-@click.option("--same-payment", is_flag=True, help="One payment bought both: what follows from it must be equal.")
+@click.option(
+    "--same-payment", is_flag=True, help="Both receipts are for one payment, so that its members must be equal."
+)
 @click.option(
     "--request-recipes",
     nargs=2,
     metavar="LEFT RIGHT",
-    help="How each side hashes the request, such as jcs-envelope raw-body.",
+    help="Hash recipe of the request on each side, such as jcs-envelope raw-body.",
 )
-@click.option("--all", "everything", is_flag=True, help="Show what is the same, too.")
-@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write a page, side by side.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--all", "everything", is_flag=True, help="Also show equal claims.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write a page with both receipts side by side.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Compare two receipts of the same call, claim by claim: same, expected to differ, or a difference that matters.
+    """Compare the claims of two receipts of the same call: same, expected to differ, or a difference that matters.
 
-    LEFT and RIGHT are files, one of them may be - for standard input: a compact JWS, or a JSON document in which
-    receipts stand, which are matched by kind and place. No key is asked for, so that no signature is verified;
-    `weldproof receipt verify` does that. Two signatures of the same bytes matter: one of them does not hold.
+    LEFT and RIGHT are files; one of them may be - for standard input. Each contains a compact JWS, or a JSON document
+    with receipts, which are matched by kind and place. No signature is verified; `weldproof receipt verify` does that.
+    Two different signatures of the same bytes matter, because one of them is invalid.
 
-    Exit codes: 0 no difference that matters, 1 some, 2 usage.
+    Exit codes: 0 no difference that matters, 1 at least one, 2 usage.
     """
     names = [str(options["left"]), str(options["right"])]
     if names == ["-", "-"]:

@@ -82,7 +82,7 @@ def given(options: Recomputed) -> dict[str, Any]:
     if options.request is not None:
         found["request"] = _request(options)
     elif any((options.method, options.path, options.query, options.service_id)):
-        raise UsageFault("--method, --path, --query and --service-id tell about --request FILE; give it")
+        raise UsageFault("--method, --path, --query and --service-id describe --request FILE; give it too")
     if options.response is not None:
         found["response"] = _response(options.response)
     key = _network(options)
@@ -90,7 +90,7 @@ def given(options: Recomputed) -> dict[str, Any]:
         word = {"service": options.service_word} if options.service_word is not None else {}
         found["settlement"] = {"tx_id": options.settlement, "network": key, **word}
     elif options.service_word is not None:
-        raise UsageFault("--service-word tells about --settlement TX_ID; give it")
+        raise UsageFault("--service-word describes --settlement TX_ID; give it too")
     if options.payment_reference is not None:
         found["payment_reference"] = _text(options.payment_reference, "--payment-reference-file").strip()
     if options.payer is not None:
@@ -102,10 +102,13 @@ def _network(options: Recomputed) -> str | None:
     """Return the key of the network, which any of its spellings may name."""
     if options.settlement is None and options.payer is None:
         if options.network is not None:
-            raise UsageFault("--network tells about --settlement or --payer; give one")
+            raise UsageFault("--network describes --settlement or --payer; give one of them")
         return None
     if options.network is None:
-        raise UsageFault("--settlement and --payer need --network KEY, such as base_mainnet; the receipt is not asked")
+        raise UsageFault(
+            "--settlement and --payer need --network KEY, such as base_mainnet; the network in the "
+            "receipt is not trusted"
+        )
     known = network_named(options.network)
     return known.key if known is not None else options.network
 
@@ -115,7 +118,9 @@ def _settled(path: Path) -> dict[str, str]:
     value = _json(path, "--settlement")
     found = {name: value[name] for name in _SETTLEMENT_MEMBERS if name in value} if isinstance(value, Mapping) else {}
     if "tx_id" not in found or not all(isinstance(text, str) for text in found.values()):
-        raise UsageFault(f"--settlement @{path}: no JSON object of texts with tx_id, and mostly network")
+        raise UsageFault(
+            f"--settlement @{path}: the file must contain a JSON object with the text member tx_id, and usually network"
+        )
     return found
 
 
@@ -125,7 +130,8 @@ def _request(options: Recomputed) -> dict[str, Any]:
     if options.path is None:
         if not isinstance(value, Mapping) or not {"path", "body"} <= value.keys():
             raise UsageFault(
-                f"--request {path}: no JSON object with path and body; for a body as it was sent give --path, too"
+                f"--request {path}: the file must contain a JSON object with path and body; for the body alone, give "
+                f"--path too"
             )
         request = {name: value[name] for name in _REQUEST_MEMBERS if value.get(name) is not None or name == "body"}
     else:
@@ -142,7 +148,7 @@ def _target(text: str, query: Any) -> dict[str, Any]:
     except ValueError as fault:
         raise UsageFault(f"--path {text}: {fault}") from fault
     if parts.query and query not in {None, parts.query}:
-        raise UsageFault(f"--path {text} has another query than the one that is given beside it")
+        raise UsageFault(f"--path {text} and --query contain different queries")
     before, found, after = parts.path.partition(_PAID)
     path = f"{found}{after}" if found and (parts.netloc or before) else parts.path
     return {"path": path, "query": parts.query if query is None else query}
@@ -158,11 +164,11 @@ def _json(path: Path, option: str) -> Any:
     try:
         return parse_json(read(path, option), duplicates=False)
     except ValueError as fault:
-        raise UsageFault(f"{option} {path}: no JSON: {fault}") from fault
+        raise UsageFault(f"{option} {path}: not JSON: {fault}") from fault
 
 
 def _text(path: Path, option: str) -> str:
     try:
         return read(path, option).decode("utf-8")
     except UnicodeDecodeError as fault:
-        raise UsageFault(f"{option} {path}: no UTF-8: {fault.reason}") from fault
+        raise UsageFault(f"{option} {path}: not UTF-8: {fault.reason}") from fault

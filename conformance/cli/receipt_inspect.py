@@ -15,16 +15,16 @@ from conformance.receipts.offline.inspecting import inspect
 
 @click.command("inspect")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
-@click.option("--at", metavar="PLACE", help="The one place to look at, such as receipt.jws, whatever stands there.")
-@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write one page for people.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--at", metavar="PLACE", help="Inspect only this place, such as receipt.jws, whatever it contains.")
+@click.option("--html", "page", type=click.Path(path_type=Path, dir_okay=False), help="Write an HTML page.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_context
 def command(ctx: click.Context, /, file: Path, at: str | None, page: Path | None, as_json: bool) -> None:
-    """Explain every member of a receipt in a sentence: what it is, and what it says here. Nothing is verified.
+    """Explain every member of a receipt and its value in a sentence. The signature is not verified.
 
-    FILE holds a compact JWS, or a JSON document in which receipts stand; - is standard input.
+    FILE contains a compact JWS, or a JSON document with receipts; - is standard input.
 
-    Exit codes: 0 well-formed (and not verified), 1 what no verifier would accept under any key, 2 usage.
+    Exit codes: 0 well-formed (not verified), 1 invalid under every key, 2 usage.
     """
     made = [inspect(found) for found in receipts(file, at)]
     if page is not None:

@@ -41,7 +41,7 @@ def _inspection(inspection: Inspection) -> None:
     place = inspection.found.place
     click.secho(f"{one_line(place)}: {inspection.kind_words}" if place else inspection.kind_words, bold=True)
     sizes = ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in inspection.sizes.items())
-    canonical = {True: "canonical (RFC 8785)", False: "NOT canonical", None: "no payload to be read"}
+    canonical = {True: "canonical (RFC 8785)", False: "NOT canonical", None: "no readable payload"}
     click.echo(f"{canonical[inspection.canonical]}; {sizes}")
     for fault in inspection.faults:
         click.echo(f"{click.style('wrong', fg='red', bold=True)}  {one_line(fault, _LONGEST)}")
@@ -70,7 +70,7 @@ def _verification(inspection: Inspection, verification: Verification) -> None:
     click.echo(f"key: {one_line(verification.keys.origin)}{chosen}")
     for number, (code, result, words) in enumerate(verification.steps, start=1):
         # The code names the failure, so beside "pass" it would read like one.
-        detail = f"{code}: this must hold: {words}" if result == "fail" else words
+        detail = f"{code}: requirement: {words}" if result == "fail" else words
         _check(f"step {number}", result, _COLOURS.get(result), detail)
     issuer = verification.issuer
     _check("issuer", issuer.result, _COLOURS.get(issuer.result), issuer.why)

@@ -33,10 +33,10 @@ class _NoKeys(Exception):
 
 @click.command("verify")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True))
-@click.option("--at", metavar="PLACE", help="The one place to take the receipt from, such as receipt.jws.")
+@click.option("--at", metavar="PLACE", help="Take the receipt only from this place, such as receipt.jws.")
 @click.option("--jwks", metavar="FILE|URL", help="Key: the issuer's key set.")
 @click.option("--did", metavar="DID", help="Key: did:web:HOST, whose document is fetched, or did:key:z6Mk…")
-@click.option("--did-document", type=_FILE, help="Key: a DID document that you have.")
+@click.option("--did-document", type=_FILE, help="Key: a DID document in a file.")
 @click.option("--key-hex", metavar="HEX", help="Key: the 64 hex digits of an Ed25519 public key.")
 @click.option("--key-file", type=_FILE, help="Key: a file with PEM, a JWK, hex, base64url, a did:key or 32 raw bytes.")
 @click.option("--expected-payment-hash", metavar="HASH", help="The settled payment that the receipt must name.")
@@ -48,7 +48,7 @@ class _NoKeys(Exception):
 @click.option("--method", metavar="METHOD", help="Method of that request (default: POST).")
 @click.option("--path", metavar="PATH|URL", help="Path or address of that request.")
 @click.option("--query", metavar="QUERY", help="Raw query of that request, without ?.")
-@click.option("--service-id", metavar="ID", help="Service that was called (default: the receipt's own service_id).")
+@click.option("--service-id", metavar="ID", help="Service that was called (default: service_id in the receipt).")
 @click.option("--response", type=_FILE, help="Recompute response_hash: the body of the 200 answer, or {result}.")
 @click.option(
     "--settlement",
@@ -61,18 +61,20 @@ class _NoKeys(Exception):
 @click.option(
     "--payment-reference-file", "payment_reference", type=_FILE, help="Recompute payment_reference_hash: the token."
 )
-@click.option("--any-recipe", is_flag=True, help="A hash that fits by a usual recipe other than the profile's holds.")
-@click.option("--html", "page", type=_FILE, help="Write one page for people.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--any-recipe", is_flag=True, help="Also accept a hash that follows another common recipe than the profile's."
+)
+@click.option("--html", "page", type=_FILE, help="Write an HTML page.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:
-    """Verify receipts by nine steps, under a key of your choosing; then who issued them, and what they bind.
+    """Verify receipts by nine steps under a key that you choose; then verify their issuer and their hashes.
 
-    FILE holds a compact JWS, or a JSON document in which receipts stand; - is standard input. Give the key by one of
-    --jwks, --did, --did-document, --key-hex, --key-file: what the receipt says of itself is never trusted. Only --did
-    with did:web and --jwks with a URL use the network.
+    FILE contains a compact JWS, or a JSON document with receipts; - is standard input. Give the key by one of --jwks,
+    --did, --did-document, --key-hex, --key-file. A key or issuer named in the receipt is never trusted. Only --did with
+    did:web and --jwks with a URL use the network.
 
-    Exit codes: 0 all that was asked holds, 1 it does not, 2 usage, 3 the keys could not be had.
+    Exit codes: 0 every requested test passes, 1 a test fails, 2 usage, 3 the keys could not be loaded.
     """
     found = receipts(options["file"], options["at"])
     inspections = [inspect(one) for one in found]
@@ -113,7 +115,7 @@ def _keys(options: dict[str, Any], inspections: Sequence[Inspection]) -> KeySet:
         raise UsageFault(_no_key(inspections))
     if len(named) > 1:
         several = " and ".join(f"--{name.replace('_', '-')}" for name in named)
-        raise UsageFault(f"{several} are both given; give the one that you trust")
+        raise UsageFault(f"{several} are alternatives; give only the key that you trust")
     value = options[named[0]]
     if named[0] == "did":
         _check_did(value)
@@ -126,7 +128,7 @@ def _keys(options: dict[str, Any], inspections: Sequence[Inspection]) -> KeySet:
 def _check_did(did: str) -> None:
     """Refuse a text that is no DID whose keys could be had, before anything is asked."""
     if not did.startswith(("did:web:", "did:key:")):
-        raise UsageFault(f"--did {one_line(did)}: keys are had from did:web:HOST and did:key:z6Mk… only")
+        raise UsageFault(f"--did {one_line(did)}: only did:web:HOST and did:key:z6Mk… are supported")
     try:
         if did.startswith("did:key:"):
             key_sources.of_did(did)
@@ -166,8 +168,8 @@ def _no_key(inspections: Sequence[Inspection]) -> str:
     if not claimed:
         says = "The receipt names no issuer."
     else:
-        says = f"The receipt says that it is from {one_line(' and '.join(claimed))}, as anybody's receipt could."
+        says = f"The receipt says that it is from {one_line(' and '.join(claimed))}, which any receipt could claim."
     return (
         f"no key: give --jwks, --did, --did-document, --key-hex or --key-file. {says} "
-        "If that is whom you trust, say so yourself with --did"
+        "If you trust that issuer, give --did"
     )

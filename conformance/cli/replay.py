@@ -17,20 +17,25 @@ from conformance.cli.renamed import renamed
 @click.option(
     "--target", "addresses", multiple=True, metavar="NAME=URL", help="Address of a surface, without a profile."
 )
-@renamed("--reference", "--own-stack", is_flag=True, help="The reference, even where a ./weldproof.toml lies.")
-@click.option("--mutant", help="Our own stack as this deliberately broken variant.")
-@click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of our own stack.")
-@click.option("--chains", metavar="KINDS|FILE", help="Chains of our own stack, or a file with [chains.LANE] tables.")
-@click.option("--main-network", is_flag=True, help="Pay on main networks' nodes, with real money.")
+@renamed(
+    "--reference", "--own-stack", is_flag=True, help="Use the built-in reference, even if ./weldproof.toml exists."
+)
+@click.option("--mutant", help="Use the reference as this deliberately broken variant.")
+@click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the reference.")
+@click.option("--chains", metavar="KINDS|FILE", help="Chains of the reference, or a file with [chains.LANE] tables.")
+@click.option("--main-network", is_flag=True, help="Allow payments on main networks, with real money.")
 @click.option(
     "--tries",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Up to so many times, until it comes out as recorded: for what hangs on a race or on chance.",
+    help="Repeat up to this number of times, until the result is as recorded. For results that depend on a race or on "
+    "chance.",
 )
 @click.option(
-    "--beside", is_flag=True, help="With the checks that ran beside it: for what the calls of another provoked."
+    "--beside",
+    is_flag=True,
+    help="Also run the checks that ran at the same time. For results that another check caused.",
 )
 @connecting
 @click.option("--json", "as_json", is_flag=True, help="Print both exchanges as JSON.")
@@ -38,16 +43,16 @@ from conformance.cli.renamed import renamed
 def command(ctx: click.Context, /, **options: Any) -> None:
     """Repeat exchange N of a recorded run: its check runs again from the same seed, with a fresh payment.
 
-    Where N is a delivery that the target made, the check that judged it runs again. What was judged is compared by its
-    verdict, anything else by its status.
+    If N is a webhook delivery of the target, the check that judged it runs again. A judged exchange is compared by its
+    verdict, and any other exchange by its status.
 
-    No target, program or secret is taken from a log, which others may have written. The target is named by --config,
-    --target, --reference or --mutant, as the line that the run printed does. Without any of them ./weldproof.toml is
-    used if it describes the target that the run judged.
+    No target, program or secret is taken from a log, because the log may come from another person. Name the target by
+    --config, --target, --reference or --mutant, as in the line that the run printed. Without these options
+    ./weldproof.toml is used if it describes the target of the run.
 
-    REPORT is a report folder or its events.ndjson.gz, and RUN how the run's id begins: of another run nothing is
-    repeated. Exit codes: 0 the verdict, or the status of what nobody judged,
-    is the same, 1 it differs, 2 usage, or no target is named, 3 not reached.
+    REPORT is a report folder or its events.ndjson.gz. RUN is a prefix of the run's id; an exchange of another run is
+    refused. Exit codes: 0 the verdict is the same (or the status, if no check judged the exchange), 1 it differs, 2
+    usage or no target, 3 not reached.
     """
     from conformance.cli.replaying import replay  # noqa: PLC0415 - `--help` waits for nothing that it imports
 

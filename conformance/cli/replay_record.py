@@ -91,12 +91,12 @@ def read_record(what: str, *, beside: bool) -> Record:
     events, number, run = _events(what)
     started = next((event for event in events if event["event"] == "run.started"), None)
     if started is None:
-        raise UsageFault(f"{what}: the log does not tell how the run began")
+        raise UsageFault(f"{what}: the log does not contain the beginning of the run")
     if run and not str(started.get("run_id", "")).startswith(run):
         raise UsageFault(
             f"{what}: the log is of the run {one_line(str(started.get('run_id')), 40)}, seed "
-            f"{one_line(str(started.get('seed')), 40)}; a later run may have been "
-            "written over the one that you mean: give another --report-dir to each run that you keep"
+            f"{one_line(str(started.get('seed')), 40)}. A later run may have replaced the run that you mean: give "
+            f"each run that you keep a separate --report-dir"
         )
     try:
         return _record(what, events, started, number, beside=beside)
@@ -129,7 +129,7 @@ def _events(what: str) -> tuple[tuple[Event, ...], int, str]:
     name, mark, place = what.rpartition("#")
     number, _, run = place.partition("@")
     if not mark or not number.isdecimal():
-        raise UsageFault(f"{what}: give REPORT#N, for example report#17; N stands beside each failure")
+        raise UsageFault(f"{what}: give REPORT#N, for example report#17; N is printed with each failure")
     path = Path(name)
     try:
         path = log_in(path) if path.is_dir() else path
@@ -161,6 +161,6 @@ def _judgement_of(recorded: Event, events: Sequence[Event]) -> Event | None:
     if not judged and recorded["event"] == "exchange":
         return None
     if not judged:
-        raise UsageFault(f"number {recorded['n']} is a delivery that no check judged")
+        raise UsageFault(f"number {recorded['n']} is a webhook delivery that no check judged")
     verdict = worst(Verdict(one["verdict"]) for one in judged)
     return next(one for one in judged if one["verdict"] == verdict)

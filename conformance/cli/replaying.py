@@ -73,13 +73,13 @@ def _otherwise(recorded: Record, log: EventLog, *, tries: int, beside: bool) -> 
         same = (one for one in log.of("judgement") if all(one[name] == before[name] for name in _SAME_BREACH))
         places = [" ".join(f"{name}={value}" for name, value in one["where"].items()) for one in same]
         for place in list(dict.fromkeys(places))[:_PLACES]:
-            yield one_line(f"{before['row']} came out so at another place of the check: {place}", _SHOWN)
+            yield one_line(f"{before['row']} had this result at another place of the check: {place}", _SHOWN)
     advice = [
-        *(["--tries 20 for what hangs on a race or on chance"] if tries == 1 else []),
-        *(["--beside for what another check provoked at the same time"] if not beside else []),
+        *(["--tries 20 if the result depends on a race or on chance"] if tries == 1 else []),
+        *(["--beside if another check caused the result at the same time"] if not beside else []),
     ]
     if advice:
-        yield f"It came out otherwise. Give {', '.join(advice)}."
+        yield f"The result differs. Give {', '.join(advice)}."
 
 
 def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | None, list[str]]:
@@ -94,7 +94,9 @@ def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | Non
     kinds = bool(options["chains"]) and nodes is None
     ours = bool(options["own_stack"] or options["mutant"] or options["settings"] or kinds)
     if ours and (options["config"] or options["addresses"]):
-        raise UsageFault("--reference, --mutant, --setting and --chains KINDS go without --config and --target")
+        raise UsageFault(
+            "--reference, --mutant, --setting and --chains KINDS cannot be combined with --config or --target"
+        )
     if options["mutant"]:
         checked_mutant(options["mutant"])
     if ours:
@@ -118,7 +120,9 @@ def _of_the_same_target(recorded: Record, profile: Profile | None) -> Profile | 
     """
     if profile is None or {name: one.url for name, one in profile.surfaces.items()} == recorded.surfaces:
         return profile
-    raise UsageFault(f"./{WORKING_PROFILE} describes {profile.target.name}, not the same target. {_unnamed(recorded)}")
+    raise UsageFault(
+        f"./{WORKING_PROFILE} describes {profile.target.name}, which is another target. {_unnamed(recorded)}"
+    )
 
 
 def _unnamed(recorded: Record) -> str:
@@ -130,8 +134,8 @@ def _unnamed(recorded: Record) -> str:
     )
     return (
         f"the run judged {one_line(recorded.target, 100)} ({one_line(where, 300)}). A replay takes no target, program "
-        "or secret from a log, which others may have written: give the target's profile with --config, its addresses "
-        f"with --target, or --reference or --mutant for our own stack.{made if said else ''}"
+        f"or secret from a log, because the log may come from another person. Give the target's profile with "
+        f"--config, its addresses with --target, or --reference or --mutant for the reference.{made if said else ''}"
     )
 
 
@@ -141,7 +145,7 @@ async def _tried(recorded: Record, profile: Profile, wallet: Wallet, tries: int)
     for number in range(2, tries + 1):
         if _came_out_as(recorded, log):
             break
-        click.echo(f"weldproof replay: it came out otherwise; try {number} of {tries}", err=True)
+        click.echo(f"weldproof replay: the result differs; try {number} of {tries}", err=True)
         log = await _again(recorded, profile, wallet)
     return log
 
@@ -185,7 +189,9 @@ def _sent_again(before: Event, log: EventLog) -> Event | None:
 
 def _check(check_id: str, lanes: tuple[str, ...]) -> Check:
     if check_id == _BESIDE:
-        raise UsageFault("that exchange compared two targets and belongs to no check: run again with --compare-with")
+        raise UsageFault(
+            "that exchange compared two targets and belongs to no check: repeat the run with --compare-with"
+        )
     for candidate in registered():
         for one in (candidate, *candidate.on(lanes)):
             if one.id == check_id:

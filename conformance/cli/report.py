@@ -43,8 +43,10 @@ def command() -> None:
 
 @command.command("show")
 @click.argument("run", type=click.Path(path_type=Path, exists=True))
-@click.option("--json", "as_json", is_flag=True, help="Print the JSON report.")
-@click.option("-v", "--verbose", is_flag=True, help="Show more findings of a row, and the profile's values.")
+@click.option("--json", "as_json", is_flag=True, help="Print only the JSON report.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show more findings per requirement, and the values of the profile."
+)
 def show(run: Path, as_json: bool, verbose: bool) -> None:
     """Show one run as it ended."""
     summary = read_run(run)
@@ -59,7 +61,11 @@ def show(run: Path, as_json: bool, verbose: bool) -> None:
 @click.option(
     "--report", "kinds", multiple=True, required=True, type=click.Choice(sorted(formats.FORMATS)), help="Format."
 )
-@click.option("--report-dir", type=click.Path(path_type=Path, file_okay=False), help="Where to; beside the log.")
+@click.option(
+    "--report-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="File to write (default: in the folder of the log).",
+)
 def write(run: Path, kinds: Sequence[str], report_dir: Path | None) -> None:
     """Write a recorded run in another format. It is read from its event log."""
     held = read_log(run)
@@ -77,16 +83,17 @@ def write(run: Path, kinds: Sequence[str], report_dir: Path | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def diff(ctx: click.Context, before: Path, after: Path, as_json: bool) -> None:
-    """Compare two runs: every row that both judged and whose verdict differs, and what only one of them judged.
+    """Compare two runs: requirements with different verdicts, and requirements that only one run judged.
 
-    Judged is what passed, failed or warned. Where one run is of a part of the suite, the rows of that part are
-    compared, and the others are counted. What the second run does not judge any more is worse.
+    A requirement is judged if it passed, failed or warned. If one run tested a part of the suite, the requirements of
+    that part are compared and the others are counted. A requirement that the second run does not judge any more is
+    worse.
 
-    Exit codes: 0 nothing became worse, 1 something did, 2 usage, or no row is in both.
+    Exit codes: 0 no requirement is worse, 1 at least one is worse, 2 usage, or no requirement in common.
     """
     old, new = read_run(before), read_run(after)
     if not {row.id for row in old.rows} & {row.id for row in new.rows}:
-        raise UsageFault("the two runs have no row in common, so there is nothing to compare")
+        raise UsageFault("the two runs have no requirement in common, so there is nothing to compare")
     changes = compare(old, new)
     if as_json:
         shown = [{**asdict(change), "worse": change.worse} for change in changes]
@@ -107,8 +114,8 @@ def requests(ctx: click.Context, before: Path, after: Path, as_json: bool) -> No
     """Compare the requests of two runs, which are the same for the same seed and target.
 
     A request counts by its template: method, path, names of its header fields and body, with names such as $TOKEN for
-    secrets and live values. Both runs are read from their event logs. Exit codes: 0 the same requests, each as often;
-    1 not, 2 usage.
+    secrets and live values. Both runs are read from their event logs. Exit codes: 0 the same requests, each equally
+    often, 1 different requests, 2 usage.
     """
     old, new = (_templates(path) for path in (before, after))
     found = {one: (old[one], new[one]) for one in sorted({*old, *new}) if old[one] != new[one]}
@@ -124,8 +131,10 @@ def requests(ctx: click.Context, before: Path, after: Path, as_json: bool) -> No
 
 @command.command("har")
 @click.argument("run", type=click.Path(path_type=Path, exists=True))
-@click.option("--check", help="Only exchanges of this check.")
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Where to; standard output.")
+@click.option("--check", help="Write only exchanges of this check.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="File to write (default: standard output)."
+)
 def har(run: Path, check: str | None, output: Path | None) -> None:
     """Write a run's exchanges as an HTTP Archive (HAR 1.2), read from its event log; secrets stay names."""
     try:
@@ -142,20 +151,20 @@ def har(run: Path, check: str | None, output: Path | None) -> None:
 
 @command.command("matrix")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
-@click.option("--by", type=click.Choice(sorted(BY)), default="group", show_default=True, help="What a line is.")
-@click.option("--rows", "as_rows", is_flag=True, help="A line a requirement, as --by row.")
+@click.option("--by", type=click.Choice(sorted(BY)), default="group", show_default=True, help="Content of a line.")
+@click.option("--rows", "as_rows", is_flag=True, help="One line per requirement, as --by row.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["text", "markdown", "html", "json"]),
     default="text",
     show_default=True,
-    help="How it is written; html and markdown have a line a surface, unless --by says otherwise.",
+    help="Format of the table. Without --by, html and markdown have one line per surface.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json.")
 @click.pass_context
 def matrix(ctx: click.Context, runs: Sequence[Path], by: str, as_rows: bool, form: str, as_json: bool) -> None:
-    """Set many runs side by side: of each line, how many of the judged rows pass in each run."""
+    """Compare several runs: each line shows how many of the judged requirements pass in each run."""
     summaries = [read_run(path) for path in runs]
     given = ctx.get_parameter_source("by") is not click.core.ParameterSource.DEFAULT
     line = "row" if as_rows else "surface" if form in {"html", "markdown"} and not given else by
@@ -173,21 +182,27 @@ def matrix(ctx: click.Context, runs: Sequence[Path], by: str, as_rows: bool, for
 @command.command("merge")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
 @click.option(
-    "--report", "kinds", multiple=True, type=click.Choice(sorted(formats.FORMATS)), help="Report; html and json."
+    "--report",
+    "kinds",
+    multiple=True,
+    type=click.Choice(sorted(formats.FORMATS)),
+    help="Format of a report to write (default: html and json).",
 )
 @click.option(
     "--report-dir", type=click.Path(path_type=Path, file_okay=False), default=Path("report"), show_default=True
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show more findings of a row, and the profile's values.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show more findings per requirement, and the values of the profile."
+)
 @click.pass_context
 def merge(ctx: click.Context, runs: Sequence[Path], kinds: Sequence[str], report_dir: Path, verbose: bool) -> None:
-    """Put the parts of a run together that `weldproof run --shard I/N` made: all N, each once.
+    """Merge the parts of a run that `weldproof run --shard I/N` wrote: all N parts, each once.
 
-    What comes is the report of the whole run, with its exit code.
+    The result is the report of the whole run, with its exit code.
     """
     parts = {str(path): read_log(path) for path in runs}
     if report_dir.resolve() in {(path if path.is_dir() else path.parent).resolve() for path in runs}:
-        raise UsageFault(f"--report-dir: {report_dir} holds one of the parts")
+        raise UsageFault(f"--report-dir: {report_dir} is the folder of one of the parts; give another folder")
     try:
         whole = merged(parts)
         summary = summarise(whole)
@@ -255,7 +270,9 @@ def _run_in(folder: Path) -> Path:
     """
     found = next((one for one in (events.log_in(folder), folder / "report.json") if one.exists()), None)
     if found is None:
-        raise UsageFault(f"{folder} holds neither {events.LOG} nor report.json; name a report folder or one of these")
+        raise UsageFault(
+            f"{folder} contains neither {events.LOG} nor report.json; give a report folder or one of these files"
+        )
     refuse_link(found)
     return found
 
@@ -282,10 +299,10 @@ def _show_changes(old: Summary, new: Summary, changes: Sequence[Change]) -> None
     worse, differing = sum(change.worse for change in changes), sum(change.compared for change in changes)
     for name, count in (("before", _lacking(apart, "before")), ("after", _lacking(apart, "after"))):
         if count:
-            click.echo(f"{count} rows were not selected in the run {name}, and are not compared")
+            click.echo(f"{count} requirements were not selected in the run {name} and are not compared")
     click.echo(f"{judged_by_both(old, new)} requirements were judged in both runs")
     lost = sum(change.worse and not change.compared for change in changes)
-    also = f"; {lost} worse for not being judged any more" if lost else ""
+    also = f"; {lost} worse because they are not judged any more" if lost else ""
     click.echo(
         (f"{differing} verdicts differ, {worse - lost} of them worse" if differing else "no verdict differs") + also
     )

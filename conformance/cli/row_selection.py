@@ -75,9 +75,9 @@ def shared_out(
         return rows
     number, of = part_of(options["shard"])
     if options["quick"] or options["beside"]:
-        raise UsageFault("--shard goes without --quick and --compare-with")
+        raise UsageFault("--shard cannot be combined with --quick or --compare-with")
     if options["seed"] is None:
-        raise UsageFault("--shard goes with --seed: the parts of a run share theirs")
+        raise UsageFault("--shard needs --seed, because all parts of a run share one seed")
     lanes = tuple(options["lanes"])
     try:
         return part(

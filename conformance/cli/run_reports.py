@@ -103,7 +103,7 @@ def _propose(log: EventLog, directory: Path, known: Sequence[ExpectedFailure]) -
     replace_file(path, text.encode("utf-8", "backslashreplace"))
     for trouble in faults(known, log.events):
         click.echo(f"weldproof run: xfail: {trouble}", err=True)
-    click.echo(f"weldproof run: the list without what does not hold: {path}", err=True)
+    click.echo(f"weldproof run: a list without these entries: {path}", err=True)
 
 
 def _show(log: EventLog, directory: Path, written: Sequence[Path], code: Exit, *, as_json: bool, verbose: bool) -> None:

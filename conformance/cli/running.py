@@ -46,8 +46,8 @@ from conformance.text.files import read_text
 # Options that change nothing of a run, only how it is shown.
 _SHOWING = frozenset({"report_dir", "as_json", "verbose"})
 NO_TARGET = (
-    "no target is named and there is no ./weldproof.toml: `weldproof init URL` writes one; else give --config or "
-    "--target, or --reference for our own stack"
+    "no target is given and ./weldproof.toml does not exist. `weldproof init URL` writes one. Or give --config or "
+    "--target, or --reference for the built-in reference"
 )
 
 
@@ -128,7 +128,9 @@ def _own_stack(options: Mapping[str, Any], *, kinds: bool) -> bool:
     """Return whether our own stack is asked for, and see that no target is named beside it."""
     ours = options["own_stack"] or bool(options["mutant"] or options["settings"] or kinds)
     if ours and (options["config"] or options["addresses"]):
-        raise UsageFault("--reference, --mutant, --setting and --chains KINDS go without --config and --target")
+        raise UsageFault(
+            "--reference, --mutant, --setting and --chains KINDS cannot be combined with --config or --target"
+        )
     if options["mutant"]:
         checked_mutant(options["mutant"])
     return bool(ours)
@@ -137,11 +139,13 @@ def _own_stack(options: Mapping[str, Any], *, kinds: bool) -> bool:
 def _check_together(options: Mapping[str, Any], *, ours: bool) -> None:
     """See that the options of an addon go with the others."""
     if options["addon"] and ours:
-        raise UsageFault("--addon goes without --reference, --mutant, --setting and --chains KINDS")
+        raise UsageFault("--addon cannot be combined with --reference, --mutant, --setting or --chains KINDS")
     if options["addon_url"] and not options["addon"]:
-        raise UsageFault("--addon-url goes with --addon -- COMMAND")
+        raise UsageFault("--addon-url needs --addon -- COMMAND")
     if options["beside"] and options["addon"]:
-        raise UsageFault("--compare-with compares the receipts of rails and gateways: it goes without --addon")
+        raise UsageFault(
+            "--compare-with compares the receipts of rails and gateways: it cannot be combined with --addon"
+        )
 
 
 def _target(addon_command: Sequence[str], options: Mapping[str, Any], *, ours: bool) -> Profile | None:
@@ -201,7 +205,7 @@ def _connected(profile: Profile | None, options: Mapping[str, Any]) -> Profile |
     if profile is not None:
         return connected(profile, options)
     if options["cacert"] or options["insecure"] or options["timeout"]:
-        raise UsageFault("--cacert, --insecure and --timeout are for a target: give --config or --target")
+        raise UsageFault("--cacert, --insecure and --timeout need a target: give --config or --target")
     return None
 
 

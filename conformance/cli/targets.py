@@ -65,7 +65,7 @@ def with_nodes(profile: Profile | None, nodes: Profile) -> Profile:
         UsageFault: There is no target: our own stack pays on nodes that it starts.
     """
     if profile is None:
-        raise UsageFault("--chains FILE needs a target that uses those nodes: give --config or --target")
+        raise UsageFault("--chains FILE needs a target that uses these nodes: give --config or --target")
     return profile.model_copy(update={"chains": nodes.chains})
 
 

@@ -25,16 +25,16 @@ _USUAL_URL = "http://localhost:8090"
 # Letters of one value, or of what the gateway said, that are shown.
 _SHOWN = 1000
 _PAYMENT_STATES = ("paid", "late", "short", "surplus", "other_asset", "ambiguous")
-_SHOWN_ONCE = "The {} is shown once; keep it now."
+_SHOWN_ONCE = "The {} is shown only once; store it now."
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 @click.group("tenant")
 def command() -> None:
-    """Create tenants of a gateway and change them.
+    """Create and change tenants of a gateway.
 
     The admin key comes from --admin-key-file or the environment variable WELDPROOF_ADMIN_KEY. The gateway writes its
-    first one into the file admin_key of its data directory. Exit codes: 0 done, 1 refused, 2 usage, 3 unreachable.
+    first admin key to the file admin_key in its data directory. Exit codes: 0 done, 1 refused, 2 usage, 3 unreachable.
     """
 
 
@@ -58,7 +58,7 @@ def _asks(function: Command) -> Command:
         "--admin-key-file",
         envvar="WELDPROOF_ADMIN_KEY_FILE",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="File of an admin key.",
+        help="File with an admin key.",
     )
     @click.option("--json", "as_json", is_flag=True, help="Print the gateway's answer as JSON.")
     @functools.wraps(function)
@@ -106,7 +106,7 @@ async def networks(administrator: Administrator, tenant_id: str, payouts: Sequen
 @command.command("kyc")
 @click.argument("tenant_id")
 @click.argument("status", type=click.Choice(["approved", "rejected", "trial"]))
-@click.option("--plan", type=click.Choice(["trial", "paid"]), help="Plan from now on; default: as it is.")
+@click.option("--plan", type=click.Choice(["trial", "paid"]), help="New plan (default: unchanged).")
 @_asks
 async def kyc(administrator: Administrator, tenant_id: str, status: str, plan: str | None) -> Any:
     """Record what was decided about a tenant."""
@@ -158,7 +158,7 @@ async def delete_key(administrator: Administrator, tenant_id: str, key_id: str) 
     "events",
     multiple=True,
     type=click.Choice(["payment.confirmed", "payment.cancelled"]),
-    help="What it gets; repeat for several. Default: payment.confirmed.",
+    help="Event type to deliver; repeat for several. Default: payment.confirmed.",
 )
 @_asks
 async def add_webhook(administrator: Administrator, tenant_id: str, destination_url: str, events: Sequence[str]) -> Any:
@@ -226,11 +226,11 @@ def _key(file: Path | None) -> str:
     key = text.strip()
     if not key:
         raise UsageFault(
-            f"no admin key: give --admin-key-file, or set {KEY_VARIABLE}; the gateway's first one is in the file "
-            "admin_key of its data directory"
+            f"no admin key: give --admin-key-file, or set {KEY_VARIABLE}. The first admin key of a gateway is in the "
+            f"file admin_key in its data directory"
         )
     if not key.isascii() or not key.isprintable():
-        raise UsageFault("the admin key is no key: it holds characters that a header cannot")
+        raise UsageFault("the admin key is invalid: it contains characters that a header cannot carry")
     return key
 
 

@@ -20,7 +20,7 @@ from conformance.processes.watch import Watch
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Bring up every surface that exists, on simulated chains or real nodes, until Ctrl-C; `--help` says more."""
+    """Start all reference services on simulated chains or real nodes, until Ctrl-C; `--help` lists the options."""
     if not {"-h", "--help"}.intersection(ctx.args):
         extras.need("reference")
     mutant = mutant_in(ctx.args)

@@ -22,14 +22,14 @@ from conformance.text.untrusted import one_line
 from conformance.vectors import Package, PackageFault, Vector
 
 _ELSEWHERE = {
-    "run": "Run a verifier, in any language, over the vectors.",
-    "compare": "Set results of several verifiers side by side.",
+    "run": "Run a verifier in any language on the vectors.",
+    "compare": "Compare the results of several verifiers.",
 }
 _PACKAGE = click.option(
     "--package",
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Another package of vectors, such as an unpacked archive.",
+    help="Folder of another vector package, such as an unpacked archive.",
 )
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _SHOWN = 20
@@ -50,25 +50,25 @@ class _Group(click.Group):
 
 @click.group("vectors", cls=_Group)
 def command() -> None:
-    """Vectors: questions with known answers, for verifiers of receipts, webhooks, messages, welds and logs."""
+    """Test vectors with known answers, for verifiers of receipts, webhooks, messages, welds and logs."""
 
 
 @command.command("list")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--family", "names", multiple=True, metavar="NAME", help="Only vectors of this family.")
-@click.option("--row", "rows", multiple=True, metavar="ROW", help="Only vectors of this requirement, or its prefix.")
-@click.option("--each", is_flag=True, help="A line a vector instead of a line a family.")
+@click.option("--row", "rows", multiple=True, metavar="ROW", help="Only vectors of this requirement or prefix.")
+@click.option("--each", is_flag=True, help="Print one line per vector instead of one per family.")
 @_PACKAGE
 @_AS_JSON
 def list_(ids: Sequence[str], *, each: bool, folder: Path | None, as_json: bool, **filters: Sequence[str]) -> None:
-    """List the vectors: families, or with an ID, --row or --each every vector.
+    """List the vector families, or every vector with an ID, --row or --each.
 
-    ID is an id, the beginning of one, or a pattern such as 'receipts/signature/*'.
+    ID is an id, a prefix, or a pattern such as 'receipts/signature/*'.
     """
     found = opened(folder)
     chosen = [one for one in found.vectors if _wanted(one, ids, filters["names"], filters["rows"])]
     if not chosen:
-        raise UsageFault("no vector is called so; `weldproof vectors list --each` shows them all")
+        raise UsageFault("no vector has this id; `weldproof vectors list --each` lists all ids")
     if as_json:
         told = {"version": found.version, "vectors": [_described(one) for one in chosen]}
         click.echo(orjson.dumps(json_safe(told), option=orjson.OPT_INDENT_2))
@@ -118,7 +118,7 @@ def _show_families(found: Package, chosen: Sequence[Vector]) -> None:
 @click.argument("name", metavar="ID")
 @_PACKAGE
 def show(name: str, folder: Path | None) -> None:
-    """Show one vector as JSON: what a verifier is given, what it must say, and why the vector exists."""
+    """Show one vector as JSON: the input of a verifier, the expected answer, and the reason for the vector."""
     found = next((one for one in opened(folder).vectors if one.id == name), None)
     if found is None:
         raise UsageFault(f"no vector {one_line(name)}; `weldproof vectors list --each` shows them all")
@@ -130,9 +130,9 @@ def show(name: str, folder: Path | None) -> None:
 @_AS_JSON
 @click.pass_context
 def check(ctx: click.Context, folder: Path | None, as_json: bool) -> None:
-    """Check a package: digests, schemas, and that ids, kinds, rows, stages and values make sense.
+    """Check a vector package: digests, schemas, and consistent ids, kinds, rows, stages and values.
 
-    FOLDER is another package, such as an unpacked archive. Exit codes: 0 it is whole, 1 it is not, 2 usage.
+    FOLDER is another package, such as an unpacked archive. Exit codes: 0 the package is correct, 1 it is not, 2 usage.
     """
     faults = list(_faults(vectors.folder() if folder is None else folder))
     if as_json:
@@ -154,23 +154,22 @@ def _faults(folder: Traversable) -> Sequence[str]:
     except PackageFault as fault:
         return [str(fault)]
     except (KeyError, TypeError, AttributeError, ValueError) as fault:
-        return [f"a file is not of the form of a package: {type(fault).__name__}: {fault}"]
+        return [f"a file does not have the form of a vector package: {type(fault).__name__}: {fault}"]
 
 
 @command.command("archive")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def archive(file: Path) -> None:
-    """Pack the vectors, their schemas and the pages about them: FILE ends in .tar.gz or .zip.
+    """Pack the vectors, their schemas and their documentation into FILE, which ends in .tar.gz or .zip.
 
-    The same package always gives the same bytes. SHA256SUMS in it is for `sha256sum --check`; nothing in it needs
-    Python.
+    The same package always gives the same bytes. It contains SHA256SUMS for `sha256sum --check`, and needs no Python.
     """
     from conformance.vectors.runner import packing  # noqa: PLC0415 - only here
 
     kinds = {".tar.gz": packing.tarball, ".zip": packing.zipped}
     pack = next((one for suffix, one in kinds.items() if file.name.endswith(suffix)), None)
     if pack is None:
-        raise UsageFault(f"{file}: an archive's name ends in .tar.gz or .zip")
+        raise UsageFault(f"{file}: the name of an archive must end in .tar.gz or .zip")
     try:
         file.write_bytes(pack(vectors.folder()))
     except OSError as fault:

@@ -33,9 +33,9 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--family", "families", multiple=True, metavar="NAME", help="Only vectors of this family.")
 @click.option("--id", "patterns", multiple=True, metavar="ID", help="Only this vector, or a pattern such as 'jcs/*'.")
 @click.option(
-    "--explained", type=_FILE, help="TOML file with [[explained]] entries: known disagreements, each written."
+    "--explained", type=_FILE, help="TOML file with [[explained]] entries: known disagreements, each with its reason."
 )
-@click.option("--profile", is_flag=True, help="Count what only the profile decides, too.")
+@click.option("--profile", is_flag=True, help="Also count vectors that only the profile decides.")
 @click.option(
     "--timeout", "seconds", type=click.FloatRange(min=0.01), default=10.0, show_default=True, metavar="SECONDS"
 )
@@ -46,25 +46,28 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     default=30.0,
     show_default=True,
     metavar="SECONDS",
-    help="For the greeting.",
+    help="Longest time for the greeting.",
 )
-@click.option("--seed", type=int, help="Decides the order of the questions; printed, so that a run can be repeated.")
+@click.option(
+    "--seed", type=int, help="Seed of the order of the questions. It is printed, so that a run can be repeated."
+)
 @click.option("--report", type=_FILE, help="Write the result of every vector as JSON.")
-@click.option("--json", "as_json", is_flag=True, help="Print that JSON on standard output, nothing else.")
+@click.option("--json", "as_json", is_flag=True, help="Print only that JSON on standard output.")
 @click.option(
     "--package",
     "folder",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="Another package of vectors, such as an unpacked archive.",
+    help="Folder of another vector package, such as an unpacked archive.",
 )
 @click.pass_context
 def run(ctx: click.Context, /, **options: Any) -> None:
-    """Run a verifier, in any language, over the vectors.
+    """Run a verifier in any language on the vectors.
 
-    COMMAND is asked line by line on its standard input: weldproof vectors run -- python -m conformance.vectors.judges
+    COMMAND receives one question per line on its standard input: weldproof vectors run -- python -m
+    conformance.vectors.judges
 
-    Exit codes: 0 all agree or are explained, 1 a disagreement or an explanation that explains nothing, 2 usage,
-    3 nothing was judged, 130 interrupted.
+    Exit codes: 0 all agree or are explained, 1 a disagreement or an unused explanation, 2 usage, 3 nothing was judged,
+    130 interrupted.
     """
     if not options["words"]:
         raise UsageFault("give the verifier's command after --: weldproof vectors run -- node verifier.mjs")
@@ -72,9 +75,9 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     entries = _explanations(options["explained"])
     report = options["report"]
     if report is not None and not report.absolute().parent.is_dir():
-        raise UsageFault(f"--report {report}: there is no such folder")
+        raise UsageFault(f"--report {report}: the folder does not exist")
     if report is not None and not os.access(report if report.exists() else report.absolute().parent, os.W_OK):
-        raise UsageFault(f"--report {report}: it cannot be written")
+        raise UsageFault(f"--report {report}: the file cannot be written")
     seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
     chosen = _chosen(package, options["families"], options["patterns"])
     names = dict.fromkeys(one.family for one in chosen)
@@ -124,7 +127,7 @@ def _concluded(
 def _chosen(package: vectors.Package, families: Sequence[str], patterns: Sequence[str]) -> tuple[vectors.Vector, ...]:
     for name in families:
         if name not in package.families:
-            raise UsageFault(f"no family {name}; there are {', '.join(package.families)}")
+            raise UsageFault(f"no family {name}; the families are {', '.join(package.families)}")
     for pattern in patterns:
         if not any(fnmatchcase(one.id, pattern) for one in package.vectors):
             raise UsageFault(f"no vector {pattern}; `weldproof vectors list --each` shows them all")
@@ -135,7 +138,7 @@ def _chosen(package: vectors.Package, families: Sequence[str], patterns: Sequenc
         and (not patterns or any(fnmatchcase(one.id, pattern) for pattern in patterns))
     )
     if not chosen:
-        raise UsageFault("no vector of these families has such an id")
+        raise UsageFault("no vector of these families has this id")
     return chosen
 
 
@@ -160,10 +163,10 @@ def _write(path: Path, data: bytes) -> None:
 @click.command("compare")
 @click.argument("results", nargs=-1, required=True, type=_FILE, metavar="RESULT.json...")
 @click.option("--html", "page", type=_FILE, help="Write the comparison as one HTML file.")
-@click.option("--differing", is_flag=True, help="Leave out kinds of which all verifiers say the same.")
+@click.option("--differing", is_flag=True, help="Omit kinds for which all verifiers give the same result.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare(results: Sequence[Path], page: Path | None, differing: bool, as_json: bool) -> None:
-    """Set verifiers side by side, from what `weldproof vectors run --report` wrote: a line a kind of vector.
+    """Compare verifiers by the reports of `weldproof vectors run --report`, with one line per kind of vector.
 
     Exit codes: 0 compared, 2 usage.
     """

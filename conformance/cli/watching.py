@@ -109,14 +109,14 @@ class Rounds:
             self._now = Again(rows, checks, None if self._now.quick is None else QuickLook(checks))
             ids = [row.id for row in rows]
             more = f" and {len(ids) - _SHOWN_IDS} more" if len(ids) > _SHOWN_IDS else ""
-            following = f"Then again: {', '.join(ids[:_SHOWN_IDS])}{more}."
+            following = f"Next: {', '.join(ids[:_SHOWN_IDS])}{more}."
         else:
-            part = "all of them, since what failed does not fail any more" if self._now is not self.whole else "all"
+            part = "all requirements, since no failure is left" if self._now is not self.whole else "all"
             self._now = self.whole
-            following = f"Then again: {part}."
+            following = f"Next: {part}."
         click.secho(text, fg="red" if failed else "green")
-        after = f"Waiting for {_places(self.profile)} to answer anew. {following}"
-        click.echo(f"{after} Enter does not wait, Ctrl-C ends.")
+        after = f"Waiting for {_places(self.profile)} to restart. {following}"
+        click.echo(f"{after} Enter starts at once, Ctrl-C ends.")
         self.following.tell({"kind": "said", "text": f"Round {self.number}: {one_line(text, 600)}", "next": after})
 
 
@@ -145,7 +145,7 @@ def watch(ctx: click.Context, /, **options: Any) -> None:
 async def _watched(profile: Profile, rows: tuple[Requirement, ...], options: Mapping[str, Any]) -> Exit:
     following = Following()
     async with serving(following, options["port"]) as address:
-        click.echo(f"{address} follows each round; the reports are in {options['report_dir']}")
+        click.echo(f"{address} shows each round; the reports are in {options['report_dir']}")
         async with brought_in():
             whole, found = await asyncio.to_thread(_planned, profile, rows, options)
         lanes = tuple(options["lanes"])
@@ -173,7 +173,7 @@ async def _anew_or_enter(profile: Profile) -> None:
         try:
             await asyncio.wait([anew, typed], return_when=asyncio.FIRST_COMPLETED)
             if anew.done():
-                click.echo(f"{one_line(anew.result())} answers anew")
+                click.echo(f"{one_line(anew.result())} has restarted")
         finally:
             for one in (anew, typed):
                 one.cancel()

@@ -12,7 +12,7 @@ from conformance.outcome import Exit
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["x"], "a seed is a number"),
+        (["x"], "a seed must be a number"),
         (["1", "2", "--shard", "3/2"], "give I/N with I from 1 to N"),
         (["1", "--rows", "NOBODY-01"], "no requirement starts with"),
     ],

@@ -52,7 +52,7 @@ def test_a_library_that_is_not_there_or_too_old_is_named() -> None:
     found = libraries(["click>=999", "no-such-library-of-ours>=1", "ruff>=9999; extra == 'dev'", "jinja2>=3"])
     assert found.state == "missing"
     assert "click>=999" in found.found
-    assert "no-such-library-of-ours>=1 (not there)" in found.found
+    assert "no-such-library-of-ours>=1 (missing)" in found.found
     assert "ruff" not in found.found
     assert "jinja2" not in found.found
     assert libraries(["jinja2>=3"]).state == "ok"

@@ -160,4 +160,4 @@ def test_a_log_without_its_beginning_is_a_usage_fault(tmp_path: Path) -> None:
     log.close()
     done = CliRunner().invoke(main, ["replay", f"{tmp_path}#1"])
     assert done.exit_code == 2, done.output
-    assert "does not tell how the run began" in done.output
+    assert "does not contain the beginning of the run" in done.output

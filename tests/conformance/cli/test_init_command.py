@@ -84,7 +84,7 @@ def test_a_profile_that_is_there_is_replaced_only_when_asked(tmp_path: Path) -> 
         words = ["init", there.url, "-o", str(file)]
         kept = CliRunner().invoke(main, words)
         assert (kept.exit_code, file.read_text("utf-8")) == (2, "# mine\n")
-        assert f"{file} is there already; --force replaces it" in kept.output
+        assert f"{file} exists already; --force replaces it" in kept.output
         forced = CliRunner().invoke(main, [*words, "--force"])
     assert (forced.exit_code, tomllib.loads(file.read_text("utf-8"))["rail"]["scheme"]) == (0, "welded")
 
@@ -199,7 +199,7 @@ def test_what_was_not_seen_is_told_and_the_clock_is_written(tmp_path: Path) -> N
     clock, file = tmp_path / "offset", tmp_path / "w.toml"
     with served(rail({"jws": "a.b.c"}, {"network": "eip155:8453"})) as there:
         done = CliRunner().invoke(main, ["init", there.url, "-o", str(file), "--clock", str(clock)])
-    assert "no agent card was seen, so the options rail.agent_card and rail.a2a are not claimed" in done.output
+    assert "no agent card was found, so the options rail.agent_card and rail.a2a are not claimed" in done.output
     profile = tomllib.loads(file.read_text("utf-8"))
     assert profile["clock"] == {"offset_file": str(clock)}
     assert profile["claims"]["options"] == []

@@ -152,7 +152,7 @@ def test_where_the_node_does_not_answer_the_target_says_it(tmp_path: Path) -> No
     with served(rail("eip155:84532")) as there, reserved_port() as port:
         code, said, profile = initialised(tmp_path, there.url, "--base-rpc", f"http://127.0.0.1:{port}")
     assert (code, profile["chains"]["base"]["network"]) == (0, "base_sepolia")
-    assert "[chains.base] was not asked for its network" in said
+    assert "[chains.base] did not report its network" in said
 
 
 def test_a_lane_without_a_node_is_drafted_for_the_targets_network(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def test_help_waits_for_nothing_that_the_command_needs_at_work(name: str) -> Non
 @pytest.mark.parametrize(
     ("words", "shown", "allowed"),
     [
-        (["--help"], "Bring up every surface that exists", set()),
-        (["up", "--help"], "Bring up every surface that exists", set()),
+        (["--help"], "Start all reference services", set()),
+        (["up", "--help"], "Start all reference services", set()),
         *(([name, "--help"], "--data-dir", {"aiohttp", "asyncio"}) for name in ("start", "stop", "status", "fund")),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -133,7 +133,7 @@ def test_explain_takes_the_name_of_a_check(sample_check: str) -> None:
 def test_explain_says_when_nothing_on_the_wire_shows_a_row() -> None:
     """A documented row gives its written reason."""
     _, output = run(explain.command, "GW-DOC-01")
-    assert "Nothing on the wire shows it: A feature flag" in output
+    assert "No request can show it: A feature flag" in output
 
 
 def test_explain_as_json_spells_the_needs_out() -> None:

@@ -125,7 +125,7 @@ def test_without_a_key_sign_makes_one_for_this_message(keys: Path) -> None:
     for _ in range(2):
         result = run("sign", keys / "plain.http")
         did = result.stderr.partition("--did-key ")[2].split()[0]
-        assert "the key was made for this message and is gone" in result.stderr
+        assert "the key was generated for this message and deleted" in result.stderr
         assert run("verify", "--did-key", did, stdin=result.stdout_bytes).exit_code == 0
         found.append(did)
     assert found[0] != found[1]
@@ -258,7 +258,7 @@ def test_a_proxy_in_front_is_told_by_options(keys: Path) -> None:
         (
             ("sign",),
             PLAIN.replace(b"Content-Type: application/json", b"Content-Digest: sha-256=:AAAA:"),
-            "take the field",
+            "remove the field",
         ),
     ],
 )

@@ -32,7 +32,7 @@ def test_without_a_target_one_is_asked_for(words: tuple[str, ...], tmp_path: Pat
     """Our own stack is no stand-in for a server that nobody named: exit code 2, with what to give."""
     done = run(tmp_path, *words)
     assert done.returncode == 2, done.stdout + done.stderr
-    assert "no target is named" in done.stderr
+    assert "no target is given" in done.stderr
     assert "weldproof init URL" in done.stderr
     assert "--reference" in done.stderr
 

@@ -56,7 +56,7 @@ def test_somebody_at_a_terminal_is_asked_about_another_host(typed: bytes, asked:
             os.write(master, typed)
             process.wait(600)
         os.close(master)
-        assert b"is not of the profile" in shown
+        assert b"is not a host of the profile" in shown
         assert (bool(theirs.calls), ours.calls) == (asked, [])
 
 

@@ -138,10 +138,10 @@ def test_a_second_run_goes_on_with_the_open_payment(stack: World, tmp_path: Path
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (Instead(409, "payment_already_spent", None), "it bought another request"),
-        (Instead(409, "payment_refunded", None), "money was given back"),
-        (Instead(402, "unknown_challenge", None), "give the operator the transaction id and the token"),
-        (Instead(404, "not_found", None), "give the operator the transaction id and the token"),
+        (Instead(409, "payment_already_spent", None), "the payment belongs to another request"),
+        (Instead(409, "payment_refunded", None), "the operator reports a refund"),
+        (Instead(402, "unknown_challenge", None), "send the operator the transaction id and the token"),
+        (Instead(404, "not_found", None), "send the operator the transaction id and the token"),
     ],
 )
 def test_a_refusal_stops_and_pays_nothing_again(stack: World, tmp_path: Path, answer: Instead, said: str) -> None:
@@ -200,7 +200,7 @@ def test_the_same_over_a2a(stack: World, tmp_path: Path) -> None:
     record = json.loads(file.read_text())
     file.write_text(json.dumps({**record, "task": "no-such-task"}))
     done = payer.run("--resume", str(file))
-    assert (done.returncode, "no longer knows it" in done.stdout) == (0, True), done.stderr
+    assert (done.returncode, "does not know the task any more" in done.stdout) == (0, True), done.stderr
     assert (paid(stack) - before, len(payer.receipts())) == (2 * PRICE, 2)
 
 
@@ -234,7 +234,9 @@ def test_two_at_once_pay_once(stack: World, tmp_path: Path) -> None:
         while not waiting.proofs:
             assert process.poll() is None
         second = payer.run(*call(stack))
-        assert (second.returncode, "another weldproof pay works on" in second.stderr) == (2, True), second.stderr
+        assert (second.returncode, "another `weldproof pay` already handles" in second.stderr) == (2, True), (
+            second.stderr
+        )
         stack.watch = None
         assert process.wait(120) == 0
     assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
@@ -251,7 +253,7 @@ def test_kept_files_are_finished_by_a_later_run(stack: World, tmp_path: Path) ->
     assert json.loads((tmp_path / "kept" / "request.json").read_text())["path"] == CALL
     assert (tmp_path / "kept" / "receipt.jws").stat().st_mode & 0o777 == 0o600
     refused = payer.run(*words)
-    assert (refused.returncode, "is there already" in refused.stderr) == (2, True), refused.stderr
+    assert (refused.returncode, "exists already" in refused.stderr) == (2, True), refused.stderr
     assert paid(stack) - before == PRICE
 
 
@@ -308,5 +310,5 @@ def test_a_person_at_a_terminal_is_asked_first(stack: World, tmp_path: Path, typ
         assert process.wait(600) == code
     os.close(ours)
     stack.watch = None
-    assert b"Go on with 0.05 USDC on algorand_mainnet" in shown
+    assert b"Continue 0.05 USDC on algorand_mainnet" in shown
     assert (bool(seen.proofs), paid(stack) - before) == (code == 0, PRICE)

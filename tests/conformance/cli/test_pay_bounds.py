@@ -152,7 +152,7 @@ def test_nine_hundred_usdc_are_not_paid_without_a_question(node: Node, payee: st
         refused = pay(tmp_path, url + CALL, config)
         assert (refused.returncode, node.holds(payee, USDC)) == (1, 0), refused.stderr
         assert f"900 USDC on algorand_mainnet to {payee} is more than --max 1" in refused.stderr
-        assert "Give --max 900 if you mean it" in refused.stderr
+        assert "give --max 900" in refused.stderr
         pay(tmp_path, url + CALL, config, "--max", "900")
         assert node.holds(payee, USDC) == 900_000_000
 
@@ -217,8 +217,8 @@ def test_another_host_is_paid_only_when_it_was_allowed(node: Node, payee: str, t
         host = theirs.removeprefix("http://")
         refused = pay(tmp_path, theirs + CALL, config)
         assert refused.returncode == 1, refused.stderr
-        assert f"{host} is not of the profile (rail {ours})" in refused.stderr
-        assert f"Give --allow-host {host} if you mean it. Nothing was sent or paid" in refused.stderr
+        assert f"{host} is not a host of the profile (rail {ours})" in refused.stderr
+        assert f"give --allow-host {host}. Nothing was sent or paid" in refused.stderr
         pay(tmp_path, theirs + CALL, config, "--allow-host", host)
     assert (node.holds(payee, USDC), node.holds(elsewhere, USDC)) == (0, 50_000)
 

@@ -119,7 +119,7 @@ def test_a_folder_is_looked_at_before_anything_is_paid(tmp_path: Path) -> None:
     """One that holds a call, is no folder, or cannot be made, is a fault of usage."""
     kept_in(tmp_path / "kept", bought())
     (tmp_path / "file").write_text("")
-    for folder, reason in (("kept", "is there already"), ("file", "File exists"), ("file/below", "Not a directory")):
+    for folder, reason in (("kept", "exists already"), ("file", "File exists"), ("file/below", "Not a directory")):
         with pytest.raises(UsageFault, match=reason):
             Kept.prepared(tmp_path / folder)
 
@@ -131,7 +131,7 @@ def test_a_settlement_file_that_names_no_transaction_is_a_fault_of_usage(tmp_pat
     (tmp_path / "s.json").write_text(text)
     result = verified(tmp_path / "r.jws", "--settlement", f"@{tmp_path / 's.json'}")
     assert result.exit_code == 2
-    assert "no JSON object of texts with tx_id" in result.output
+    assert "a JSON object with the text member tx_id" in result.output
     (tmp_path / "s.json").write_text(json.dumps({"tx_id": TX_ID, "network": "solana_mainnet"}))
     given = verified(tmp_path / "r.jws", "--settlement", f"@{tmp_path / 's.json'}", "--network", NETWORK)
     assert given.exit_code == 0
@@ -145,7 +145,7 @@ def test_a_checkout_page_gives_nothing_to_keep(tmp_path: Path, words: tuple[str,
     option, name = words
     arguments = ["pay", "http://127.0.0.1:1/checkout/abcdefgh", "--config", str(profile), option, str(tmp_path / name)]
     result = CliRunner().invoke(main, arguments)
-    assert (result.exit_code, "a checkout page gives no receipt" in result.output) == (2, True), result.output
+    assert (result.exit_code, "a checkout page returns no receipt" in result.output) == (2, True), result.output
     assert not (tmp_path / name).exists()
     nowhere = ["pay", "http://127.0.0.1:1/pay/v1/x", "--config", str(profile), option, f"{profile}/below/{name}"]
     assert CliRunner().invoke(main, nowhere).exit_code == 2

@@ -102,7 +102,7 @@ def test_a_kill_before_anything_is_signed_costs_nothing(stack: World, tmp_path: 
     if payer.records()[0]["state"] == "prepared":
         done = payer.run("--resume", str(file))
         assert done.returncode == 1, done.stderr
-        assert "a file alone pays nothing" in done.stderr
+        assert "--resume starts no payment" in done.stderr
         assert paid(stack, "base") == before
     go_on(payer, *call(stack, "base"), resume=False)
     assert paid(stack, "base") - before == PRICE

@@ -134,7 +134,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 
 def test_an_offer_that_could_not_be_read_again_is_refused_before_anything_is_paid(data: Path) -> None:
     """A lone surrogate is JSON to one parser and none to another."""
-    with pytest.raises(UsageFault, match="this is no payment"):
+    with pytest.raises(UsageFault, match="this file is not a payment"):
         create(record(entry={"text": "\ud800"}), again=False)
     assert list(data.iterdir()) == []
 
@@ -204,7 +204,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, rail: Served, text: str) -
     (tmp_path / "file.json").write_text(text)
     (tmp_path / "file.json").chmod(0o600)
     done = resume(tmp_path / "file.json", rail)
-    assert (done.exit_code, rail.calls, "this is no payment" in done.output) == (2, [], True), done.output
+    assert (done.exit_code, rail.calls, "this file is not a payment" in done.output) == (2, [], True), done.output
 
 
 @pytest.mark.parametrize("channel", list(Channel))
@@ -215,7 +215,7 @@ def test_a_file_that_names_another_host_sends_nothing_there(tmp_path: Path, rail
         done = resume(written(tmp_path / "file.json", record(elsewhere.url + path, channel=channel)), rail)
         host = elsewhere.url.removeprefix("http://")
         assert (elsewhere.calls, rail.calls) == ([], []), done.output
-        assert f"{host} is not of the profile" in done.output
+        assert f"{host} is not a host of the profile" in done.output
         assert f"--allow-host {host}" in done.output
 
 
@@ -224,7 +224,7 @@ def test_a_file_alone_never_pays(tmp_path: Path, rail: Served) -> None:
     found = record(rail.url + CALL, state=State.PREPARED, signed=None)
     done = resume(written(tmp_path / "file.json", found), rail)
     assert (done.exit_code, rail.calls) == (1, []), done.output
-    assert "a file alone pays nothing" in done.output
+    assert "--resume starts no payment" in done.output
     for words in (("--again",), ("--lane", "base"), ("--body", "{}"), ("--a2a",), (rail.url + CALL,)):
         done = resume(tmp_path / "file.json", rail, *words)
         assert (done.exit_code, rail.calls) == (2, []), done.output

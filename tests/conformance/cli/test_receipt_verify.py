@@ -239,4 +239,4 @@ def test_a_page_shows_the_checks(files: Path) -> None:
 def test_a_did_of_another_method_is_told_which_ones_there_are(files: Path) -> None:
     """Exit code 2, before anything is asked."""
     result = run(files / "receipt.jws", "--did", "did:ion:EiA")
-    assert (result.exit_code, "from did:web:HOST and did:key" in result.output) == (2, True), result.output
+    assert (result.exit_code, "only did:web:HOST and did:key" in result.output) == (2, True), result.output

@@ -142,7 +142,7 @@ def test_the_working_profile_is_used_for_the_target_that_it_describes(
     done, asked, _ = replayed(tmp_path, monkeypatch, {})
     assert done.exit_code == code, done.output
     assert [one.surfaces["agent"].url for one in asked if one is not None] == (["http://shop"] if not code else [])
-    assert ("./weldproof.toml describes target, not the same target" in done.output) is bool(code)
+    assert ("./weldproof.toml describes target, which is another target" in done.output) is bool(code)
 
 
 def test_an_exchange_of_another_run_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def test_what_comes_out_otherwise_is_said_with_what_to_try(tmp_path: Path, monke
     done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference", after=after, elsewhere=["/a", "/a", "/b"])
     assert done.exit_code == Exit.FAILED
     lines = done.stderr.splitlines()
-    assert lines[:2] == [f"{ROW} came out so at another place of the check: path={place}" for place in ("/a", "/b")]
+    assert lines[:2] == [f"{ROW} had this result at another place of the check: path={place}" for place in ("/a", "/b")]
     assert "--tries 20" in lines[2]
     assert "--beside" in lines[2]
     done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference", "--tries", "2", after=after)

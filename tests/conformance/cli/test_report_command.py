@@ -165,9 +165,9 @@ def test_rows_that_a_part_did_not_select_are_not_worse(tmp_path: Path) -> None:
     part = saved(tmp_path / "part", RunBuilder(ROWS[:1], options={"ids": ["RAIL-402-01"]}).finish({}))
     result = run("diff", whole, part)
     assert (result.exit_code, "worse  " in result.output) == (0, False), result.output
-    assert "2 rows were not selected in the run after, and are not compared" in result.output
+    assert "2 requirements were not selected in the run after and are not compared" in result.output
     assert "no verdict differs" in result.output
-    assert "2 rows were not selected in the run before" in run("diff", part, whole).output
+    assert "2 requirements were not selected in the run before" in run("diff", part, whole).output
     broken = saved(tmp_path / "broken", RunBuilder(ROWS[:1], options={"ids": ["R"]}).finish({ROWS[0]: Verdict.FAIL}))
     result = run("diff", whole, broken)
     assert result.exit_code == 1
@@ -179,4 +179,4 @@ def test_runs_without_a_common_row_are_not_compared(tmp_path: Path) -> None:
     one = saved(tmp_path / "a", RunBuilder(ROWS[:1]).finish({}))
     other = saved(tmp_path / "b", RunBuilder(ROWS[1:]).finish({}))
     result = run("diff", one, other)
-    assert (result.exit_code, "no row in common" in result.output) == (2, True)
+    assert (result.exit_code, "no requirement in common" in result.output) == (2, True)

@@ -25,7 +25,7 @@ def test_diff_compares_what_both_runs_judged(tmp_path: Path) -> None:
         "1 requirements were",
         "1 verdicts differ,",
     ]
-    assert lines[-1] == "1 verdicts differ, 0 of them worse; 1 worse for not being judged any more"
+    assert lines[-1] == "1 verdicts differ, 0 of them worse; 1 worse because they are not judged any more"
     assert result.exit_code == 1
     value = json.loads(run("diff", before, after, "--json").output)
     assert (value["judged_by_both"], value["judged_only"]) == (1, {"before": [ROWS[1]], "after": [ROWS[2]]})

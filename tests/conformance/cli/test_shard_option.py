@@ -55,8 +55,8 @@ def test_the_parts_merged_are_the_whole_run(tmp_path: Path, version_1: list[str]
     ("words", "says"),
     [
         (["--shard", "3/2", "--seed", "1"], "give I/N with I from 1 to N"),
-        (["--shard", "1/2"], "goes with --seed"),
-        (["--shard", "1/2", "--seed", "1", "--quick"], "goes without --quick"),
+        (["--shard", "1/2"], "needs --seed"),
+        (["--shard", "1/2", "--seed", "1", "--quick"], "cannot be combined with --quick"),
         (["--shard", "1/2", "--seed", "1", "RAIL-402-01"], "make 1 parts with anything to do"),
     ],
 )

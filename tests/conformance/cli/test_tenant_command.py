@@ -126,7 +126,7 @@ def test_the_answer_is_shown_for_people_or_as_json(scripted: ScriptedGateway) ->
     """A key is shown with the word that this is the only time; `--json` prints the answer alone."""
     shown = run(scripted, "create", "Shop")
     assert "api_key: weld_abc" in shown.stdout
-    assert "shown once" in shown.stderr
+    assert "shown only once" in shown.stderr
     assert json.loads(run(scripted, "create", "Shop", "--json").stdout) == MADE
     scripted.answer = {
         "networks": {"base_sepolia": {"payout_address": "0x1"}},
@@ -137,7 +137,7 @@ def test_the_answer_is_shown_for_people_or_as_json(scripted: ScriptedGateway) ->
     assert lines == ["networks:", "  base_sepolia payout_address 0x1", "keys:", "  mode test", "plan: -"]
     scripted.answer = {"destination_id": "d-1", "secret": "weldw_abc"}
     rotated = run(scripted, "webhooks", "rotate", "t-1", "d-1")
-    assert ("secret: weldw_abc" in rotated.stdout, "secret is shown once" in rotated.stderr) == (True, True)
+    assert ("secret: weldw_abc" in rotated.stdout, "secret is shown only once" in rotated.stderr) == (True, True)
     attempts = [{"number": 1, "outcome": "status", "status": 500}, {"number": 2, "outcome": "timeout", "status": None}]
     scripted.answer = {"deliveries": [{"delivery_id": "dlv_1", "events": ["a", "b"], "attempts": attempts}]}
     lines = run(scripted, "webhooks", "deliveries", "t-1").stdout.splitlines()

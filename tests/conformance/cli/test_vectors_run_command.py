@@ -139,7 +139,7 @@ def _disk_full(*_: object) -> int:
         (("--id", "words/*", "--family", "numbers", "true"), "no vector of these families"),
         (("--explained", "/nowhere.toml", "true"), "No such file"),
         (("--timeout", "0", "true"), "0"),
-        (("--report", "/nowhere/result.json", "true"), "no such folder"),
+        (("--report", "/nowhere/result.json", "true"), "the folder does not exist"),
         (("--package", "/nowhere", "true"), "nowhere"),
     ],
 )

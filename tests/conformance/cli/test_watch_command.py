@@ -94,14 +94,14 @@ def test_what_failed_is_tried_again_and_then_everything(tmp_path: Path) -> None:
     text = said.read_text("utf-8")
     first, second, third = text.split("\nRound ")[1:]
     assert first.startswith(f"1: {len(ROWS)} requirements")
-    assert "Then again: RAIL-402-03." in first
+    assert "Next: RAIL-402-03." in first
     assert second.startswith("2: 1 requirement, 2 checks")
-    assert "Then again: all of them" in second
+    assert "Next: all requirements, since no failure is left" in second
     assert third.startswith(f"3: {len(ROWS)} requirements")
-    assert "answers anew" in first
-    assert "answers anew" in second
+    assert "has restarted" in first
+    assert "has restarted" in second
     assert (tmp_path / "report" / "index.html").exists()
-    assert "http://127.0.0.1:" in text.partition(" follows each round")[0]
+    assert "http://127.0.0.1:" in text.partition(" shows each round")[0]
 
 
 @pytest.mark.parametrize(("version", "code"), [(2, 0), (1, 1)])
@@ -118,7 +118,7 @@ def test_rounds_bound_it_and_the_last_ones_exit_code_is_its_own(version: int, co
 def test_it_wants_a_target_and_a_free_port(tmp_path: Path) -> None:
     """2 and 3, each with what to do."""
     done = prepared.run("conformance", "watch", env=os.environ, cwd=tmp_path, timeout=600)
-    assert (done.returncode, "no target is named" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "no target is given" in done.stderr) == (2, True), done.stderr
     with reserved_port() as port, socket.create_server(("127.0.0.1", 0)) as taken:
         words = ("--target", f"rail=http://127.0.0.1:{port}", "--port", str(taken.getsockname()[1]))
         done = prepared.run("conformance", "watch", *words, env=os.environ, cwd=tmp_path, timeout=600)

@@ -247,4 +247,4 @@ def test_what_cannot_be_used_is_a_fault_of_usage(
 def test_a_stack_of_our_own_is_no_target_to_trust(tmp_path: Path) -> None:
     """Options about a target need one."""
     done = weldproof(tmp_path, "run", "RAIL-KEY-01", "--reference", "--insecure")
-    assert (done.returncode, "are for a target" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "need a target" in done.stderr) == (2, True), done.stderr
