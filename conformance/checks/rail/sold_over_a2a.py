@@ -40,7 +40,7 @@ async def verification_over_a2a_verifies(case: Case) -> None:
 
     Orders on one lane, by the data part that the profile binds, the verification of a sound message and of one signed
     by another key than the expected one; then that of a receipt that the first order brought, and of one with alg none
-    in its place. Where the sound one is read as a pass, expects that the forged one is none. A profile without the
+    in its place. If the sound message is read as a pass, expects that the forged one is not. A profile without the
     option, or that does not bind how an order holds its request, is not judged here.
     """
     absent = _absent(case)
