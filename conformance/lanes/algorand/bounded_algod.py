@@ -1,16 +1,20 @@
-"""py-algorand-sdk's client with answers of a bounded size and without redirects.
+"""py-algorand-sdk's client with answers of a bounded size and time and without redirects.
 
-The SDK reads an answer whatever its size, and follows a redirect to another host with the node's token.
+The SDK reads an answer whatever its size and however slowly it comes, and follows a redirect to another host with the
+node's token.
 """
 
 from __future__ import annotations
 
+import http.client
+import io
 import json
+import socket
+import time
 import urllib.error
 import urllib.request
 from email.message import Message
-from http.client import HTTPResponse
-from typing import IO, Any, Final
+from typing import IO, Any, Final, cast
 from urllib.parse import urlencode
 
 from algosdk import constants
@@ -28,11 +32,77 @@ class _Stays(urllib.request.HTTPRedirectHandler):
         del req, fp, code, msg, headers, newurl
 
 
-_OPENER: Final = urllib.request.build_opener(_Stays)
+class _TimedStream(io.RawIOBase):
+    """The bytes of a connection until a moment: a socket's own timeout begins again with each byte."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._stream = cast("io.RawIOBase", connection.makefile("rb", buffering=0))
+        self._ends = time.monotonic() + (connection.gettimeout() or 0)
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Read what is there.
+
+        Raises:
+            TimeoutError: The time is over.
+        """
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._connection.settimeout(left)
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        """Close it."""
+        self._stream.close()
+        super().close()
+
+
+class _TimedAnswer(http.client.HTTPResponse):
+    """An answer that is whole within the timeout of its connection."""
+
+    def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self.fp.close()
+        self.fp = io.BufferedReader(_TimedStream(sock))
+
+
+class _TimedHttp(http.client.HTTPConnection):
+    response_class = _TimedAnswer
+
+
+class _TimedHttps(http.client.HTTPSConnection):
+    response_class = _TimedAnswer
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        """Ask over a connection whose answers end in time."""
+        return self.do_open(_TimedHttp, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        """Ask over a connection whose answers end in time."""
+        return self.do_open(_TimedHttps, req)
+
+
+_OPENER: Final = urllib.request.build_opener(_Stays, _Http, _Https)
 
 
 class BoundedAlgod(AlgodClient):
-    """An algod whose answers are read up to `LONGEST_BODY` bytes."""
+    """An algod whose answers are read up to `LONGEST_BODY` bytes, and for so many seconds.
+
+    A thread that waits for an answer keeps the process from ending, so the answer must end.
+    """
+
+    def __init__(self, token: str, address: str, seconds: float) -> None:
+        super().__init__(token, address)
+        self._seconds = seconds
 
     def algod_request(
         self,
@@ -58,7 +128,7 @@ class BoundedAlgod(AlgodClient):
         url = self.algod_address + requrl + (f"?{urlencode(params)}" if params else "")
         request = urllib.request.Request(url, headers=fields, method=method, data=data)  # noqa: S310 - the profile's
         try:
-            with _OPENER.open(request, timeout=timeout) as response:
+            with _OPENER.open(request, timeout=min(self._seconds, timeout or self._seconds)) as response:
                 body = _body(response)
         except urllib.error.HTTPError as refused:
             raise _refusal(refused) from refused
@@ -70,7 +140,7 @@ class BoundedAlgod(AlgodClient):
             raise AlgodResponseError("Failed to parse JSON response from algod") from fault
 
 
-def _body(response: HTTPResponse | urllib.error.HTTPError) -> bytes:
+def _body(response: http.client.HTTPResponse | urllib.error.HTTPError) -> bytes:
     body = response.read(LONGEST_BODY + 1)
     if len(body) > LONGEST_BODY:
         raise AlgodResponseError(f"its answer is longer than {LONGEST_BODY} bytes, of which no more is read")

@@ -71,7 +71,7 @@ class AlgorandNode:
         self._budgets = budgets
         self._names = names
         token = "" if chain.token is None else read_secret(chain.token, names, "ALGOD_TOKEN", f"chains.{chain.lane}")
-        self._algod = BoundedAlgod(token, chain.algod.rstrip("/"))
+        self._algod = BoundedAlgod(token, chain.algod.rstrip("/"), budgets.request)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="algorand")
         self.control = NodeControl(chain.control, "Algorand", budgets.request)
         self._lives = count()

@@ -7,6 +7,7 @@ import contextlib
 import gzip
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -174,6 +175,34 @@ def test_no_redirect_is_followed(
             asyncio.run(ASKING[lane](node.url))
         assert node.asked
     assert other.asked == []
+
+
+@pytest.mark.parametrize("is_in_the_head", [True, False])
+def test_an_answer_that_drips_ends_with_its_thread(
+    is_in_the_head: bool, hostile: Callable[[Callable[[BaseHTTPRequestHandler], None]], Hostile]
+) -> None:
+    """A thread that is left behind would keep the process from ending for as long as the node sends."""
+    ends = time.monotonic() + 60
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        start = b"HTTP/1.1 200 OK\r\n" + (b"X: " if is_in_the_head else b"Content-Length: 9999\r\n\r\n")
+        with contextlib.suppress(OSError):
+            handler.wfile.write(start)
+            while time.monotonic() < ends:
+                handler.wfile.write(b" ")
+                time.sleep(0.1)
+
+    async def ask() -> None:
+        asked = AlgorandNode(
+            AlgorandChain(network="algorand_testnet", algod=hostile(drip).url), Budgets(request=1.0), Names()
+        )
+        with pytest.raises(Inconclusive):
+            await asked.params()
+        await asked.close()
+        await asyncio.to_thread(asked._threads.shutdown)  # waits for the threads, as the end of a process does
+
+    asyncio.run(ask())
+    assert time.monotonic() < ends
 
 
 def test_the_token_of_an_algod_goes_to_no_other_host(
