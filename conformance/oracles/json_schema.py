@@ -10,6 +10,8 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 
 class Schema:
@@ -20,16 +22,25 @@ class Schema:
 
         Raises:
             ValueError: It is not a schema.
+
+        A reference leads to places in the schema itself only: it is a stranger's, and no address or file in it is read.
         """
         fault = next(Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema), None)
         if fault is not None:
             raise ValueError(f"no JSON Schema: {fault.message[:200]}")
-        self._validator = _Strict(schema)
+        self._validator = _Strict(schema, registry=Registry())
 
     def faults(self, value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield what is wrong with a value: where in it, and a sentence."""
-        for fault in self._validator.iter_errors(value):
-            yield tuple(fault.absolute_path), fault.message
+        """Yield what is wrong with a value: where in it, and a sentence.
+
+        Raises:
+            ValueError: The schema cannot be used: a reference leads nowhere or to itself, or a pattern is none.
+        """
+        try:
+            for fault in self._validator.iter_errors(value):
+                yield tuple(fault.absolute_path), fault.message
+        except (Unresolvable, re.error, RecursionError, OverflowError) as fault:
+            raise ValueError(f"no usable JSON Schema: {type(fault).__name__}: {str(fault)[:200]}") from fault
 
 
 @cache

@@ -219,6 +219,8 @@ def bytes_of(folder: Traversable, name: str) -> bytes:
         raise PackageFault(f"{name} leads out of the package")
     try:
         if isinstance(file, Path):
+            if file.exists() and not file.is_file():  # a pipe of an archive would be read for ever
+                raise PackageFault(f"{name} is no regular file")
             return read_file(file, LARGEST_REPORT)
         return file.read_bytes()
     except (OSError, TooLarge) as fault:
@@ -237,6 +239,8 @@ def _manifest(folder: Traversable) -> dict[str, Any]:
 
 def _family(told: Mapping[str, Any]) -> dict[str, Any]:
     lists = {name: tuple(told[name]) for name in ("stages", "told")}
+    if not isinstance(told["title"], str):
+        raise TypeError("a title is a text")
     return {"prefix": told["prefix"], "title": told["title"], "input": told["input"], **lists}
 
 
@@ -253,5 +257,9 @@ def _document(folder: Traversable, name: str, digest: str) -> dict[str, Any]:
 
 def _vector(make: type[Vector], family: str, one: Mapping[str, Any]) -> Vector:
     expected = Expected(**{**one["expected"], "codes": tuple(one["expected"]["codes"])})
+    texts = [*(one[name] for name in ("id", "kind", "origin", "why")), *one["requirements"]]
+    texts += [text for text in (one["fault"], expected.stage) if text is not None]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("id, kind, requirements, stage, fault, origin and why are texts")
     listed = {name: tuple(one[name]) for name in ("requirements", "pinned", "pins", "doors")}
     return make(**{**one, **listed, "family": family, "expected": expected})

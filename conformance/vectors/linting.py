@@ -48,8 +48,11 @@ def _schema(folder: Traversable, name: str) -> Schema:
 
 
 def _departures(name: str, value: Any, schema: Schema) -> Iterator[str]:
-    for place, fault in schema.faults(value):
-        yield f"{name}: {'/'.join(map(str, place))}: {fault[:200]}"
+    try:
+        for place, fault in schema.faults(value):
+            yield f"{name}: {'/'.join(map(str, place))}: {fault[:200]}"
+    except ValueError as fault:
+        raise PackageFault(f"{name} cannot be held against its schema: {fault}") from fault
 
 
 def faults_of_sense(package: Package) -> Iterator[str]:
