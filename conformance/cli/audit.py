@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,9 @@ _PAGE = 1000
 _SECONDS = 60.0
 # Entries of a log that are read; a page has a thousand.
 _MOST_ENTRIES = 1_000_000
+# Bytes of all pages together, and seconds for them.
+_MOST_BYTES = 512 * 1024 * 1024
+_MOST_SECONDS = 1800.0
 TOKEN_VARIABLE = "WELDPROOF_HUB_TOKEN"  # noqa: S105 - a variable's name
 
 
@@ -39,6 +43,7 @@ class _Unreachable(Exception):
 class _Log:
     entries: list[Any] = field(default_factory=list)
     head: audit_chain.Head | None = None
+    length: int = 0
 
 
 @click.group("audit")
@@ -148,7 +153,7 @@ def _head(value: Any) -> audit_chain.Head | None:
 
 def _log(source: str, token_file: Path | None) -> _Log:
     if source.startswith(("http://", "https://")):
-        return asyncio.run(_fetched(source, _token(token_file)))
+        return asyncio.run(_fetched_in_time(source, _token(token_file)))
     try:
         raw = read_file(Path(source))
     except OSError as fault:
@@ -198,6 +203,19 @@ def _read(raw: bytes) -> _Log:
     raise JsonTextFault("the document contains no audit entries")
 
 
+async def _fetched_in_time(url: str, token: str) -> _Log:
+    """Return a log as a control plane gives it.
+
+    Raises:
+        _Unreachable: It could not be had, or its pages do not end.
+    """
+    try:
+        async with asyncio.timeout(_MOST_SECONDS):
+            return await _fetched(url, token)
+    except TimeoutError as fault:
+        raise _Unreachable(f"{url} gave no whole log within {_MOST_SECONDS:g} s") from fault
+
+
 async def _fetched(url: str, token: str) -> _Log:
     """Return a log as a control plane gives it, page by page, with the head that its last page told."""
     parts = urlsplit(url)
@@ -208,7 +226,11 @@ async def _fetched(url: str, token: str) -> _Log:
     headers = {"Authorization": f"Bearer {token}", **PLAIN_ANSWERS}
     async with aiohttp.ClientSession(timeout=timeout, headers=headers, auto_decompress=False) as session:
         while True:
-            page = await _page(session, url, _last(found))
+            after = _last(found)
+            page = await _page(session, url, after)
+            found.length += page.length
+            if found.length > _MOST_BYTES:
+                raise _Unreachable(f"{url} gave more than {_MOST_BYTES} bytes, of which no more is read")
             fresh = page.entries[len(found.entries) :] if page.entries[:1] == found.entries[:1] else page.entries
             found.entries += fresh
             if len(found.entries) > _MOST_ENTRIES:
@@ -216,7 +238,9 @@ async def _fetched(url: str, token: str) -> _Log:
                     f"{url} gave more than {_MOST_ENTRIES} entries; this command reads no more than that"
                 )
             found.head = page.head
-            if not fresh or page.head is None or (_last(found) or 0) >= page.head.seq:
+            last = _last(found) or 0
+            # Entries that lead no further would be asked for again and again; they are judged as they are.
+            if not fresh or page.head is None or last >= page.head.seq or last <= (after or 0):
                 return found
 
 
@@ -233,7 +257,8 @@ async def _page(session: aiohttp.ClientSession, url: str, after: int | None) -> 
                 raise _Unreachable(f"{url} answered {answer.status}: it rejects this admin token")
             if answer.status != 200:
                 raise _Unreachable(f"{url} answered {answer.status}")
-            return _read(await read_whole(answer, LONGEST_BODY))
+            body = await read_whole(answer, LONGEST_BODY)
+            return dataclasses.replace(_read(body), length=len(body))
     except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as fault:
         raise _Unreachable(f"{url} could not be read: {_reason(fault)}") from fault
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from conformance.cli import audit, main
 from conformance.oracles.audit_chain import mac_of
-from tests.conformance.served import Served, served
+from tests.conformance.served import Answer, Served, served
 
 KEY = bytes(range(32))
 TOKEN = "the-admin-token-of-this-hub"
@@ -140,6 +140,34 @@ def test_a_log_that_cannot_be_had_ends_with_three(hub: Served, key: Path) -> Non
     for url, token in ((hub.url, "wrong-token"), (hub.url + "/elsewhere", TOKEN), ("http://127.0.0.1:9", TOKEN)):
         done = ran(url, key, WELDPROOF_HUB_TOKEN=token)
         assert (done.exit_code, token in done.output) == (3, False)
+
+
+def endless(seq: int, size: int) -> Answer:
+    """Return a hub that has one more entry on each page; 0 as `seq` counts on."""
+
+    def answer(_: str, target: str, __: Any, ___: bytes) -> tuple[int, Any]:
+        after = int(parse_qs(urlsplit(target).query).get("after", ["0"])[0])
+        return 200, {"entries": [{"seq": seq or after + 1, "x": "x" * size}], "head": {"seq": 10**9, "mac": "00"}}
+
+    return answer
+
+
+def test_pages_without_an_end_end_with_three(key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All pages together have a bound in bytes and in time."""
+    monkeypatch.setattr(audit, "_MOST_BYTES", 100_000)
+    with served(endless(0, 10_000)) as hub:
+        done = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
+    assert (done.exit_code, "more than 100000 bytes" in done.output) == (3, True)
+    monkeypatch.setattr(audit, "_MOST_SECONDS", 0.5)
+    with served(endless(0, 0)) as hub:
+        done = ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN)
+    assert (done.exit_code, "no whole log within" in done.output) == (3, True)
+
+
+def test_a_hub_that_counts_no_further_is_judged(key: Path) -> None:
+    """Its entries are not asked for again and again."""
+    with served(endless(1, 0)) as hub:
+        assert ran(hub.url, key, WELDPROOF_HUB_TOKEN=TOKEN).exit_code == 1
 
 
 def test_a_page_without_an_end_ends_with_three(hub: Served, key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
