@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
+from conformance.cli.json_output import print_json
 from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.ledger import Requirement, load
@@ -54,7 +54,7 @@ def against_chameleon(ids: Sequence[str], part: str | None, options: Mapping[str
             "points": {one.point: one.as_json() for one in found},
             "not_varied": alike,
         }
-        click.echo(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+        print_json(result)
     else:
         _print(trials, found, alike)
     return Exit.FAILED if alike or any(one.differences for one in trials) else Exit.PASSED

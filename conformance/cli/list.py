@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-import orjson
 
+from conformance.cli.json_output import print_json
 from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.engine.catalogue import catalogue
@@ -48,7 +48,7 @@ def command(ids: Sequence[str], as_checks: bool, as_json: bool, **filters: Any) 
     if as_checks:
         _show_checks(rows, as_json=as_json)
     elif as_json:
-        click.echo(orjson.dumps([_row(row, deciders) for row in rows], option=orjson.OPT_INDENT_2))
+        print_json([_row(row, deciders) for row in rows])
     else:
         _show_rows(rows, deciders)
 
@@ -109,7 +109,7 @@ def _show_checks(rows: Sequence[Requirement], *, as_json: bool) -> None:
     wanted = {row.id for row in rows}
     checks = [check for check in catalogue() if wanted.intersection(check.rows)]
     if as_json:
-        click.echo(orjson.dumps([check.as_json() for check in checks], option=orjson.OPT_INDENT_2))
+        print_json([check.as_json() for check in checks])
         return
     for check in checks:
         click.echo(f"{check.id}  ({', '.join(check.rows)})\n    {check.sentence.partition(chr(10))[0]}")

@@ -16,6 +16,7 @@ from conformance.cli.agreeing import Agreement, is_at_terminal, within_limits, y
 from conformance.cli.call_payment import buy_call, finish_call, operation_at
 from conformance.cli.checkout_payment import finish_link, pay_link
 from conformance.cli.connection import connected
+from conformance.cli.json_output import print_json
 from conformance.cli.paid_address import PaidAddress
 from conformance.cli.pay_attempt import Attempt, PaymentOpen, Steps
 from conformance.cli.pay_keeping import Kept
@@ -127,7 +128,7 @@ def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
         ending = {"reason": reason} if reason is not None else {}
         ending |= {"resume": attempt.resume_command()} if is_left else {}
         # Claims of a receipt may hold what JSON in UTF-8 cannot.
-        click.echo(orjson.dumps(json_safe({**payment, **result, **ending}), option=orjson.OPT_INDENT_2))
+        print_json(json_safe({**payment, **result, **ending}))
     if code is not Exit.PASSED:
         ctx.exit(code)
 
@@ -213,7 +214,7 @@ def _body(text: str | None) -> Any:
     try:
         raw = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
         return orjson.loads(raw)
-    except (OSError, orjson.JSONDecodeError) as fault:
+    except (OSError, ValueError) as fault:
         raise UsageFault(f"--body: {fault}") from fault
 
 

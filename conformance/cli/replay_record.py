@@ -141,13 +141,22 @@ def _events(what: str) -> tuple[tuple[Event, ...], int, str]:
 def _company(events: Sequence[Event], check: str) -> tuple[str, ...]:
     """Return the checks that a run had under way at the same time as one of them."""
     under_way: set[str] = set()
+    # Those under way that have not met it yet: a log may start a check over and over.
+    apart: set[str] = set()
     met: set[str] = set()
     for event in events:
         if event["event"] == "check.started":
-            met |= under_way | {check} if event["check"] == check else {event["check"]} if check in under_way else set()
+            if event["check"] == check:
+                met |= apart
+                apart.clear()
+            elif check in under_way:
+                met.add(event["check"])
+            else:
+                apart.add(event["check"])
             under_way.add(event["check"])
         elif event["event"] == "check.finished":
             under_way.discard(event["check"])
+            apart.discard(event["check"])
     return tuple(sorted(met - {check}))
 
 

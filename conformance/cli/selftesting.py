@@ -12,6 +12,7 @@ import orjson
 
 from conformance.cli.chameleon import against_chameleon
 from conformance.cli.generated import against_generated
+from conformance.cli.json_output import print_json
 from conformance.cli.own_receiver import with_receiver
 from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
@@ -53,7 +54,7 @@ def selftest(
     except asyncio.CancelledError:
         ctx.exit(Exit.INTERRUPTED)
     if as_json:
-        click.echo(orjson.dumps(results, option=orjson.OPT_INDENT_2))
+        print_json(results)
     exact = sum(not result["differences"] for result in results)
     if not as_json:
         click.echo(f"{exact} of {len(results)} kill lists are exact")

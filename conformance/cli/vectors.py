@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from conformance import vectors
+from conformance.cli.json_output import print_json
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
 from conformance.text.json_safe import json_safe
@@ -33,6 +33,8 @@ _PACKAGE = click.option(
 )
 _AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 _SHOWN = 20
+# Letters of a sentence of a package that are shown.
+_LONGEST_TEXT = 2000
 
 
 class _Group(click.Group):
@@ -71,10 +73,11 @@ def list_(ids: Sequence[str], *, each: bool, folder: Path | None, as_json: bool,
         raise UsageFault("no vector has this id; `weldproof vectors list --each` lists all ids")
     if as_json:
         told = {"version": found.version, "vectors": [_described(one) for one in chosen]}
-        click.echo(orjson.dumps(json_safe(told), option=orjson.OPT_INDENT_2))
+        print_json(json_safe(told))
     elif each or ids or filters["rows"]:
         for one in chosen:
-            click.echo(f"{'valid' if one.expected.valid else one.expected.stage:12} {one.id}: {one.fault or one.why}")
+            judged = "valid" if one.expected.valid else one_line(str(one.expected.stage))
+            click.echo(f"{judged:12} {one_line(one.id)}: {one_line(one.fault or one.why, _LONGEST_TEXT)}")
     else:
         _show_families(found, chosen)
 
@@ -105,13 +108,14 @@ def _described(one: Vector) -> dict[str, Any]:
 
 
 def _show_families(found: Package, chosen: Sequence[Vector]) -> None:
-    click.echo(f"vector package {found.version}, {len(chosen)} vectors\n")
+    click.echo(f"vector package {one_line(found.version)}, {len(chosen)} vectors\n")
     count, holding = Counter(one.family for one in chosen), Counter(one.family for one in chosen if one.expected.valid)
     kinds = Counter(family for family, _ in {(one.family, one.kind) for one in chosen})
     click.echo(f"{'family':20} vectors  valid  kinds")
     for name, family in found.families.items():
         if count[name]:
-            click.echo(f"{name:20} {count[name]:7} {holding[name]:6} {kinds[name]:6}  {family.title}")
+            title = one_line(family.title, _LONGEST_TEXT)
+            click.echo(f"{one_line(name):20} {count[name]:7} {holding[name]:6} {kinds[name]:6}  {title}")
 
 
 @command.command("show")
@@ -122,7 +126,7 @@ def show(name: str, folder: Path | None) -> None:
     found = next((one for one in opened(folder).vectors if one.id == name), None)
     if found is None:
         raise UsageFault(f"no vector {one_line(name)}; `weldproof vectors list --each` shows them all")
-    click.echo(orjson.dumps(json_safe({**_described(found), "input": found.input}), option=orjson.OPT_INDENT_2))
+    print_json(json_safe({**_described(found), "input": found.input}))
 
 
 @command.command("check")
@@ -136,7 +140,7 @@ def check(ctx: click.Context, folder: Path | None, as_json: bool) -> None:
     """
     faults = list(_faults(vectors.folder() if folder is None else folder))
     if as_json:
-        click.echo(orjson.dumps({"whole": not faults, "faults": faults}, option=orjson.OPT_INDENT_2))
+        print_json({"whole": not faults, "faults": faults})
     else:
         for fault in faults[:_SHOWN]:
             click.echo(one_line(fault))

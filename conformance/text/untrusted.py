@@ -15,8 +15,9 @@ UNSHOWABLE: Final = (
 )
 _UNSHOWABLE: Final = re.compile(UNSHOWABLE)
 # Commands of a build service in the output of a job, up to the letter that is escaped. GitHub reads `::error …` at the
-# beginning of a line and `##[error]` anywhere; Azure Pipelines reads `##vso[…]` and TeamCity `##teamcity[…]` anywhere.
-_COMMAND: Final = re.compile(r"(?m:^)([^\S\n]*):(?=:[A-Za-z])|#(?=#[A-Za-z]*\[)")
+# beginning of a line, which a carriage return begins too, and `##[error]` anywhere; Azure Pipelines reads `##vso[…]`
+# and TeamCity `##teamcity[…]` anywhere.
+_COMMAND: Final = re.compile(r"(?m:^|(?<=\r))([^\S\r\n]*):(?=:[A-Za-z])|#(?=#[A-Za-z]*\[)")
 
 
 def visible(text: str) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
+import os
 import random
 import re
+import shutil
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,8 +19,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from conformance import vectors
 from conformance.cli import main
+from conformance.cli.replay_record import _company
 from conformance.log import file as log_file
+from conformance.outcome import PaidExit
 from conformance.report.formats import FORMATS
 
 SECRET = "canary-secret-0123456789"
@@ -53,7 +59,7 @@ class Trap:
 
     def assert_nothing_happened(self, done: Result) -> None:
         """See that no effect shows, and that the command ended as it says."""
-        assert done.exit_code in {0, 1, 2, 3}, f"{done.exit_code}: {done.output}"
+        assert done.exit_code in {0, 1, 2, 3, PaidExit.UNANSWERED}, f"{done.exit_code}: {done.output}"
         assert not self.canary.exists()
         assert self.victim.read_text() == "kept"
         assert SECRET not in done.output
@@ -201,6 +207,14 @@ def test_a_replay_of_a_hostile_report_is_refused_and_explained() -> None:
     done = weldproof("replay", "sent#1")
     assert done.exit_code == 2
     assert "A replay takes no target, program or secret from a log" in done.output
+
+
+def test_a_log_that_starts_a_check_over_and_over_is_read_in_time() -> None:
+    """The time for the checks that ran beside another grows with the length of the log, and not with its square."""
+    count = 100_000
+    events = [{"event": "check.started", "check": f"c{number}"} for number in range(count)]
+    events += [{"event": "check.started", "check": CHECK} for _ in range(count)]
+    assert len(_company(events, CHECK)) == count
 
 
 @pytest.mark.usefixtures("trap")
@@ -423,6 +437,95 @@ def test_a_hostile_file_has_no_effect(line: str, trap: Trap) -> None:
         json.dumps({"format": "weldproof-vectors/1", "version": HOSTILE, "families": {}, "files": files})
     )
     trap.assert_nothing_happened(weldproof(*line.split()))
+
+
+def test_a_payment_file_is_shown_as_text(trap: Trap) -> None:
+    """The JSON of `pay --resume` holds no command of a build service, and its address is asked for nothing."""
+    (trap.folder / "weldproof.toml").write_text(
+        '[surfaces.rail]\nurl = "http://127.0.0.1:9"\n[claims]\nlanes = ["algorand"]\n'
+        '[chains.algorand]\nnetwork = "algorand_testnet"\nalgod = "http://127.0.0.1:9"\n'
+    )
+    signed = {"payer": HOSTILE, "asset": HOSTILE, "held": 0, "tx_id": HOSTILE, "transaction": "00", "signed_at": 1}
+    record = {
+        "state": "signed",
+        "channel": "http",
+        "url": f"{trap.url}/x",
+        "body": {},
+        "default_body": False,
+        "path": HOSTILE,
+        "role": HOSTILE,
+        "lane": "algorand",
+        "network": HOSTILE,
+        "units": 1,
+        "payee": HOSTILE,
+        "reference": HOSTILE,
+        "entry": {},
+        "worth_until": 1,
+        "last_answer": HOSTILE,
+        "signed": {**signed, "proof": {"payment_reference": HOSTILE, "tx_id": HOSTILE}},
+    }
+    for url in (f"{trap.url}/x", "http://127.0.0.1:9/x"):
+        path = trap.folder / "payment.json"
+        path.write_text(json.dumps({**record, "url": url}))
+        path.chmod(0o600)
+        done = weldproof("pay", "--resume", path, "--wait", "0", "--json")
+        assert json.loads(done.stdout)["payee"] == HOSTILE
+        assert done.exit_code == PaidExit.UNANSWERED
+        trap.assert_nothing_happened(done)
+
+
+def hostile_package(folder: Path, schema: dict[str, Any] | None = None, **members: Any) -> Path:
+    """Copy one family of our package with members of its vectors replaced; its digests are right."""
+    package = folder / "package"
+    shutil.copytree(str(vectors.folder()), package, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    manifest = json.loads((package / "manifest.json").read_text())
+    name = next(name for name in manifest["files"] if name.startswith("welds/"))
+    document = json.loads((package / name).read_text())
+    document["vectors"] = [{**one, **members} for one in document["vectors"]]
+    (package / name).write_text(json.dumps(document))
+    manifest["files"] = {name: hashlib.sha256((package / name).read_bytes()).hexdigest()}
+    manifest["version"] = HOSTILE
+    for family in manifest["families"].values():
+        family["title"] = HOSTILE
+    (package / "manifest.json").write_text(json.dumps(manifest))
+    if schema is not None:
+        (package / "schemas" / "vectors.schema.json").write_text(json.dumps(schema))
+    return package
+
+
+@pytest.mark.parametrize("members", [{"why": HOSTILE, "fault": HOSTILE}, {"id": HOSTILE, "kind": HOSTILE}, {"why": 5}])
+@pytest.mark.parametrize(
+    "line", ["list --package {}", "list --each --package {}", "list --json --package {}", "check {}", "check {} --json"]
+)
+def test_texts_of_a_package_are_shown_as_text(line: str, members: dict[str, Any], trap: Trap) -> None:
+    """Titles, names and reasons of a package whose digests are right have no effect on a terminal."""
+    package = hostile_package(trap.folder, **members)
+    trap.assert_nothing_happened(weldproof("vectors", *line.format(package).split()))
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:{port}/schema.json", "file://{victim}"])
+def test_a_schema_of_a_package_reads_no_address(address: str, trap: Trap) -> None:
+    """A reference in it leads to places in the schema itself only."""
+    port = trap.server.getsockname()[1]
+    package = hostile_package(trap.folder, {"$ref": address.format(port=port, victim=trap.victim)})
+    done = weldproof("vectors", "check", package)
+    trap.assert_nothing_happened(done)
+    assert (done.exit_code, "no usable JSON Schema" in done.output) == (1, True)
+
+
+@pytest.mark.parametrize("schema", [{"$ref": "#"}, {"properties": {"family": {"pattern": "("}}}, {"$ref": "#/no"}])
+def test_a_schema_that_cannot_be_used_is_a_fault_of_its_package(schema: dict[str, Any], trap: Trap) -> None:
+    """It is not a fault of the suite."""
+    done = weldproof("vectors", "check", hostile_package(trap.folder, schema))
+    assert (done.exit_code, "no usable JSON Schema" in done.output) == (1, True)
+
+
+def test_a_pipe_in_a_package_is_not_waited_for(trap: Trap) -> None:
+    """An unpacked archive may hold one."""
+    package = hostile_package(trap.folder)
+    (package / "schemas" / "manifest.schema.json").unlink()
+    os.mkfifo(package / "schemas" / "manifest.schema.json")
+    assert weldproof("vectors", "check", package).exit_code == 1
 
 
 @pytest.mark.parametrize("name", ["../victim", "/etc/passwd", "a/../../victim", "link.json", "", "."])

@@ -18,6 +18,7 @@ COMMANDS = {
     "::error file=x::y": "\\x3a:error file=x::y",
     "a\n  ::add-mask::b": "a\n  \\x3a:add-mask::b",
     "a\n\u00a0::group::b": "a\n\u00a0\\x3a:group::b",
+    "a\n\t::error::b": "a\n\t\\x3a:error::b",
     "x ##[error]y": "x \\x23#[error]y",
     "##vso[task.logissue type=error]y": "\\x23#vso[task.logissue type=error]y",
     "###teamcity[message]": "#\\x23#teamcity[message]",
@@ -87,3 +88,10 @@ def test_a_fault_of_usage_holds_no_command(text: str) -> None:
     assert not has_command(done.output)
     done = CliRunner().invoke(main, ["explain", text])
     assert not has_command(done.output)
+
+
+def test_a_command_after_a_carriage_return_is_none() -> None:
+    """The reader of a job's output ends a line there, too."""
+    held = io.StringIO(newline="")
+    Disarmed(held).write("50 %\r ::error::x")
+    assert held.getvalue() == "50 %\r \\x3a:error::x"
