@@ -141,7 +141,8 @@ async def _spelled(client: Client, seen: Recognised, asking: Asking) -> None:
     url, parts = seen.challenge.url, urlsplit(seen.challenge.url)
     pace, tls = _rate(url), context_of(asking.tls)
     origin = f"{parts.scheme}://{parts.netloc}"
-    raw = client.over(RawTransport(origin, seconds=asking.timeout, requests_per_second=pace, tls=tls))
+    transport = RawTransport(origin, seconds=asking.timeout, requests_per_second=pace, tls=tls, has_whole_requests=True)
+    raw = client.over(transport)
     try:
         async with asyncio.timeout(asking.seconds / 3):
             seen.challenge = replace(seen.challenge, spelled=await try_spellings(raw, url))

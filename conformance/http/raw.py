@@ -34,11 +34,18 @@ class RawTransport:
     """
 
     def __init__(
-        self, address: str, *, seconds: float, requests_per_second: float = 0.0, tls: ssl.SSLContext | None = None
+        self,
+        address: str,
+        *,
+        seconds: float,
+        requests_per_second: float = 0.0,
+        tls: ssl.SSLContext | None = None,
+        has_whole_requests: bool = False,
     ) -> None:
         """Take the surface's address, without a slash at its end, the time an answer may take, and the pace.
 
-        `tls` decides on certificates where not the usual does.
+        `tls` replaces the usual certificate verification. With `has_whole_requests` the writing side stays open: no
+        server waits for more of a complete request, and a proxy such as nginx drops a call whose client closed it.
         """
         self._interval = 1 / requests_per_second if requests_per_second > 0 else 0.0
         self._next = 0.0
@@ -48,6 +55,7 @@ class RawTransport:
         self._port = parts.port or _PORTS[parts.scheme]
         self._tls = (tls or True) if parts.scheme == "https" else None
         self._seconds = seconds
+        self._has_whole_requests = has_whole_requests
         self._answered = False
         self._silent = 0
 
@@ -61,7 +69,7 @@ class RawTransport:
         data = b"".join(self._lines(method, url.removeprefix(self._address), headers, body)) + (body or b"")
         try:
             given = {name.strip().lower() for name, _ in headers}
-            whole = bool(given & _WHOLE) and not given & _FRAMING
+            whole = self._has_whole_requests or (bool(given & _WHOLE) and not given & _FRAMING)
             async with asyncio.timeout(self._seconds):
                 answer = await self._exchange(method, data, ends=not whole)
         except TimeoutError as fault:

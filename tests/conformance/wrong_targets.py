@@ -21,6 +21,7 @@ from cryptography.x509.oid import NameOID
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 _PIECE = b"x" * 65_536
+_UPSTREAM_SECONDS = 0.05
 
 
 async def _request(reader: asyncio.StreamReader) -> tuple[str, str]:
@@ -48,6 +49,34 @@ def answering(status: str, body: bytes, *fields: str, kind: str = "application/j
             await writer.drain()
 
     return serve
+
+
+async def whole_request(reader: asyncio.StreamReader) -> bytes:
+    """Read one request with its body."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    lengths = (line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    return head + await reader.readexactly(int(next(lengths, b"0")))
+
+
+def read_again(request: bytes) -> asyncio.StreamReader:
+    """Return a reader of one request that was read already."""
+    reader = asyncio.StreamReader()
+    reader.feed_data(request)
+    reader.feed_eof()
+    return reader
+
+
+def dropping_half_closed(serve: Serve) -> Serve:
+    """Return a server behind a proxy such as nginx, which drops a request when the client closes its writing side."""
+
+    async def behind(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        request = await whole_request(reader)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(reader.read(1), _UPSTREAM_SECONDS)
+            return
+        await serve(read_again(request), writer)
+
+    return behind
 
 
 def saying(data: bytes, *, reading: bool = True) -> Serve:

@@ -50,7 +50,8 @@ async def no_spelling_of_a_paid_call_is_free(case: Case) -> None:
     """
     origin = origin_of(case.session.rail)
     pace, tls = case.profile.pace.requests_per_second, context_of(case.profile.tls)
-    raw = case.client.over(RawTransport(origin, seconds=_SECONDS, requests_per_second=pace, tls=tls))
+    transport = RawTransport(origin, seconds=_SECONDS, requests_per_second=pace, tls=tls, has_whole_requests=True)
+    raw = case.client.over(transport)
     for number, operation in enumerate(case.sample(case.session.operations)):
         judged = _Spelled(case, raw, origin, operation)
         spellings = list(call_spellings("POST", urlsplit(operation.url).path, origin))
@@ -75,7 +76,7 @@ class _Spelled:
     origin: str
     operation: Operation
     buying: asyncio.Lock = field(default_factory=asyncio.Lock)
-    members: frozenset[str] | None = None
+    result: Any = None
 
     async def judge(self, spelling: Spelling) -> None:
         """Send one spelling and judge its answer; one that is not answered gives nothing."""
@@ -84,13 +85,16 @@ class _Spelled:
             return
         case, where = self.case, {"operation": self.operation.path, "spelling": spelling.what}
         handed = goods(case, answer) if _is_served(answer) else []
-        if handed == ["the result"] and await self._is_elsewhere(spelling, answer):
-            handed = []
         beyond = None
-        if not handed and await self._may_be_served(spelling, answer):
-            known = await self._is_the_result(answer)
-            handed = sorted(answer.object()) if known or spelling.method == "POST" else []
-            beyond = None if known else _OPEN
+        if handed == ["the result"]:
+            if not answer.object() or await self._is_elsewhere(spelling, answer):
+                handed = []
+            elif spelling.method.upper() != "POST" and not await self._is_bought(result_of(case, answer)):
+                beyond = _OPEN  # other methods may describe the operation, and its result, for free
+        elif not handed and await self._may_be_served(spelling, answer):
+            is_known = await self._is_bought(answer.object())
+            handed = sorted(answer.object()) if is_known or spelling.method == "POST" else []
+            beyond = None if is_known else _OPEN
         found = handed or answer.status
         case.expect(_ROW, not handed, _EXPECTED, found, exchange=answer, where=where, beyond=beyond)
 
@@ -115,14 +119,17 @@ class _Spelled:
         control = await self._sent(there)
         return control is not None and _is_served(control) and control.object().keys() == answer.object().keys()
 
-    async def _is_the_result(self, answer: Answer) -> bool:
-        """Return whether an answer has the members of a result that was paid for, where a lane can be paid."""
+    async def _is_bought(self, value: Any) -> bool:
+        """Return whether a value has the form of a result that was paid for, where a lane can be paid."""
         async with self.buying:
-            if self.members is None:
-                self.members = frozenset(await self._bought())
-        return bool(self.members) and self.members <= answer.object().keys()
+            if self.result is None:
+                self.result = await self._bought()
+        if isinstance(self.result, Mapping):
+            return isinstance(value, Mapping) and bool(self.result) and self.result.keys() <= value.keys()
+        return type(value) is type(self.result)
 
-    async def _bought(self) -> Mapping[str, Any]:
+    async def _bought(self) -> Any:
+        """Return the result of a purchase, or the answer without its tokens; an empty object where none is sold."""
         lanes = self.case.profile.claims.lanes
         try:
             if not lanes:
@@ -131,10 +138,10 @@ class _Spelled:
         except Inconclusive:
             return {}
         result, body = result_of(self.case, answer), answer.object()
-        if isinstance(result, Mapping):
+        if result is not ABSENT and result is not None:
             return result
         tokens = {place.partition(":")[2].partition(".")[0] for place, _ in jose.tokens_in(body, {})}
-        return {name: member for name, member in body.items() if name not in tokens} if result is ABSENT else {}
+        return {name: member for name, member in body.items() if name not in tokens}
 
 
 def _is_served(answer: Answer) -> bool:

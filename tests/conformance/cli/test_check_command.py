@@ -7,7 +7,7 @@ import contextlib
 import json
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,17 @@ from tests import prepared
 from tests.conformance.cli.test_wrong_targets import ALIKE, OF_NODE, RIGHT, SILENT
 from tests.conformance.first_look.test_x402_rules import OF_VERSION_ONE, VERSION_ONE, encoded, offering, terms
 from tests.conformance.node_servers import node_servers
-from tests.conformance.wrong_targets import Serve, answering, certificates, hangs, routing, standing
+from tests.conformance.wrong_targets import (
+    Serve,
+    answering,
+    certificates,
+    dropping_half_closed,
+    hangs,
+    read_again,
+    routing,
+    standing,
+    whole_request,
+)
 from tests.reserved_port import reserved_port
 
 # Long enough that a busy machine reaches everything.
@@ -212,9 +222,10 @@ def test_a_server_that_serves_whoever_sends_a_payment_is_broken(tmp_path: Path) 
     assert (code, broken(document)) == (1, {"X402-22", "X402-23"})
 
 
-def test_a_server_that_is_free_by_another_spelling_is_broken(tmp_path: Path) -> None:
-    """The path is charged for, and the router behind the paywall drops path parameters."""
-    with standing(_dropping_parameters(f"PAYMENT-REQUIRED: {encoded(terms() | AT_WEATHER)}")) as place:
+@pytest.mark.parametrize("behind", [lambda serve: serve, dropping_half_closed])
+def test_a_server_that_is_free_by_another_spelling_is_broken(tmp_path: Path, behind: Callable[[Serve], Serve]) -> None:
+    """The path is charged for, and the router behind the paywall drops path parameters; nginx may stand in front."""
+    with standing(behind(_dropping_parameters(f"PAYMENT-REQUIRED: {encoded(terms() | AT_WEATHER)}"))) as place:
         code, document = looked(tmp_path, f"http://{place}/weather")
     assert (code, broken(document)) == (1, {"X402-28"})
     [rule] = [one for one in document["x402"]["rules"] if one["id"] == "X402-28"]
@@ -222,19 +233,16 @@ def test_a_server_that_is_free_by_another_spelling_is_broken(tmp_path: Path) -> 
 
 
 def _dropping_parameters(header: str) -> Serve:
-    unpaid, free = answering("402 x", b"{}", header, "Cache-Control: no-store"), answering("200 OK", b'{"sunny":true}')
-    absent = answering("404 x", b"{}")
+    closing = "Connection: close"
+    unpaid = answering("402 x", b"{}", header, "Cache-Control: no-store", closing)
+    free, absent = answering("200 OK", b'{"sunny":true}', closing), answering("404 x", b"{}", closing)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while True:
-            head = await reader.readuntil(b"\r\n\r\n")
-            target = head.split(b" ")[1]
-            one = unpaid if target == b"/weather" else free if target.partition(b";")[0] == b"/weather" else absent
-            again = asyncio.StreamReader()
-            again.feed_data(head)
-            again.feed_eof()
-            with contextlib.suppress(asyncio.IncompleteReadError):
-                await one(again, writer)
+        sent = await whole_request(reader)
+        target = sent.split(b" ")[1]
+        one = unpaid if target == b"/weather" else free if target.partition(b";")[0] == b"/weather" else absent
+        with contextlib.suppress(asyncio.IncompleteReadError):
+            await one(read_again(sent), writer)
 
     return serve
 

@@ -15,7 +15,7 @@ from conformance.discovery.path_spellings import call_spellings, path_spellings
 from conformance.outcome import Verdict
 from tests.conformance.checks.rail import scripted_rail
 from tests.conformance.checks.rail.scripted_rail import BASE, PROFILE, Rail, judged
-from tests.conformance.wrong_targets import Serve, standing
+from tests.conformance.wrong_targets import Serve, dropping_half_closed, standing
 
 CHECK, ROW = "no_spelling_of_a_paid_call_is_free", "RAIL-402-01"
 # One operation, since each gets all spellings.
@@ -139,6 +139,9 @@ CAREFUL: Mapping[str, Callable[[Sent], Given | None]] = {
     "a preflight": lambda sent: (204, "") if sent[0] == "OPTIONS" else None,
     "a description by GET": lambda sent: (200, {"price": "0.01"}) if sent[0] == "GET" and sent[1] in PATHS else None,
     "an empty object": unknown((200, {})),
+    "too many requests": unknown((429, {"error": "rate_limited"})),
+    "a charge for every case": lambda sent: (402, {}) if sent[1].lower() in PATHS else None,
+    "a charge for the decoded path": lambda sent: (402, {}) if unquote(sent[1]) in PATHS else None,
 }
 
 
@@ -149,8 +152,29 @@ async def test_a_rail_that_hands_nothing_over_breaks_nothing(name: str, profile:
     assert await verdict(CAREFUL[name], profile) is Verdict.PASS
 
 
+async def test_a_description_that_names_the_result_is_not_the_result() -> None:
+    """GET of a paid path describes the operation, with a schema of its result."""
+    described = (200, {"method": "POST", "result": {"type": "object", "properties": {"verdict": {}}}})
+    answer = lambda sent: described if sent[0] == "GET" and sent[1] in PATHS else None  # noqa: E731
+    assert await verdict(answer) is Verdict.WARN
+
+
+async def test_an_answer_without_a_body_is_no_result_where_the_whole_body_is() -> None:
+    """A preflight of the paid path alone has no body, and the profile says that the body is the result."""
+    whole = f'{NONE}[rail]\nresult_at = "body:"\n'
+    preflight = lambda sent: (204, "") if sent[0] == "OPTIONS" and sent[1] in PATHS else None  # noqa: E731
+    assert await verdict(preflight, whole) is Verdict.PASS
+
+
+async def test_a_proxy_that_drops_half_closed_connections_hides_nothing() -> None:
+    """nginx ends a call whose client closed its writing side, so the suite leaves that side open."""
+    with standing(dropping_half_closed(answering(serving(LENIENT["drops parameters"])))) as place:
+        verdicts = await judged(CHECK, Rail(), NONE.replace(BASE, f"http://{place}"))
+    assert verdicts[ROW] is Verdict.FAIL
+
+
 async def test_a_rail_that_closes_the_connection_breaks_nothing() -> None:
-    """Some servers give no answer to what is no HTTP."""
+    """Where no spelling is answered, not even the plain path with another header, the check has shown nothing."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -158,7 +182,7 @@ async def test_a_rail_that_closes_the_connection_breaks_nothing() -> None:
 
     with standing(serve) as place:
         found = await judged(CHECK, Rail(), NONE.replace(BASE, f"http://{place}"))
-    assert found.get(ROW) in {None, Verdict.INCONCLUSIVE}
+    assert found[ROW] is Verdict.INCONCLUSIVE
 
 
 def test_no_spelling_of_a_path_is_the_path_itself() -> None:
