@@ -81,13 +81,20 @@ def _values(document: Mapping[str, Any], schema: Any, given: Any, depth: int) ->
             yield from TEXTS
         elif kind in {"integer", "number"}:
             yield from _numbers(described, kind)
-        elif kind == "object" and described.get("additionalProperties", True) is not False:
+        elif kind == "object" and (members := _further_members(described)) is not False:
             kept = given if isinstance(given, dict) else {}
-            members = described.get("additionalProperties", True)
             values = _values(document, {} if members is True else members, None, depth - 1)
             yield from ({**kept, **dict.fromkeys(NAMES, value)} for value in values)
         elif kind == "array" and isinstance(described.get("items"), dict) and not given:
             yield from ([value] for value in _values(document, described["items"], None, depth - 1))
+
+
+def _further_members(schema: Mapping[str, Any]) -> Any:
+    """Return the schema of the members that an object's schema does not name, False where a service may drop them.
+
+    Frameworks drop unknown members of a model and say nothing of `additionalProperties` in its schema.
+    """
+    return schema.get("additionalProperties", not schema.get("properties"))
 
 
 def _numbers(schema: Mapping[str, Any], kind: str) -> Iterator[float]:

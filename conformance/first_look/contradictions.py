@@ -29,12 +29,16 @@ def _differences(place: tuple[Any, Any], header: list[tuple[Any, ...]], body: li
     # Of several offers alike one copy may leave some out.
     if all(one in header for one in body) or all(one in body for one in header):
         return
+    has_gaps = False
     for number, name in enumerate(_TERMS):
-        named, repeated = ([one[number] for one in offers] for offers in (header, body))
+        # A term that one copy leaves out contradicts nothing: a body may call the price `maxAmountRequired`.
+        named, repeated = ([one[number] for one in offers if one[number] is not None] for offers in (header, body))
+        has_gaps = has_gaps or len(named) < len(header) or len(repeated) < len(body)
         if not all(one in named for one in repeated) and not all(one in repeated for one in named):
             yield f"{name} on {place[1]!r:.80} is {named[0]!r:.80} in the header and {repeated[0]!r:.80} in the body"
             return
-    yield f"the offers on {place[1]!r:.80} combine asset, payTo and amount differently in header and body"
+    if not has_gaps:
+        yield f"the offers on {place[1]!r:.80} combine asset, payTo and amount differently in header and body"
 
 
 def _offers(document: Mapping[str, Any]) -> _Offers:

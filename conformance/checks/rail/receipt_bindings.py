@@ -138,7 +138,12 @@ class _Seen:
         """
         for one in self.unknown:
             usual = self._usual(one)
-            fits = [name for tried in self.tried[one.row] for name, values in tried.items() if one.own in values]
+            fits = [
+                name
+                for tried in self.tried[one.row]
+                for name, values in tried.items()
+                if one.own in values and one.hashed.recipes.get(name)
+            ]
             encoding = _encoding(one.hashed, one.claims, usual or one.hashed.recipes)
             elsewhere = set().union(*usual.values())
             if fits or (usual and (one.row == "RAIL-RCPT-06" or encoding is not None or len(elsewhere) >= _ENOUGH)):
@@ -155,9 +160,10 @@ class _Seen:
     def _usual(self, unknown: _Unknown) -> dict[str, set[str]]:
         """Return the recipes of other receipts that this one could have held, with the paths where they are.
 
-        A recipe over the service's id says nothing where the challenge does not name the service.
+        A recipe over the service's id says nothing where the challenge does not name the service, nor one over the
+        result where the answer has none at the usual place, which no interface prescribes.
         """
-        recipes = set(unknown.hashed.recipes)
+        recipes = {name for name, values in unknown.hashed.recipes.items() if values}
         if unknown.row == "RAIL-RCPT-04" and service_id_of(unknown.served.challenge.accepts) is None:
             recipes.discard("jcs-envelope")
         return {name: paths for name, paths in self.found.get(unknown.row, {}).items() if name in recipes}

@@ -221,6 +221,15 @@ BODIES: dict[str, tuple[Document, bool]] = {
     "an address in another case": (offering(payTo=terms()["accepts"][0]["payTo"].lower()), False),
     "another domain and time": (offering(maxTimeoutSeconds=90, extra={"name": "x", "version": "1"}), False),
     "terms of version 1": ({"x402Version": 1, "accepts": [{"network": "base", "maxAmountRequired": "9"}]}, False),
+    "a price by its other name": (
+        changed(
+            accepts=[
+                {**{name: value for name, value in offer.items() if name != "amount"}, "maxAmountRequired": "9"}
+                for offer in terms()["accepts"]
+            ]
+        ),
+        False,
+    ),
     "no offer": (changed(accepts=[]), False),
     "offers that are none": (changed(accepts=["exact"]), False),
     "a scheme that is no text": (changed(accepts=[{**terms()["accepts"][0], "scheme": ["exact"]}]), True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -103,6 +104,23 @@ async def test_a_shops_name_in_the_profile_does_not_hide_an_encoder_for_pages() 
     }
     found = [str(event["found"]) for event in log.of("judgement") if event["verdict"] == "fail"]
     assert any("recipe jcs-envelope over JSON that escapes &" in text for text in found), found
+
+
+async def test_a_model_inside_the_body_that_drops_unknown_members_breaks_nothing() -> None:
+    """Frameworks describe such a model without `additionalProperties`, and hash what the model keeps."""
+    described = {
+        "type": "object",
+        "properties": {"payer": {"type": "object", "properties": {"city": {"type": "string"}}}},
+    }
+
+    class Modelled(Hashing):
+        def request_hash(self, call: Call) -> str:  # type: ignore[override]
+            body = json.loads(call.body)
+            if "payer" in body:
+                body["payer"] = {name: body["payer"][name] for name in ("city",) if name in body["payer"]}
+            return super().request_hash(replace(call, body=json.dumps(body).encode()))
+
+    assert set((await judged(BOUND, Modelled(jcs_bytes, described), UNBOUND)).values()) == {Verdict.PASS}
 
 
 async def test_a_body_that_is_refused_is_not_judged() -> None:

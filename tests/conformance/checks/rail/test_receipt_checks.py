@@ -165,6 +165,16 @@ async def test_a_binding_that_one_operation_alone_lacks_is_broken() -> None:
     assert broken["expected"] == "recipe jcs-result of this call"
 
 
+async def test_a_result_under_another_name_at_one_operation_is_unbound() -> None:
+    """The interface names no place of the result: the recipe over it cannot be tried where it has another name."""
+
+    def renamed(rail: Rail, call: Call, document: dict[str, Any]) -> None:
+        if "compliance" in call.path:
+            document["report"] = document.pop("result")
+
+    assert (await judged(BOUND, selling(renamed), UNBOUND))["RAIL-RCPT-05"] is Verdict.INCONCLUSIVE
+
+
 async def test_a_binding_that_one_of_two_operations_lacks_is_told_with_the_other() -> None:
     """One operation says nothing of another one: the row stays open, and the report says where the recipe is."""
 
