@@ -105,11 +105,14 @@ async def finish_call(case: Case, operation: Operation, attempt: Attempt) -> dic
     attempt.steps.say("served", f"200 with {len(heard.answer.body)} bytes")
     quote = Challenge(operation, record.body, heard.answer, (record.entry,))
     bought = Purchase(quote, record.lane, attempt.signed.proof, heard.answer)
+    try:
+        result = await _kept(case, bought, attempt)
+    except PaymentOpen as left:
+        # A 200 alone shows nothing, since a proxy's page has that status, too. The chain is asked as after a refusal.
+        await _refuse_unpaid(attempt, str(left))
+        raise
     if bought.transaction is not None:
         attempt.note_transaction(bought.transaction)
-    result = await _kept(case, bought, attempt)
-    # A 200 alone shows nothing: a proxy's page has that status, too, and the proof is then still needed, with the money
-    # under it.
     attempt.settle_account()
     attempt.payment.save(state=State.SERVED)
     await attempt.give_back()
@@ -162,10 +165,7 @@ async def _unserved(attempt: Attempt, heard: Heard) -> None:
         PaymentStopped: Presenting it once more brings nothing.
         PaymentRefused: The chain shows that nothing was paid.
     """
-    fate = await attempt.look_on_chain()
-    if fate in {Fate.LAPSED, Fate.FAILED}:
-        await attempt.nothing_paid()
-        raise PaymentRefused(f"{heard.said}, and the payment is {fate}. Nothing was paid: give the address to pay")
+    fate = await _refuse_unpaid(attempt, heard.said)
     if heard.verdict is not Verdict.STOP:
         return
     advice = _ADVICE.get(heard.code or "")
@@ -177,6 +177,19 @@ async def _unserved(attempt: Attempt, heard: Heard) -> None:
     elif advice is None:
         advice = "send the operator the transaction id and the token in the file; presenting it again is free"
     raise PaymentStopped(f"{_whose(attempt)} was refused: {heard.said}; {advice}")
+
+
+async def _refuse_unpaid(attempt: Attempt, said: str) -> Fate | None:
+    """Return what the chain shows of a payment, None if it cannot be asked.
+
+    Raises:
+        PaymentRefused: It shows that nothing was paid.
+    """
+    fate = await attempt.look_on_chain()
+    if fate in {Fate.LAPSED, Fate.FAILED}:
+        await attempt.nothing_paid()
+        raise PaymentRefused(f"{said}, and the payment is {fate}. Nothing was paid: give the address to pay")
+    return fate
 
 
 def _whose(attempt: Attempt) -> str:

@@ -166,6 +166,21 @@ def test_a_200_without_a_receipt_does_not_end_the_payment(stack: World, tmp_path
     assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
 
 
+def test_a_200_does_not_show_that_the_transaction_was_sent(stack: World, tmp_path: Path) -> None:
+    """The node took nothing and a portal answered for the rail: the next run still sends the transaction."""
+    payer, before = Payer(stack, tmp_path), paid(stack)
+
+    def watch(seen: Seen) -> bool | Instead:
+        return seen.is_transaction or (seen.has_proof and seen.phase == "before" and Instead(200, "", None, b"{}"))
+
+    stack.watch = watch
+    done = payer.run(*call(stack, "--json", "--wait", "2"))
+    stack.watch = None
+    assert (done.returncode, printed(done)["state"], paid(stack) - before) == (6, "signed", 0), done.stderr
+    assert payer.run(*call(stack)).returncode == 0
+    assert (paid(stack) - before, len(payer.receipts())) == (PRICE, 1)
+
+
 def test_a_receipt_of_another_payment_is_refused(stack: World, tmp_path: Path) -> None:
     """A stored answer with a valid receipt, given again to another payer of the same request, or of another one."""
     payer, before = Payer(stack, tmp_path), paid(stack)

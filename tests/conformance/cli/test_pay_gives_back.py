@@ -24,7 +24,7 @@ CALL = "/pay/v1/compliance/receipt"
 PRICE = 50_000
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def chain() -> Iterator[SimulatedBase]:
     """A simulated Base."""
     made = SimulatedBase()
@@ -33,8 +33,8 @@ def chain() -> Iterator[SimulatedBase]:
 
 
 @contextmanager
-def rail(chain: SimulatedBase, payee: str) -> Iterator[Served]:
-    """A rail that asks for a price and answers every proof with 503."""
+def rail(chain: SimulatedBase, payee: str, status: int) -> Iterator[Served]:
+    """A rail that asks for a price and answers every proof with one status and no receipt."""
     extra = {"payment_reference": "9" * 20 + ":rest", "name": "USD Coin", "version": "2"}
     entry: dict[str, Any] = {
         "scheme": "exact",
@@ -50,20 +50,23 @@ def rail(chain: SimulatedBase, payee: str) -> Iterator[Served]:
         if path == "/openapi.json":
             return 200, {"paths": {CALL: {"post": {"responses": {"402": {"description": "pay"}}}}}}
         if method == "POST" and path == CALL:
-            return (503, {"error": "down"}) if headers.get("X-PAYMENT") else (402, {"accepts": [entry]})
+            return (status, {"error": "down"}) if headers.get("X-PAYMENT") else (402, {"accepts": [entry]})
         return 404, {}
 
     with served(answer) as running:
         yield running
 
 
-def test_an_authorization_that_was_never_used_returns_its_money(chain: SimulatedBase, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("status", "code"), [(503, 5), (200, 6)])
+def test_an_authorization_that_was_never_used_returns_its_money(
+    chain: SimulatedBase, tmp_path: Path, status: int, code: int
+) -> None:
     """The account keeps the price while the authorization may be used; after its end, the funder has it again."""
     funder, payee = Account.create(), Account.create().address
     chain.control("fund", address=funder.address, amount=str(10**18))
     chain.control("mint", address=funder.address, amount="1000000")
     (tmp_path / "key").write_text(bytes(funder.key).hex())
-    with rail(chain, payee) as running:
+    with rail(chain, payee, status) as running:
         (tmp_path / "target.toml").write_text(
             f'[surfaces.rail]\nurl = "{running.url}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["base"]\n'
             f'[chains.base]\nnetwork = "base_mainnet"\nrpc = "{chain.rpc}"\nfunder = {{ file = "key" }}\n'
@@ -76,7 +79,7 @@ def test_an_authorization_that_was_never_used_returns_its_money(chain: Simulated
             return prepared.run("conformance", *line, env=env, cwd=tmp_path, timeout=600)
 
         done = pay(running.url + CALL)
-        assert done.returncode == 5, done.stderr
+        assert done.returncode == code, done.stderr
         found = json.loads(done.stdout)
         assert (found["state"], found["tx_id"]) == ("signed", None)
         stored = Path(found["file"]).read_text()
