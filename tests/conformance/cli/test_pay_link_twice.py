@@ -1,0 +1,32 @@
+"""`weldproof pay` on a checkout link that another payer pays meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.conformance.cli.killing import Payer, Seen, world
+
+LANE = "algorand"
+
+
+def test_the_paid_of_another_payment_is_not_taken_for_this_one(tmp_path: Path) -> None:
+    """The transaction is not on the chain, and the page shows Paid: the payment stays open and is named."""
+    for name in ("stack", "first", "second"):
+        (tmp_path / name).mkdir()
+    with world(tmp_path / "stack", "--surface", "gateway", "--lane", LANE) as stack:
+        url, _, _ = stack.link(LANE)
+        first, second, others = Payer(stack, tmp_path / "first"), Payer(stack, tmp_path / "second"), list[int]()
+
+        def watch(seen: Seen) -> bool:
+            if not seen.is_transaction or seen.phase != "before":
+                return False
+            stack.watch = None
+            others.append(second.run(url).returncode)
+            stack.watch = lambda seen: seen.is_transaction
+            return True
+
+        stack.watch = watch
+        done = first.run(url, "--wait", "4")
+        assert others == [0]
+        assert (done.returncode, "perhaps by another payment" in done.stderr) == (5, True), done.stderr
+        assert [one["state"] for one in first.records()] == ["signed"]
