@@ -11,9 +11,9 @@ from conformance.cli.pay_attempt import Attempt, PaymentOpen
 from conformance.cli.payment_file import Channel, State
 from conformance.engine.session import Session
 from conformance.http.client import Client
-from conformance.lanes.signed_payment import SignsBills
+from conformance.lanes.signed_payment import Fate, SignsBills
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.paying import demand_of, wait_for_paid
+from conformance.surfaces.gateway.paying import PaymentRefused, demand_of, wait_for_paid
 
 Agree = Callable[[int, str, str], Awaitable[None]]
 
@@ -79,6 +79,8 @@ async def finish_link(session: Session, client: Client, attempt: Attempt) -> dic
             f"{what}, but the page does not show Paid. A payment that arrived too late is listed for the shop, where "
             f"the transaction id identifies it"
         )
+    if attempt.payment.record.state is State.SIGNED:
+        await _refuse_foreign(attempt)
     attempt.steps.say("Paid", f"the page shows it after {seconds:.1f} s")
     attempt.payment.save(state=State.SERVED, last_answer="Paid")
     await attempt.give_back()
@@ -94,3 +96,21 @@ async def finish_link(session: Session, client: Client, attempt: Attempt) -> dic
         "tx_id": tx_id,
         "seconds": round(seconds, 3),
     }
+
+
+async def _refuse_foreign(attempt: Attempt) -> None:
+    """Take a page's Paid for this payment's only if the chain shows it: another one may have paid the link.
+
+    Raises:
+        PaymentOpen: It is not on the chain yet, or the chain cannot be asked.
+        PaymentRefused: The chain shows that nothing was paid.
+    """
+    fate = await attempt.look_on_chain()
+    if fate in {Fate.LAPSED, Fate.FAILED}:
+        await attempt.nothing_paid()
+        raise PaymentRefused(f"the page shows Paid by another payment, and this one is {fate}. Nothing was paid")
+    if fate is not Fate.LANDED:
+        raise PaymentOpen(
+            f"the page shows Paid, perhaps by another payment: {attempt.signed.tx_id} is not final on the chain. If it "
+            "gets there, it is listed for the shop, which the transaction id shows it"
+        )
