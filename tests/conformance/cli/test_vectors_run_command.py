@@ -134,7 +134,7 @@ def _disk_full(*_: object) -> int:
     ("words", "said"),
     [
         ((), "after --"),
-        (("--family", "poems", "true"), "no family poems; there are numbers, words"),
+        (("--family", "poems", "true"), "no family poems; the families are numbers, words"),
         (("--id", "poems/*", "true"), "no vector poems/*"),
         (("--id", "words/*", "--family", "numbers", "true"), "no vector of these families"),
         (("--explained", "/nowhere.toml", "true"), "No such file"),
