@@ -488,7 +488,7 @@ def _called(answer: Challenged) -> Faults:
     28,
     "No other spelling of the path is served without a payment",
     TRANSPORT + ", and RFC 3986 on paths that name one resource",
-    "Require the payment in the route that handles the call, not by the text of the path in front of it.",
+    "Require the payment after routing, for the route that was matched, and not by the text of the path before it.",
 )
 def _spelled(answer: Challenged) -> Faults:
     return None if answer.spelled is None else list(answer.spelled.free)
@@ -498,7 +498,7 @@ def _spelled(answer: Challenged) -> Faults:
     29,
     "HEAD, and a spelling of the path that may name another resource, is not served without a payment either",
     "RFC 9110, 9.3.2: HEAD is answered as GET, without the body",
-    "Require the payment for every method, and also for the path with a slash at its end or in other letters.",
+    "Require the payment for every method, and also for the path with a slash at its end or in other letter case.",
     "SHOULD",
 )
 def _nearly_spelled(answer: Challenged) -> Faults:

@@ -23,19 +23,19 @@ from conformance.surfaces.rail.purchase import purchase
 
 _ROW: Final = "RAIL-402-01"
 _EXPECTED: Final = "402, or nothing there"
-_OPEN: Final = "what it is stays open: it is neither a receipt nor a known result"
+_OPEN: Final = "the answer is neither a receipt nor a result that is known to be the service's"
 _NO_SERVICE: Final = "no-such-service-of-this-rail"
 _SECONDS: Final = 10.0
 _AT_ONCE: Final = 6
-# Spellings that further operations get where the target's pace is bounded: all stand behind one router as a rule.
+# Spellings per further operation if the target's pace is bounded: usually one router serves all operations.
 _FEW: Final = 12
 
 
 @check(
     _ROW,
     surface="rail",
-    fix="Ask for the payment where the service is called, by the route that was found, and not by another reading of "
-    "path, method or headers in front of it.",
+    fix="Require the payment after routing, for the route that was matched. Do not decide by a separate reading of "
+    "path, method or headers in front of the router.",
     quick=sample("operations"),
 )
 async def no_spelling_of_a_paid_call_is_free(case: Case) -> None:
@@ -43,10 +43,9 @@ async def no_spelling_of_a_paid_call_is_free(case: Case) -> None:
 
     Sends each paid operation without payment and raw: with letters, slashes, backslashes and dots of its path encoded
     once, twice or overlong, with path parameters, a second slash or a percent sign, in capitals, in absolute form, by
-    other methods and their spellings, and with headers that name another path, method or host. Expects that none is
-    answered with the service's result or a receipt. Every refusal will do, and so does a page or an index that the
-    server shows for a path that it does not have as well. An answer that may be the service, and is not known to be,
-    warns.
+    other methods and their spellings, and with headers that name another path, method or host. Expects that no answer
+    contains the service's result or a receipt. Every refusal passes, and so does a page or an index that the server
+    also shows at an unknown path. An answer that may be the result of the service, but is not known to be it, warns.
     """
     origin = origin_of(case.session.rail)
     pace, tls = case.profile.pace.requests_per_second, context_of(case.profile.tls)
@@ -79,7 +78,7 @@ class _Spelled:
     result: Any = None
 
     async def judge(self, spelling: Spelling) -> None:
-        """Send one spelling and judge its answer; one that is not answered gives nothing."""
+        """Send one spelling and judge its answer; a spelling without an answer is not judged."""
         answer = await self._sent(spelling)
         if answer is None:
             return
@@ -89,8 +88,8 @@ class _Spelled:
         if handed == ["the result"]:
             if not answer.object() or await self._is_elsewhere(spelling, answer):
                 handed = []
-            elif spelling.method.upper() != "POST" and not await self._is_bought(result_of(case, answer)):
-                beyond = _OPEN  # other methods may describe the operation, and its result, for free
+            elif await self._may_be_described(spelling, answer) and not await self._is_bought(result_of(case, answer)):
+                beyond = _OPEN
         elif not handed and await self._may_be_served(spelling, answer):
             is_known = await self._is_bought(answer.object())
             handed = sorted(answer.object()) if is_known or spelling.method == "POST" else []
@@ -112,12 +111,22 @@ class _Spelled:
         return _is_served(answer) and bool(answer.object()) and not await self._is_elsewhere(spelling, answer)
 
     async def _is_elsewhere(self, spelling: Spelling, answer: Answer) -> bool:
-        """Return whether a path that the server does not have is answered alike in the same spelling."""
+        """Return whether an unknown path in the same spelling is answered with the same members."""
         path = urlsplit(self.operation.url).path
         sibling = f"{path.rpartition('/')[0]}/{_NO_SERVICE}"
         there = next(one for one in call_spellings("POST", sibling, self.origin) if one.what == spelling.what)
         control = await self._sent(there)
         return control is not None and _is_served(control) and control.object().keys() == answer.object().keys()
+
+    async def _may_be_described(self, spelling: Spelling, answer: Answer) -> bool:
+        """Return whether an answer may describe the operation and its result, as any method but its own may for free.
+
+        A header changes nothing about that, unless the method is answered differently without it.
+        """
+        if spelling.method.upper() == "POST" or not spelling.headers:
+            return spelling.method.upper() != "POST"
+        plain = await self._sent(replace(spelling, headers=()))
+        return plain is not None and _is_served(plain) and plain.object().keys() == answer.object().keys()
 
     async def _is_bought(self, value: Any) -> bool:
         """Return whether a value has the form of a result that was paid for, where a lane can be paid."""

@@ -50,9 +50,9 @@ _KEYS = {
     "RAIL-RCPT-07",
     surface="rail",
     lane="each",
-    fix="Put hashes of the request, the response and the settled payment into the receipt, and bind the recipe in the "
-    "target profile. Hash the RFC 8785 form by a library for it. An ordinary JSON encoder writes another text for "
-    "&, <, non-ASCII letters and fractions.",
+    fix="Put a hash of the request that was sent, of the response that was given, and of the settled payment into the "
+    "receipt, and bind the recipe in the target profile. Hash the RFC 8785 form by a library for it: a JSON "
+    "encoder writes another text if a value contains &, <, a letter beyond ASCII or a fraction.",
     quick=sample("operations"),
 )
 async def receipt_binds_request_response_and_payment(case: Case) -> None:
@@ -62,8 +62,8 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
     claims: by the recipe that the profile binds, else by every usual one. Where the rail settles, what was paid is the
     transaction that the chain shows for the authorization, whatever the answer says. Expects all three, that the two
     requests' hashes differ, and that no two payments have the same reference. Buys each operation also with texts,
-    member names and numbers that encoders of JSON write differently, where it accepts any, and the first operation with
-    a query, where it is quoted so. Expects the same recipe to hold for these as for the plain request.
+    member names and numbers that JSON encoders write differently, if it accepts any, and the first operation with a
+    query, if it quotes a price for that. Expects the recipe of the plain request to hold for these requests.
     """
     seen = _Seen(case, await case.session.payer(case.lane))
     await run_concurrently(_bindings(seen, operation) for operation in case.sample(case.session.operations))

@@ -148,7 +148,7 @@ CAREFUL: Mapping[str, Callable[[Sent], Given | None]] = {
 @pytest.mark.parametrize("profile", [NONE, UNPAYABLE, REFERENCE])
 @pytest.mark.parametrize("name", CAREFUL)
 async def test_a_rail_that_hands_nothing_over_breaks_nothing(name: str, profile: str) -> None:
-    """Every refusal will do, and a page or an index that stands for what is not there."""
+    """Every refusal passes, and so does a page or an index that the rail also shows at unknown paths."""
     assert await verdict(CAREFUL[name], profile) is Verdict.PASS
 
 
@@ -167,7 +167,7 @@ async def test_an_answer_without_a_body_is_no_result_where_the_whole_body_is() -
 
 
 async def test_a_proxy_that_drops_half_closed_connections_hides_nothing() -> None:
-    """nginx ends a call whose client closed its writing side, so the suite leaves that side open."""
+    """A proxy such as nginx ends a call whose client closed its writing side, so the suite leaves that side open."""
     with standing(dropping_half_closed(answering(serving(LENIENT["drops parameters"])))) as place:
         verdicts = await judged(CHECK, Rail(), NONE.replace(BASE, f"http://{place}"))
     assert verdicts[ROW] is Verdict.FAIL

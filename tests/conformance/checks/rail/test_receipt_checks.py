@@ -168,7 +168,7 @@ async def test_a_binding_that_one_operation_alone_lacks_is_broken() -> None:
 async def test_a_result_under_another_name_at_one_operation_is_unbound() -> None:
     """The interface names no place of the result: the recipe over it cannot be tried where it has another name."""
 
-    def renamed(rail: Rail, call: Call, document: dict[str, Any]) -> None:
+    def renamed(_: Rail, call: Call, document: dict[str, Any]) -> None:
         if "compliance" in call.path:
             document["report"] = document.pop("result")
 
