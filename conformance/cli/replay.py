@@ -47,8 +47,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     verdict, and any other exchange by its status.
 
     No target, program or secret is taken from a log, because the log may come from another person. Name the target by
-    --config, --target, --reference or --mutant, as in the line that the run printed. Without these options
-    ./weldproof.toml is used if it describes the target of the run.
+    --config, --target, --reference or --mutant, as in the line that the run printed. ./weldproof.toml needs --config
+    too, because it may have come with the log.
 
     REPORT is a report folder or its events.ndjson.gz. RUN is a prefix of the run's id; an exchange of another run is
     refused. Exit codes: 0 the verdict is the same (or the status, if no check judged the exchange), 1 it differs, 2

@@ -13,7 +13,7 @@ from conformance.cli.connection import connected
 from conformance.cli.json_output import print_json
 from conformance.cli.mutants import checked_mutant
 from conformance.cli.replay_record import RECORDED, Record, read_record
-from conformance.cli.targets import WORKING_PROFILE, chain_file, checked_nodes, named_profile, opened, with_nodes
+from conformance.cli.targets import chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.quick_look import QuickLook
@@ -85,10 +85,10 @@ def _otherwise(recorded: Record, log: EventLog, *, tries: int, beside: bool) -> 
 def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | None, list[str]]:
     """Return the profile of the target, None for our own stack, and the options with which that is brought up.
 
-    Only the command line and ./weldproof.toml name a target: a log may be a stranger's.
+    Only the command line names a target: log and working folder may come from another person.
 
     Raises:
-        UsageFault: Nothing names one, or ./weldproof.toml describes another than the run judged.
+        UsageFault: It names none.
     """
     nodes = chain_file(options["chains"])
     kinds = bool(options["chains"]) and nodes is None
@@ -104,25 +104,12 @@ def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | Non
         words += ["--mutant", options["mutant"]] if options["mutant"] else []
         words += [word for setting in options["settings"] for word in ("--setting", setting)]
         return None, [*words, *surface_options(recorded.requirements)]
-    profile = named_profile(options["config"], options["addresses"], ours=False)
-    if not (options["config"] or options["addresses"]):
-        profile = _of_the_same_target(recorded, profile)
+    # ./weldproof.toml is not used unnamed: it may have come in one folder with the log, and a profile runs commands.
+    named = bool(options["config"] or options["addresses"])
+    profile = named_profile(options["config"], options["addresses"], ours=not named)
     if profile is None:
         raise UsageFault(_unnamed(recorded))
     return connected(profile if nodes is None else with_nodes(profile, nodes), options), []
-
-
-def _of_the_same_target(recorded: Record, profile: Profile | None) -> Profile | None:
-    """Return the profile in ./weldproof.toml if it describes the target that the run judged.
-
-    Raises:
-        UsageFault: It describes another.
-    """
-    if profile is None or {name: one.url for name, one in profile.surfaces.items()} == recorded.surfaces:
-        return profile
-    raise UsageFault(
-        f"./{WORKING_PROFILE} describes {profile.target.name}, which is another target. {_unnamed(recorded)}"
-    )
 
 
 def _unnamed(recorded: Record) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from conformance.report.summary import Summary
 from conformance.text.shell_words import word
 
+WORKING_PROFILE: Final = "weldproof.toml"
 # Letters of a run's id by which a replay id names it.
 RUN_LETTERS: Final = 8
 # Options of a run that name its target and how it is reached, in the order in which they are printed.
@@ -67,6 +68,10 @@ def target_words(options: Mapping[str, Any], *, own_run: bool) -> Iterator[str]:
     for name, option in _LISTS.items():
         for value in options.get(name) or ():
             yield from (option, _shown(name, str(value), own_run=own_run))
+    if not any(options.get(name) for name in ("own_stack", *_VALUES, *_LISTS)):
+        # The run used the profile of its working folder. A replay takes none that lies there by itself: a folder that
+        # another person sent may hold one.
+        yield from ("--config", _shown("config", WORKING_PROFILE, own_run=own_run))
     for name, option in _CONNECTION.items() if own_run else ():
         if options.get(name):
             yield from (option, word(str(options[name])))

@@ -69,7 +69,7 @@ def test_breaches_fail_and_warn(tmp_path: Path, broken: dict[str, str]) -> None:
     assert "1 failed, 2 passed, 2 skipped, 1 warning" in done.stdout
     for shown in (
         "AGENT-VERIFY-04: The result always contains a list of errors",
-        "curl      # no single command repeats it: only a run has",
+        "curl      # no single command repeats it: only a run knows",
         "weldproof replay",
         "docs/requirements/AGENT-VERIFY-04.md",
         "WeldproofWarning: AGENT-VERIFY-05",

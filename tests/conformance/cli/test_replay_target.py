@@ -133,16 +133,15 @@ def test_no_target_is_taken_from_a_log(
     assert asked == []
 
 
-@pytest.mark.parametrize(("url", "code"), [("http://shop", Exit.PASSED), ("http://another", Exit.USAGE)])
-def test_the_working_profile_is_used_for_the_target_that_it_describes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, code: Exit
-) -> None:
-    """`weldproof run` and `weldproof replay report#17` in one folder need no option; a log of another target does."""
-    (tmp_path / "weldproof.toml").write_text(PROFILE.format(url=url))
+def test_a_profile_that_came_with_the_log_is_not_used_unnamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger's folder may hold a log and a weldproof.toml that fits it, and a profile runs commands."""
+    (tmp_path / "weldproof.toml").write_text(PROFILE.format(url="http://shop"))
     done, asked, _ = replayed(tmp_path, monkeypatch, {})
-    assert done.exit_code == code, done.output
-    assert [one.surfaces["agent"].url for one in asked if one is not None] == (["http://shop"] if not code else [])
-    assert ("./weldproof.toml describes target, which is another target" in done.output) is bool(code)
+    assert done.exit_code == Exit.USAGE, done.output
+    assert "--config weldproof.toml" in " ".join(done.output.split())
+    assert asked == []
+    done, asked, _ = replayed(tmp_path, monkeypatch, {}, "--config", "weldproof.toml")
+    assert done.exit_code == Exit.PASSED, done.output
 
 
 def test_an_exchange_of_another_run_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

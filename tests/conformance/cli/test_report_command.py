@@ -47,7 +47,7 @@ def test_show_reads_a_folder_a_log_and_a_json_report_alike(tmp_path: Path) -> No
     assert len(shown) == 1
     text = shown.pop()
     assert "RAIL-402-01" in text
-    assert f"weldproof replay {folder}#1@00112233\n" in text
+    assert f"weldproof replay {folder}#1@00112233 --config PROFILE\n" in text
 
 
 def test_show_as_json_is_the_json_report(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_a_failure_carries_what_repairs_it() -> None:
     assert "found     status 200" in text
     assert "fix       Answer 402 before the service runs." in text
     assert any(line.strip().startswith("curl ") and line.endswith("'") for line in text.splitlines())
-    assert "weldproof replay out#1@00112233\n" in text
+    assert "weldproof replay out#1@00112233 --config PROFILE\n" in text
     assert "\n  out/events.ndjson\n" in text
 
 
