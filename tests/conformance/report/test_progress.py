@@ -263,11 +263,12 @@ def test_a_fault_while_lines_are_drawn_is_noted_too(monkeypatch: pytest.MonkeyPa
     out = io.StringIO()
     console = Terminal(out, width=80, terminal=True)
     console.redraws = True
+    # Before the thread starts: it keeps the function that it finds.
+    monkeypatch.setattr(Progress, "lines", lambda *_: 1 / 0)
     progress, log = Progress(console, seconds=lambda: 0.0), EventLog()
     log.listen(progress)
-    monkeypatch.setattr(Progress, "lines", lambda *_: 1 / 0)
-    log.add("check.started", check="slow_one", rows=[])
     progress._live._thread.join()  # type: ignore[union-attr]
+    log.add("check.started", check="slow_one", rows=[])
     log.add("check.finished", check="slow_one", seconds=1.0, outcome="done", error=None)
     (note,) = log.of("note")
     assert "ZeroDivisionError in test_progress.py" in note["text"]
