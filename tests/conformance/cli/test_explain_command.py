@@ -48,7 +48,7 @@ def test_a_demand_on_any_402_is_explained_as_well() -> None:
     """By its id, or the beginning of some; what is no id of one is refused as any other."""
     text = explained("X402-18")
     assert "A body that repeats the header's terms in the same version" in text
-    assert "Fix: Let the body ask for what the header asks for" in text
+    assert "Fix: Put the same terms into the body as into the header" in text
     assert len(orjson.loads(explained("--json", "x402"))) == len(RULES)
     assert [one["id"] for one in orjson.loads(explained("--json", "X402-09", "RAIL-402-06"))] == [
         "RAIL-402-06",

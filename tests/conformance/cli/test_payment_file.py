@@ -258,7 +258,7 @@ def test_without_a_place_for_the_file_nothing_is_paid(tmp_path: Path, monkeypatc
     """A data folder that is a file is named, with the variable that sets another."""
     (tmp_path / "plain").write_text("")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "plain"))
-    with pytest.raises(UsageFault, match=r"set XDG_DATA_HOME to a folder that can be written to\. Nothing was paid"):
+    with pytest.raises(UsageFault, match=r"Set XDG_DATA_HOME to a writable folder\. Nothing was paid"):
         create(record(), again=False)
 
 
