@@ -209,12 +209,16 @@ class GatewayMachine(RuleBasedStateMachine):
 
     @rule(place=_PLACES, which=_PLACES)
     def rotate_key(self, place: int, which: int) -> None:
-        """A new key is good at once, the old one for 30 days more."""
+        """A new key is good at once, the old one for 30 days more; a live one needs a tenant that is approved."""
         tenant = self.tenant(place)
         key_id, old = list(tenant.keys.items())[which % len(tenant.keys)]
         if old.until is not None:
             return
-        made = self.internal("POST", f"/{tenant.id}/api-keys/{key_id}/rotate", status=201)
+        rotation = f"/{tenant.id}/api-keys/{key_id}/rotate"
+        if old.mode == "live" and not tenant.approved:
+            self.internal("POST", rotation, status=422)
+            return
+        made = self.internal("POST", rotation, status=201)
         old.until = self.world.now() + 30 * DAY
         tenant.keys[made["key_id"]] = Key(made["api_key"], old.mode)
 

@@ -93,9 +93,11 @@ def test_a_method_that_nobody_knows_is_the_apps_to_refuse(agent: WorkerProcess, 
 
 def test_an_empty_line_before_a_request_may_come_in_parts(agent: WorkerProcess) -> None:
     """CR LF is one line end, wherever it is cut: uvicorn's parser skips the line, h11 takes none (RFC 9112, 2.2)."""
-    expected = [200] if agent.environment["WP_SERVER"] == UVICORN else [400]
-
-    assert statuses(asked_in_parts(agent, [b"\r\n" + LAST])) == expected
+    if agent.environment["WP_SERVER"] == UVICORN:
+        assert statuses(asked_in_parts(agent, [b"\r\n" + LAST])) == [200]
+    else:
+        # It answers and closes at once: what is sent after the line meets a closed connection.
+        assert statuses(asked_in_parts(agent, [b"\r\n"])) == [400]
 
 
 def test_a_field_behind_the_body_is_none_of_the_head(agent: WorkerProcess) -> None:
