@@ -113,7 +113,7 @@ def _try(place: Path, programs: Path) -> int:
     _step("run on real nodes", [weldproof, "run", "RAIL-LANE", "RAIL-PAY-03", "RAIL-PAY-04", *real], empty)
     _step("report show", [weldproof, "report", "show", "report"], empty)
     number = _first_exchange(empty / "report" / "events.ndjson.gz")
-    _step("replay", [weldproof, "replay", f"report#{number}"], empty)
+    _step("replay", [weldproof, "replay", f"report#{number}", "--reference"], empty)
     _with_stack(empty, weldproof)
     return 0
 
