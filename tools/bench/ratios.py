@@ -144,13 +144,23 @@ def at_best(ours: Sequence[float], other: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """Something of ours that became slower beside a floor that did not change; both ratios at their best."""
+    """Something of ours that became slower beside a floor that did not change.
+
+    Attributes:
+        job: The job.
+        ours: Which of our contenders.
+        beside: The floor.
+        before: The recorded ratio, both at their best round.
+        now: The ratio now, both at their best round.
+        cost: CPU microseconds of our best round, before and now: which of the two sides changed.
+    """
 
     job: str
     ours: str
     beside: str
     before: float
     now: float
+    cost: tuple[float, float]
 
     @property
     def sentence(self) -> str:
@@ -158,7 +168,7 @@ class Slowdown:
         percent = round((1 - self.now / self.before) * 100)
         return (
             f"{self.job}: {self.ours} is {self.now:.2f}x of {self.beside}, recorded {self.before:.2f}x: "
-            f"{percent} % slower"
+            f"{percent} % slower ({self.cost[1]:.1f} us, recorded {self.cost[0]:.1f} us)"
         )
 
 
@@ -166,17 +176,19 @@ def slowdowns(before: Sequence[Job], now: Sequence[Job]) -> list[Slowdown]:
     """Return the jobs that lost more than 15 % of a ratio to a floor that both runs measured."""
     recorded = {job.name: job for job in before}
     return [
-        Slowdown(job.name, ours.name, floor.name, old, new)
+        Slowdown(job.name, ours.name, floor.name, old, new, (min(mine.rounds), min(ours.rounds)))
         for job in now
         if job.name in recorded
         for ours, floor in product(job.of_ours(), job.of_others())
         if floor.role == "floor"
-        for old in _recorded(recorded[job.name], ours.name, floor.name)
+        for mine, theirs in _recorded(recorded[job.name], ours.name, floor.name)
+        for old in (at_best(mine.rounds, theirs.rounds),)
         for new in (at_best(ours.rounds, floor.rounds),)
         if new < old * (1 - MARGIN)
     ]
 
 
-def _recorded(before: Job, ours: str, other: str) -> list[float]:
+def _recorded(before: Job, ours: str, other: str) -> list[tuple[Contender, Contender]]:
+    """Return the two as they were recorded, or nothing where one was not."""
     mine, theirs = before.find(ours), before.find(other)
-    return [] if mine is None or theirs is None else [at_best(mine.rounds, theirs.rounds)]
+    return [] if mine is None or theirs is None else [(mine, theirs)]

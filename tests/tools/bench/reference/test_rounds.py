@@ -47,6 +47,19 @@ async def test_contenders_work_in_turn() -> None:
     assert heavy["ratio"] > 2
 
 
+async def test_a_dear_first_call_does_not_shorten_the_rounds() -> None:
+    """An app that is busy when it starts is measured in rounds as long as those of any other."""
+    calls = 0
+
+    def job() -> None:
+        nonlocal calls
+        calls += 1
+        sum(range(300 if calls > 1 else 3_000_000))
+
+    told = await measure("start", [Contender("busy", "ours", each(job))], rounds=1, seconds=0.01)
+    assert told["contenders"][0]["count"] > 100
+
+
 async def test_a_contender_that_fails_is_not_measured() -> None:
     """What raises ends the run: a wrong answer is not a fast one."""
 
