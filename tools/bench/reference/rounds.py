@@ -97,8 +97,8 @@ class Measured:
     async def calibrate(self, seconds: float) -> None:
         """Find how many jobs fill a round; what this runs warms up and is thrown away.
 
-        The cheapest of three rounds counts. A first call may wait for what an app does when it starts, and rounds of two
-        or three calls, set by that one, make each call three times as dear.
+        The cheapest of three rounds counts. A first call may wait for what an app does when it starts, and rounds of
+        two or three calls, set by that one, make each call three times as dear.
         """
         while True:
             spent = min([await self._round() for _ in range(3)]) * self.count / MICRO
