@@ -19,8 +19,8 @@ def node_servers(folder: Path) -> Iterator[Mapping[str, str]]:
     """Start every server of `node/servers.mjs` in one process and yield their places by name, 127.0.0.1 and the port.
 
     Args:
-        folder: Gets the certificate, `server.pem` with `server.key`, of an authority that nobody knows; once `over` is
-            in there, a server that was told to stall goes on.
+        folder: Gets the certificate, `server.pem` with `server.key`, of an unknown authority; once `over` is
+            in there, a server that stalls goes on.
     """
     certificates(folder)
     words = [str(node().path), str(_PROGRAM), *(str(folder / name) for name in ("server.pem", "server.key", "over"))]

@@ -11,7 +11,7 @@ from conformance.engine.registration import CHECK_PACKAGES, brought_in
 
 async def waits():
     async with brought_in():
-        assert not any(one in sys.modules for one in CHECK_PACKAGES), "before anybody waits for anything"
+        assert not any(one in sys.modules for one in CHECK_PACKAGES), "before any check waits"
         turns = 0
         while not all(one in sys.modules for one in CHECK_PACKAGES):
             await asyncio.sleep(0.001)

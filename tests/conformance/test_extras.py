@@ -59,7 +59,7 @@ def test_its_modules_are_those_of_the_distributions_that_it_declares(extra: str)
 
 
 def test_no_module_is_of_an_extra_and_of_the_base() -> None:
-    """What everybody has is missed by nobody."""
+    """What every installation has is never missing."""
     owners = packages_distributions()
     base = distributions(DECLARED["dependencies"])
     hers = {owner.lower() for modules in extras.MODULES.values() for one in modules for owner in owners[one]}
@@ -152,7 +152,7 @@ def test_a_run_says_which_rows_a_missing_lane_leaves_unjudged(tmp_path: Path) ->
 
 
 def test_a_run_says_before_it_begins_which_rows_generated_calls_leave_unjudged(tmp_path: Path) -> None:
-    """Whoever installed a lane alone reads at once, and not after a run, what a verdict still needs."""
+    """A user who installed a lane alone reads at once, and not after a run, what a verdict still needs."""
     (tmp_path / "weldproof.toml").write_text(_PROFILE)
     done = weldproof_without(["fuzz"], "run", "X-OAS-01", "RAIL-KEY-01", cwd=tmp_path)
     assert done.returncode == 3, done.stdout + done.stderr

@@ -38,5 +38,5 @@ def test_no_judgement_finds_the_same_whether_it_holds_or_not(path: Path) -> None
 
 def test_such_a_judgement_is_found() -> None:
     """The control: the literal of a judgement that cannot hold is right, and one that may is found."""
-    judgements = ('expect("A", False, "x", "none")', 'expect("A", done, "x", "none")', 'expect("A", done, "x", told)')
+    judgements = ('expect("A", False, "x", "none")', 'expect("A", done, "x", "none")', 'expect("A", done, "x", detail)')
     assert alike_either_way("\n".join(f"case.{one}" for one in judgements)) == [2]

@@ -22,7 +22,7 @@ def test_every_must_fails() -> None:
 
 
 def test_what_goes_beyond_a_must_warns() -> None:
-    """A trial of what the interface leaves open fails nobody, whatever the row's level."""
+    """A trial of what the interface leaves open fails no target, whatever the row's level."""
     assert breach(load()["RAIL-402-01"], beyond="its place is open") is Verdict.WARN
 
 

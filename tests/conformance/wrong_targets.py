@@ -1,4 +1,4 @@
-"""Servers that are no target of the suite, each in its own way: what somebody points it at by mistake."""
+"""Servers that are no target of the suite, each in its own way: what a user points it at by mistake."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ async def drips(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def never_ends(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send as much as anybody takes."""
+    """Send as much as any client takes."""
     await _request(reader)
     writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
     while True:
@@ -141,7 +141,7 @@ async def resets(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 @dataclass(frozen=True)
 class Certificates:
-    """A server's certificate for 127.0.0.1 that nobody but its own authority vouches for.
+    """A server's certificate for 127.0.0.1 that only its own authority vouches for.
 
     Attributes:
         authority: File of the authority's certificate.

@@ -27,15 +27,15 @@ class Family:
     """Vectors of one kind of thing.
 
     Attributes:
-        name: Its folder's name, and what verifiers are told.
+        name: Its folder's name, and the name that verifiers receive.
         prefix: What its vectors' ids begin with.
         title: What it is, in a few words.
         input: What a verifier is given, in a sentence a member.
         stages: Where vectors are refused, in the order of judging.
-        told: Values that a verifier must tell where it says that a vector holds.
+        told: Values that a verifier must report if it says that a vector holds.
         files: Drafts by the name of the file they are written to.
         judge: The suite's own verdict on an input.
-        second: What unrelated libraries say otherwise than a draft, a sentence each.
+        second: Where unrelated libraries disagree with a draft, a sentence each.
         differences: Vectors by name (`stage/fault/variant`) on which such a library differs, with the reason.
     """
 
@@ -77,7 +77,7 @@ class Family:
         """Return a draft as a vector; what libraries differ on is taken off `unused`.
 
         Raises:
-            BuildFault: The suite judges it otherwise than meant, or another library does without a written reason.
+            BuildFault: The suite judges it differently than meant, or another library does without a written reason.
         """
         self._judge(draft)
         for complaint in self.second(draft):

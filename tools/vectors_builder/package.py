@@ -66,7 +66,7 @@ def build(
     Args:
         families: What it consists of.
         version: Its version.
-        before: The manifest that stands there; None where there is none.
+        before: The present manifest; None if there is no manifest yet.
         releases: Digest of every version that was released.
         release: Whether this version is released now: from then on it can mean nothing else.
 

@@ -65,7 +65,7 @@ def test_one_thing_is_changed(name: str, members: Any) -> None:
 
 
 def test_what_a_target_may_read_as_one_is_not_sure() -> None:
-    """Case is told apart for sure where a standard says so; another letter always is."""
+    """Letter case is distinguished surely if a standard says so; a different letter always is."""
     sure = {change.name: change.sure for change in fine_changes(BODY, {"jws": "x"})}
     assert sure["the case of a letter of jws"]
     assert not sure["the case of a letter of who"]
@@ -75,7 +75,7 @@ def test_what_a_target_may_read_as_one_is_not_sure() -> None:
 
 
 def test_an_escaped_path_is_the_same_in_either_case() -> None:
-    """`%2f` and `%2F` are one to whoever normalises addresses."""
+    """`%2f` and `%2F` are equal to a server that normalises addresses."""
     found = {change.name: change.sure for change in fine_changes({"path": "/a%2f"}, {})}
     assert not found["the case of a letter of path"]
 

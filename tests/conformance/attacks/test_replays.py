@@ -71,10 +71,10 @@ def test_an_authorized_proof_is_changed_in_its_own_members() -> None:
 def test_an_invented_transaction_has_the_form_of_a_true_one() -> None:
     """One letter differs, and no proof of an authorization has such a change."""
     made = {change.name: change.apply(CAPTURED).proof for change in changes(MATERIAL)}
-    invented = made["a transaction that nobody sent"]["tx_id"]
+    invented = made["a transaction that was never sent"]["tx_id"]
     assert sum(one != other for one, other in zip(invented, SECOND["tx_id"], strict=True)) == 1
     assert invented.isalnum()
-    assert "a transaction that nobody sent" not in {change.name for change in changes(ON_BASE)}
+    assert "a transaction that was never sent" not in {change.name for change in changes(ON_BASE)}
 
 
 def test_the_axis_of_the_other_lane() -> None:
@@ -168,7 +168,7 @@ def answered(*tokens: str, status: int = 200) -> Answer:
 
 
 def test_a_new_receipt_beside_a_known_one_is_a_breach() -> None:
-    """The stored answer has just the receipts of one purchase: one more, one less, or of both purchases is none."""
+    """The stored answer has just the receipts of one purchase: one more, one less, or those of both purchases fail."""
     one, other, new = (f"eyJhbGciOiJFZERTQSJ9.e30.{letter * 86}" for letter in "AQg")
     bought: list[Any] = [
         SimpleNamespace(operation=HERE, challenge=SimpleNamespace(body={}), proof=PROOF, answer=answered(token))

@@ -102,7 +102,7 @@ async def test_both_must_say_the_same_and_say_it(
 
 
 async def test_a_rail_of_the_reference_is_asked_with_a_did_key_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key in its other spelling; elsewhere nobody says that a paid call takes it."""
+    """The key in its other spelling; elsewhere it is not said that a paid call accepts it."""
     log, asked = await compared(monkeypatch, True, True, "reference")
     assert {one.form for one in asked} == {"hex", "did"}
     assert "a key as did:key" in {event["where"]["message"] for event in log.of("judgement")}

@@ -1,4 +1,4 @@
-"""The hint names the key of the profile where what is bound, or nobody bound, is the likelier reason of a breach."""
+"""The hint names the profile key if a wrong or missing binding is the likelier reason of a breach."""
 
 from __future__ import annotations
 

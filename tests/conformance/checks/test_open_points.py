@@ -1,4 +1,4 @@
-"""What the interface leaves open fails nobody, also on a MUST: it warns, or decides nothing where it is a guess."""
+"""What the interface leaves open fails no target, even on a MUST: it warns, or decides nothing if it is a guess."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_member_of_a_challenge_is_goods_only_where_it_surely_is(
 
 
 def test_the_reference_account_may_bear_another_name() -> None:
-    """An account in `extra` that has no known name leaves the row open; payee and asset are none."""
+    """An account in `extra` without a known name leaves the row open; payee and asset do not count."""
     entry = {
         "payTo": SOLANA,
         "asset": SOLANA,

@@ -155,7 +155,7 @@ class World:
     Attributes:
         ready: What the stack said when it was ready.
         profile: The profile of the stack, its own addresses in it.
-        watch: What is asked at each request; nothing is, where it is None.
+        watch: What is asked at each request; None asks nothing.
     """
 
     ready: Mapping[str, str]

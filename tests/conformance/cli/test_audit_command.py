@@ -86,7 +86,7 @@ def test_the_first_fault_ends_with_one(log: Log, kind: str, seq: int, tmp_path: 
 
 
 def test_the_noted_head_goes_before_the_one_in_the_answer(tmp_path: Path, key: Path) -> None:
-    """Who cut the log may have told another head; the file that was noted apart knows better."""
+    """An operator who cut the log may have reported another head; the file kept separately has the right one."""
     source = file(tmp_path, json.dumps({"entries": LOG[:6], "head": {"seq": 6, "mac": LOG[5]["mac"]}}))
     noted = tmp_path / "audit_head"
     noted.write_text(json.dumps(HEAD))
@@ -112,7 +112,7 @@ def test_what_cannot_be_used_ends_with_two(tmp_path: Path, key: Path) -> None:
 
 @pytest.fixture
 def hub() -> Iterator[Served]:
-    """A control plane that gives four entries at a time to whoever has the token."""
+    """A control plane that returns four entries at a time to any client with the token."""
 
     def answer(method: str, target: str, headers: Any, _: bytes) -> tuple[int, Any]:
         if method != "GET" or headers.get("Authorization") != f"Bearer {TOKEN}":
@@ -136,7 +136,7 @@ def test_a_hub_is_read_page_by_page(hub: Served, key: Path, tmp_path: Path) -> N
 
 
 def test_a_log_that_cannot_be_had_ends_with_three(hub: Served, key: Path) -> None:
-    """A wrong token, another path, nobody there: exit code 3, and the token is not told."""
+    """A wrong token, another path, no server: exit code 3, and the token is not printed."""
     for url, token in ((hub.url, "wrong-token"), (hub.url + "/elsewhere", TOKEN), ("http://127.0.0.1:9", TOKEN)):
         done = ran(url, key, WELDPROOF_HUB_TOKEN=token)
         assert (done.exit_code, token in done.output) == (3, False)

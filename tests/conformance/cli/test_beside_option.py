@@ -37,7 +37,7 @@ def grades(comparison: dict[str, Any]) -> dict[str, str]:
 
 
 def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> None:
-    """Two stacks that differ in word, price and services: each call is compared, or told why not, in each report."""
+    """Two stacks that differ in word, price and services: each call is compared, or each report says why not."""
     with running_stack(tmp_path / "a", *STACK) as ours, running_stack(tmp_path / "b", *STACK, *OTHER) as other:
         text = Path(other["profile"]).read_text()
         beside = tmp_path / "other.toml"

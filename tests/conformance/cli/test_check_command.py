@@ -83,7 +83,7 @@ def test_a_server_that_hangs_ends_with_the_seconds(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["dead", "no such host"])
 def test_an_address_where_nobody_is_is_told(name: str, tmp_path: Path) -> None:
-    """Who asks is told whether it is the port or the name."""
+    """The user learns whether it is the port or the name."""
     with reserved_port() as port:
         place = f"127.0.0.1:{port}" if name == "dead" else "no-such-host.invalid"
         said = "Is the server running" if name == "dead" else "there is no host no-such-host.invalid"
@@ -125,7 +125,7 @@ def test_servers_of_node_are_told_by_their_reasons(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_a_fault_of_usage(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
-    """Exit code 2 before anybody is called."""
+    """Exit code 2 before any server is called."""
     done = checked(tmp_path, *words)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
 
@@ -215,7 +215,7 @@ def test_what_cannot_be_verified_is_named_in_the_grade(tmp_path: Path) -> None:
 
 
 def test_a_server_that_serves_whoever_sends_a_payment_is_broken(tmp_path: Path) -> None:
-    """A payment that cannot be read, or that nobody signed, is presented, and must buy nothing."""
+    """A payment that cannot be read, or that is not signed, is presented, and must buy nothing."""
     unpaid = f"PAYMENT-REQUIRED: {encoded(terms() | AT_WEATHER)}"
     with standing(_trusting(unpaid)) as place:
         code, document = looked(tmp_path, f"http://{place}/weather")
@@ -276,7 +276,7 @@ def test_a_rail_is_recognised_and_judged(tmp_path: Path) -> None:
 
 
 def test_nothing_is_created_on_a_server_that_would_let_anybody(tmp_path: Path) -> None:
-    """A gateway that asks nobody for a credential, and keeps whatever it is sent, has kept nothing afterwards."""
+    """A gateway that needs no credential, and stores whatever it is sent, has stored nothing afterwards."""
     kept: list[str] = []
     with standing(_open_to_all(kept)) as place:
         code, document = looked(tmp_path, f"http://{place}")
@@ -312,7 +312,7 @@ def _open_to_all(kept: list[str]) -> Serve:
 
 
 def test_paying_says_what_it_would_take(tmp_path: Path) -> None:
-    """Without a profile it says how to write one; with that of another server it pays nobody."""
+    """Without a profile it says how to write one; with that of another server it pays no one."""
     document = offering(extra={"name": "USDC", "version": "2", "payment_reference": "token"})
     with standing(selling(document)) as place:
         none = checked(tmp_path, f"http://{place}/weather", "--pay", *PATIENT)
@@ -326,7 +326,7 @@ def test_paying_says_what_it_would_take(tmp_path: Path) -> None:
 
 
 def test_paying_runs_the_suite_with_the_profile_that_says_who_pays(tmp_path: Path) -> None:
-    """After the look, with the run's own report and exit code; here nobody can pay, since no node answers."""
+    """After the look, with the run's own report and exit code; here no payment is possible, since no node answers."""
     with standing(RIGHT) as place, reserved_port() as port:
         (tmp_path / "target.toml").write_text(
             f'[surfaces.rail]\nurl = "http://{place}"\n[claims]\nsurfaces = ["rail"]\nlanes = ["base"]\n'

@@ -59,7 +59,7 @@ def test_a_library_that_is_not_there_or_too_old_is_named() -> None:
 
 
 def test_a_program_is_told_with_its_version_and_whose_it_is() -> None:
-    """What the machine has and what lies in the cache are told apart."""
+    """Programs on the machine and programs in the cache are distinguished."""
     machines = Program("P", Path("/usr/bin/p"), "1.2", of_machine=True)
     assert told("P", machines, disables="d", remedy="r") == Finding("P", "ok", "1.2, /usr/bin/p")
     ours = Program("P", Path("/cache/p"), "1.2", of_machine=False)
@@ -101,7 +101,7 @@ def test_a_network_namespace_counts_when_one_may_be_made(empty_path: Path) -> No
 
 
 def test_a_taken_port_is_named_with_the_way_round() -> None:
-    """Somebody else's server on a usual port does not stop the suite."""
+    """A foreign server on a usual port does not stop the suite."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         found = free_port("rail", port)

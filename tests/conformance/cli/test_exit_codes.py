@@ -104,7 +104,7 @@ def test_2_when_it_is_used_wrongly(tmp_path: Path, words: list[str], says: str) 
 
 
 def test_3_when_the_target_cannot_be_reached(tmp_path: Path) -> None:
-    """Nobody listens: nothing was decided, so there is no verdict."""
+    """No server listens: nothing was decided, so there is no verdict."""
     done = run(tmp_path, "RAIL-KEY", "--target", "rail=http://127.0.0.1:9")
     assert done.returncode == 3, done.stdout + done.stderr
 
@@ -133,7 +133,7 @@ def faulty_check() -> Iterator[None]:
 
 @pytest.mark.usefixtures("faulty_check")
 def test_4_when_the_suite_itself_is_at_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A check that trips is the suite's fault and nobody's breach."""
+    """A check that trips is the suite's fault and no breach of the target."""
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["run", "RAIL-KEY-01", "--target", "rail=http://127.0.0.1:9", "--seed", "77"])
     assert done.exit_code == 4, done.output

@@ -285,7 +285,7 @@ def test_a_report_is_written_in_place_of_a_link(trap: Trap) -> None:
 
 
 def test_a_json_report_of_a_stranger_is_shown_as_text(trap: Trap) -> None:
-    """`report.json` repeats the sentences of requirements, which a stranger can write anew."""
+    """`report.json` repeats the sentences of requirements, which a stranger can rewrite."""
     shown = json.loads(weldproof("report", "show", "sent", "--json").output)
     for one in shown["results"]["tests"]:
         one["extra"]["requirement"]["sentence"] = HOSTILE

@@ -1,4 +1,4 @@
-"""However a command ends, its exit code tells no breach that is none, and nothing that it started is left."""
+"""However a command ends, its exit code reports no false breach, and every process that it started has ended."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_how_a_command_ends_is_told(monkeypatch: pytest.MonkeyPatch, end: BaseEx
 
 
 def unread(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command whose standard output nobody reads."""
+    """Run a command whose standard output is not read."""
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -87,7 +87,7 @@ def test_output_that_nobody_reads_changes_no_verdict(tmp_path: Path) -> None:
 
 
 def test_a_report_folder_that_cannot_be_written_is_a_usage_fault(tmp_path: Path) -> None:
-    """It is told before anything is asked of the target."""
+    """It is reported before anything is asked of the target."""
     (tmp_path / "file").write_text("in the way")
     words = ["run", "RAIL-KEY", "--target", "rail=http://127.0.0.1:9", "--report-dir", str(tmp_path / "file" / "in")]
     done = CliRunner().invoke(main, words)

@@ -1,4 +1,4 @@
-"""`weldproof init`: a profile is written from whatever a server publishes, or the reason is told."""
+"""`weldproof init`: a profile is written from whatever a server publishes, or the reason is printed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_address_that_nobody_answers_at_is_told(tmp_path: Path) -> None:
 
 
 def test_a_profile_that_is_there_is_replaced_only_when_asked(tmp_path: Path) -> None:
-    """Somebody may have written it by hand: without --force it stays, byte for byte, and that is a matter of usage."""
+    """An operator may have written it by hand: without --force it stays, byte for byte, and exit code 2 says so."""
     file = tmp_path / "w.toml"
     file.write_text("# mine\n", "utf-8")
     entry = {"network": "eip155:8453", "scheme": "welded", "maxTimeoutSeconds": 600, "maxAmountRequired": "1000"}
@@ -180,7 +180,7 @@ def test_a_limit_is_measured_and_written(tmp_path: Path) -> None:
 
 
 def test_a_target_here_that_limits_nothing_is_asked_without_a_bound(tmp_path: Path) -> None:
-    """Ten requests a second are for what may be limited, or is somebody else's."""
+    """Ten requests a second are for what may be limited, or belongs to a different operator."""
 
     def answer(method: str, target: str, _: Any, __: bytes) -> tuple[int, Any]:
         return (422, {"detail": []}) if (method, target) == ("POST", "/verify/rfc9421") else (404, {})

@@ -74,7 +74,7 @@ def initialised(folder: Path, *words: str, **environment: str) -> tuple[int, str
     ],
 )
 def test_what_answers_alike_everywhere_is_no_surface(tmp_path: Path, answer: Any, looks: str) -> None:
-    """A page, a redirect and a server that answers anything in one way are told as what they look like."""
+    """A page, a redirect and a server that gives the same answer to everything are reported as what they look like."""
     with answering(answer) as url:
         code, said, profile = initialised(tmp_path, url)
     assert (code, profile) == (3, {})

@@ -74,7 +74,7 @@ def at_work(folder: Path) -> Callable[[], bool]:
 
 
 def left(folder: Path) -> list[object]:
-    """Return what a run has left: processes, folders, and whether somebody listens where its stack did."""
+    """Return what a run has left: processes, folders, and whether a server still listens at its stack's address."""
     found: list[object] = [*using(folder), *folder.glob("weldproof-*"), *folder.glob("wp-*")]
     begun = read(folder / "report" / LOG)[:1]
     for url in (url for event in begun for url in event["target"]["surfaces"].values()):
@@ -142,7 +142,7 @@ def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_is_started_after_the_end_of_the_work_ends_too(tmp_path: Path) -> None:
-    """A check may start a program anew because the one before was killed: the run leaves that one neither."""
+    """A check may start a program again because the one before was killed: the run leaves neither behind."""
     done = subprocess.run([sys.executable, "-c", LATE], env=os.environ | {"TMPDIR": str(tmp_path)}, check=False)
     assert done.returncode == 130
     assert using(tmp_path) == []
@@ -163,7 +163,7 @@ def test_a_stack_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_program_that_will_not_end_is_killed(tmp_path: Path) -> None:
-    """Nobody waits for it, nor for what it started in a session of its own."""
+    """The run does not wait for it, nor for what it started in a separate session."""
     (tmp_path / "stubborn.py").write_text(STUBBORN)
     words = ["CP-ADDON", "--addon", "--", sys.executable, str(tmp_path / "stubborn.py")]
     run = [*RUN[:4], *words]

@@ -39,7 +39,7 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_the_catalogue_is_what_the_checks_say_of_themselves() -> None:
-    """A check that was added, changed or removed is so in the list, once the catalogue was written anew."""
+    """The list shows that a check was added, changed or removed, once the catalogue was written again."""
     stored = resources.files("conformance.engine").joinpath("catalogue.json").read_bytes()
     assert encoded(described(registered())) == stored, "run `python -m conformance.engine.catalogue`"
     assert described(registered()) == catalogue()

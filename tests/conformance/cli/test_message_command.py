@@ -120,7 +120,7 @@ def test_everything_about_a_signature_can_be_chosen(keys: Path) -> None:
 
 
 def test_without_a_key_sign_makes_one_for_this_message(keys: Path) -> None:
-    """Two calls, two keys; what to verify with is told on standard error, the message alone on standard output."""
+    """Two calls, two keys; the verification key is printed on standard error, the message alone on standard output."""
     found = []
     for _ in range(2):
         result = run("sign", keys / "plain.http")

@@ -1,4 +1,4 @@
-"""`--mutant` of `run` and `up`: a name that nobody knows is a fault of usage, told before anything is started."""
+"""`--mutant` of `run` and `up`: an unknown name is a fault of usage, reported before anything is started."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_the_launcher_is_called_with_a_mutant_that_is_there(monkeypatch: pytest.
 
 
 def test_a_name_that_is_near_none() -> None:
-    """It is told where all names stand."""
+    """The message says where all names are listed."""
     with pytest.raises(UsageFault, match="weldproof selftest --list"):
         checked_mutant("zzzzzzzz")
     assert mutant_in(["--json"]) is None

@@ -14,7 +14,7 @@ from tests import prepared
 OURS = "Nothing of yours was judged: the target was the suite's own listener."
 RECEIVER = """
 [target]
-name = "nobody's receiver"
+name = "unused receiver"
 [claims]
 surfaces = ["webhooks"]
 [webhook]
@@ -29,7 +29,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("words", [(), ("RAIL",), ("WH-RECV",), ("GW-DOC", "GW-LINK-01"), ("AGENT", "--lane", "base")])
 def test_without_a_target_one_is_asked_for(words: tuple[str, ...], tmp_path: Path) -> None:
-    """Our own stack is no stand-in for a server that nobody named: exit code 2, with what to give."""
+    """Our own stack does not replace a server that was not named: exit code 2, with what to give."""
     done = run(tmp_path, *words)
     assert done.returncode == 2, done.stdout + done.stderr
     assert "no target is given" in done.stderr

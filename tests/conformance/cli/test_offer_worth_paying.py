@@ -26,7 +26,7 @@ def offered(**terms: Any) -> Challenge:
 
 @pytest.mark.parametrize("terms", [{}, {"extra": None}, {"extra": "none"}, {"extra": [1]}, {"extra": 3}])
 def test_an_offer_without_an_object_extra_is_not_paid(terms: dict[str, Any]) -> None:
-    """It is told in one line that nothing was paid."""
+    """One line reports that nothing was paid."""
     with pytest.raises(PaymentRefused, match=r"^the challenge's offer has no object `extra`; nothing was paid$"):
         worth_paying(cast("Case", SimpleNamespace(lane="base")), offered(**terms))
 

@@ -32,7 +32,7 @@ def profile_of(url: str) -> str:
 
 @pytest.mark.parametrize("path", [CALL, "/checkout/abc"])
 def test_nothing_is_sent_to_another_host_unasked(path: str, tmp_path: Path) -> None:
-    """Neither for a call nor for a page; the other host is told, and the option for scripts."""
+    """Neither for a call nor for a page; the other host is named, and the option for scripts."""
     with served(absent) as ours, served(absent) as theirs:
         (tmp_path / "weldproof.toml").write_text(profile_of(ours.url))
         done = prepared.run("conformance", "pay", theirs.url + path, env=os.environ, cwd=tmp_path, timeout=600)
@@ -92,7 +92,7 @@ def test_what_is_no_address_is_a_fault_of_usage(url: str) -> None:
 
 
 def test_another_rail_is_asked_without_this_ones_bindings() -> None:
-    """What the operator bound is of his own rail; that one keeps its bindings and its prefix under every name."""
+    """What the operator bound belongs to one rail; that rail keeps its bindings and its prefix under every name."""
     profile = parse(profile_of("http://127.0.0.1:8402/prefix/"))
     own = PaidAddress.of("http://localhost:8402/prefix/pay/v1/a?x=1").rail(profile)
     assert (own.surfaces["rail"].url, own.rail) == ("http://localhost:8402/prefix", profile.rail)

@@ -1,6 +1,6 @@
-"""What `weldproof pay` and `weldproof run` never do with somebody's money, as commands against real processes.
+"""What `weldproof pay` and `weldproof run` never do with a user's money, as commands against real processes.
 
-The rail is hostile: it asks for whatever a test says. The chain is a simulated Algorand, whose genesis is nobody's; a
+The rail is hostile: it asks for whatever a test says. The chain is a simulated Algorand, whose genesis is unknown; a
 node of a main network is a small server that says what such a node says, behind an address of this machine.
 """
 
@@ -71,7 +71,7 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
 
 @contextmanager
 def rail(entry: Mapping[str, Any]) -> Iterator[str]:
-    """A rail that asks for an entry and serves whoever shows any proof, without a receipt."""
+    """A rail that asks for an entry and serves any client that shows a proof, without a receipt."""
 
     def answer(method: str, path: str, headers: Any, body: bytes) -> tuple[int, Any]:
         del body
@@ -146,7 +146,7 @@ def by_funder(node: Node, funder: Funder, limit: str = "500000000") -> dict[str,
 
 
 def test_nine_hundred_usdc_are_not_paid_without_a_question(node: Node, payee: str, tmp_path: Path) -> None:
-    """Above `--max`, 1 USDC by itself, nothing is paid where there is nobody to ask; with the word for it, it is."""
+    """Above `--max`, 1 USDC by default, nothing is paid if no user can be asked; with the option it is paid."""
     with rail(asked(payee, amount=900_000_000)) as url:
         config = profile(tmp_path, url, **by_control(node))
         refused = pay(tmp_path, url + CALL, config)
@@ -209,7 +209,7 @@ def test_a_limit_of_the_profile_holds_whoever_s_money_it_is(
 
 
 def test_another_host_is_paid_only_when_it_was_allowed(node: Node, payee: str, tmp_path: Path) -> None:
-    """Neither is the profile's rail paid instead, nor is anything sent to the host before somebody agreed."""
+    """Neither is the profile's rail paid instead, nor is anything sent to the host before the user agreed."""
     elsewhere = account.generate_account()[1]
     node.control(verb="mint", address=elsewhere, amount="0", asset=str(USDC))
     with rail(asked(payee)) as ours, rail(asked(elsewhere)) as theirs:
@@ -335,12 +335,12 @@ def test_a_forwarded_node_of_a_main_network_needs_its_word(lane: str, command: s
 
 
 def test_control_verbs_of_a_main_networks_node_are_left_alone(payee: str, tmp_path: Path) -> None:
-    """Somebody's money is behind them, so that no word makes them give it."""
+    """A real account is behind them, so no option makes them pay."""
     with served(_algod) as chain, rail(asked(payee)) as url:
         config = profile(tmp_path, url, algod=chain.url, control=f"{chain.url}/control")
         refused = pay(tmp_path, url + CALL, config, "--main-network")
         assert refused.returncode == 3, refused.stderr
-        assert "somebody's real money: nothing is paid there" in refused.stderr
+        assert "real money: nothing is paid there. Give funder and spending_limit instead of control" in refused.stderr
         assert {path for _, path in chain.calls} == {"/v2/transactions/params"}
 
 

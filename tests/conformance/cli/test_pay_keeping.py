@@ -60,7 +60,7 @@ def kept_in(folder: Path, call: Purchase) -> Kept:
 
 
 def test_what_is_kept_verifies_whole(tmp_path: Path) -> None:
-    """Request, answer, settlement and token hold, with nothing typed; the line that is told is that command."""
+    """Request, answer, settlement and token hold, with nothing typed; the printed line is that command."""
     folder = tmp_path / "a call"
     line = kept_in(folder, bought()).verification(folder / RECEIPT, "https://rail.example/jwks.json")
     assert line is not None
@@ -96,7 +96,7 @@ def test_what_was_changed_since_is_told(tmp_path: Path, name: str, before: str, 
 
 
 def test_the_answer_is_kept_byte_for_byte_and_for_its_owner(tmp_path: Path) -> None:
-    """The body is what came, and nobody else on the machine reads token and request."""
+    """The body is what came, and no other user of the machine can read token and request."""
     folder = tmp_path / "kept"
     kept_in(folder, bought())
     assert (folder / ANSWER).read_bytes() == ANSWERED
@@ -106,7 +106,7 @@ def test_the_answer_is_kept_byte_for_byte_and_for_its_owner(tmp_path: Path) -> N
 
 
 def test_a_payer_s_own_transaction_needs_no_word_of_the_rail(tmp_path: Path) -> None:
-    """On a mined lane the proof names it; where nobody does, nothing is recomputed from it."""
+    """On a mined lane the proof names it; if it is named nowhere, nothing is recomputed from it."""
     kept_in(tmp_path / "mined", bought(told=None, proof={"tx_id": TX_ID}))
     assert json.loads((tmp_path / "mined" / SETTLEMENT).read_text())["tx_id"] == TX_ID
     line = kept_in(tmp_path / "untold", bought(told=None)).verification(Path("r"), "x")
@@ -139,7 +139,7 @@ def test_a_settlement_file_that_names_no_transaction_is_a_fault_of_usage(tmp_pat
 
 @pytest.mark.parametrize("words", [("--keep", "kept"), ("--receipt", "r.jws")])
 def test_a_checkout_page_gives_nothing_to_keep(tmp_path: Path, words: tuple[str, str]) -> None:
-    """That is told before anything is paid, and so is a place that does not exist."""
+    """That is reported before anything is paid, and so is a place that does not exist."""
     profile = tmp_path / "weldproof.toml"
     profile.write_text('[surfaces.rail]\nurl = "http://127.0.0.1:1"\n')
     option, name = words

@@ -44,7 +44,7 @@ def left(tmp_path: Path) -> str:
 
 
 def test_receipts_without_a_difference_that_matters_exit_0(tmp_path: Path, left: str) -> None:
-    """Of another issuer, payment and time, every difference is expected: exit 0, and each is told with its reason."""
+    """With another issuer, payment and time, every difference is expected: exit 0, each listed with its reason."""
     other = changed(PAYABLE, iss="did:web:acme.example", iat=1_790_000_100, settled_payment_ref="sha256:" + "9" * 64)
     result = diff(left, written(tmp_path, "right.jws", token(other)))
     assert result.exit_code == 0, result.output
@@ -56,7 +56,7 @@ def test_receipts_without_a_difference_that_matters_exit_0(tmp_path: Path, left:
 
 
 def test_a_difference_that_matters_exits_1(tmp_path: Path, left: str) -> None:
-    """Another price for the same call: exit 1, and that claim alone is told as mattering."""
+    """Another price for the same call: exit 1, and only that claim is reported as significant."""
     result = diff(left, written(tmp_path, "right.jws", token(changed(PAYABLE, amount_microunits="20000"))))
     assert result.exit_code == 1, result.output
     assert "1 difference matters" in result.output
@@ -95,7 +95,7 @@ def test_receipts_of_documents_are_matched_by_kind_and_place(tmp_path: Path) -> 
 
 
 def test_a_receipt_that_only_one_document_has_is_told(tmp_path: Path) -> None:
-    """What has no partner is never left out: it is told, and exits 1."""
+    """What has no partner is never left out: it is listed, and exits 1."""
     one = {"receipts": [token(PAYABLE), token(COMPLIANCE)]}
     files = written(tmp_path, "a.json", one), written(tmp_path, "b.json", {"receipt": token(PAYABLE)})
     result = diff(*files)
@@ -128,7 +128,7 @@ def test_one_side_may_come_from_standard_input(left: str) -> None:
 
 @pytest.mark.parametrize("content", ["", "nonsense", '{"a": 1}', "e30.e30", "e30.W10.AA"])
 def test_what_holds_no_receipt_exits_2(tmp_path: Path, left: str, content: str) -> None:
-    """A file without a receipt that can be read is a fault of usage, told with a reason."""
+    """A file without a readable receipt is a fault of usage, reported with a reason."""
     result = diff(left, written(tmp_path, "right", content))
     assert result.exit_code == 2
     assert "Error:" in result.output

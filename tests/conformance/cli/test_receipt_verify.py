@@ -211,7 +211,7 @@ def test_what_cannot_be_used_is_a_fault_of_usage(files: Path, options: tuple[str
 
 
 def test_json_bears_the_report_of_the_profile(files: Path) -> None:
-    """The members of 2.4 with the nine checks; what nobody signed is empty."""
+    """The members of 2.4 with the nine checks; unsigned members are empty."""
     found = told(files / "receipt.jws", *KEY)
     assert (found["verified"], found["error_code"], found["receipt_kind"]) == (True, None, "payable")
     assert [check["result"] for check in found["checks"]] == ["pass"] * 9
@@ -221,7 +221,7 @@ def test_json_bears_the_report_of_the_profile(files: Path) -> None:
 
 
 def test_one_bad_receipt_of_several_fails_the_whole() -> None:
-    """Each is told by its place."""
+    """Each is reported by its place."""
     document = {"good": signed(PAYABLE), "bad": signed(PAYABLE, by=OTHER)}
     result = run("-", *KEY, stdin=json.dumps(document).encode())
     assert result.exit_code == 1

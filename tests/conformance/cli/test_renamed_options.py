@@ -38,6 +38,6 @@ def test_both_names_say_the_same(command: click.Command, new: str, old: str, nam
 
 
 def test_a_fault_names_the_new_one() -> None:
-    """Whoever gave the old one learns the new one."""
+    """A user who gave the old one learns the new one."""
     said = CliRunner().invoke(run.command, ["--own-stack", "--config", "mine.toml"])
     assert "--reference, --mutant" in str(said.exception) + said.output

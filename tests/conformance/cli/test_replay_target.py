@@ -173,7 +173,7 @@ def test_a_breach_is_there_again_where_the_check_says_so(
     after: tuple[Verdict | None, int],
     code: Exit,
 ) -> None:
-    """A breach that is mended often keeps its status; only what nobody judged is compared by that."""
+    """A corrected breach often keeps its status; only calls without a verdict are compared by that."""
     done, _, _ = replayed(tmp_path, monkeypatch, {}, "--reference", before=before, after=after)
     assert done.exit_code == code, done.output
 

@@ -32,7 +32,7 @@ def test_nothing_named_is_everything() -> None:
 
 
 def test_the_first_ledger_is_judged_as_before() -> None:
-    """`run --ledger 1` takes up what was there before; an id that came later is none of it."""
+    """`run --ledger 1` takes up what was there before; an id that came later does not belong to it."""
     assert [row.id for row in chosen([], 1)] == [row.id for row in load() if row.since == 1]
     assert {"GW-RES-03", "GW-RES-04", "GW-RES-05"} == {row.id for row in chosen(["GW-RES"])} - {
         row.id for row in chosen(["GW-RES"], 1)

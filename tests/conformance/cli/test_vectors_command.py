@@ -119,6 +119,6 @@ def test_an_archive_is_always_the_same_and_needs_no_python(tmp_path: Path) -> No
 
 
 def test_an_archive_goes_where_it_can(tmp_path: Path) -> None:
-    """Another name, or a folder that is not there, is told as usage."""
+    """Another name, or a folder that does not exist, is reported as a fault of usage."""
     assert run("archive", tmp_path / "v.rar")[0] == 2
     assert run("archive", tmp_path / "none" / "v.zip")[0] == 2

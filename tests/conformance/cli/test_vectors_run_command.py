@@ -113,7 +113,7 @@ def test_the_result_can_be_written_and_printed(folder: Path, tmp_path: Path) -> 
 def test_a_result_that_cannot_be_written_is_shown(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was found out is not lost with the file; a file that cannot be written is told before anything is asked."""
+    """Results are not lost with the file; a file that cannot be written is reported before anything is asked."""
     file = tmp_path / "result.json"
     words = ("run", "--package", folder, "--report", file, *program(tmp_path, WRONG))
     with monkeypatch.context() as full:

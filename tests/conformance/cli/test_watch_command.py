@@ -1,4 +1,4 @@
-"""`weldproof watch`: it tries again what failed once the target was started anew, and then everything."""
+"""`weldproof watch`: it tries failed rows again after the target was restarted, and then everything."""
 
 from __future__ import annotations
 

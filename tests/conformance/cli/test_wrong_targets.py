@@ -138,7 +138,7 @@ def test_a_server_without_an_answer_is_told_by_its_reason(name: str, tmp_path: P
 
 @pytest.mark.parametrize("name", ["dead", "no such host"])
 def test_an_address_where_nobody_is_is_told(name: str, tmp_path: Path) -> None:
-    """Who asks is told whether it is the port or the name."""
+    """The user learns whether it is the port or the name."""
     with reserved_port() as port:
         place = f"127.0.0.1:{port}" if name == "dead" else "no-such-host.invalid"
         said = "Connection refused" if name == "dead" else "there is no host no-such-host.invalid"
@@ -148,7 +148,7 @@ def test_an_address_where_nobody_is_is_told(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ALIKE)
 def test_a_server_that_answers_everything_alike_is_no_surface(name: str, tmp_path: Path) -> None:
-    """`init` says what it answered to a path that nobody has; a run passes nothing of it."""
+    """`init` says what it answered to a path that does not exist; a run passes nothing of it."""
     serve, said = ALIKE[name]
     with standing(serve) as place:
         unwritten(initialised(tmp_path, f"http://{place}"), tmp_path, said)
@@ -227,7 +227,7 @@ def test_a_server_that_is_right_becomes_a_profile_and_is_judged(tmp_path: Path) 
 def test_what_cannot_be_used_is_a_fault_of_usage(
     command: str, words: tuple[str, ...], said: str, tmp_path: Path
 ) -> None:
-    """Exit code 2 and what is wrong, before anybody is called."""
+    """Exit code 2 and what is wrong, before any server is called."""
     (tmp_path / "empty.pem").write_text("nothing\n")
     (tmp_path / "target.toml").write_text('[surfaces.rail]\nurl = "http://127.0.0.1:9"\n')
     started = {"event": "run.started", "options": {}, "rows": ["RAIL-PAY-05"], "seed": 1}

@@ -69,6 +69,6 @@ def test_a_member_that_is_given_is_changed_wherever_it_stands() -> None:
 
 
 def test_without_described_members_nothing_is_known() -> None:
-    """That is not the same as that there is none to add."""
+    """That differs from having none to add."""
     assert bodies({"type": "object"}, {"text": "a"}) is None
     assert bodies({"properties": {"text": {"type": "string"}}}, {"text": "a"}) == ()

@@ -73,6 +73,6 @@ def test_operations_of_one_item_may_be_apart() -> None:
 
 
 def test_an_address_with_a_path_is_not_counted_twice() -> None:
-    """A surface below a path is told without it."""
+    """A surface below a path is reported without it."""
     document = {"servers": [{"url": "https://rail.test/base/pay/v1"}], "paths": {"/a": {"post": OPERATION}}}
     assert paths(document, "http://rail.test/base") == ["/pay/v1/a"]

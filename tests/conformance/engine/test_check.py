@@ -48,7 +48,7 @@ async def test_a_judgement_names_the_exchange_that_shows_it() -> None:
     case = case_of()
     answers = [await case.client.call("GET", "http://rail.test/") for _ in range(2)]
     case.expect(MUST, False, "200", "404", exchange=answers[1])
-    case.inconclusive(MUST, "nobody knows", exchange=answers[0])
+    case.inconclusive(MUST, "it is unknown", exchange=answers[0])
     case.expect(MUST, True, "200", "200")
     assert [event["exchange"] for event in case.log.of("judgement")] == [2, 1, None]
 
@@ -75,12 +75,12 @@ def test_what_goes_beyond_a_row_warns_and_says_why() -> None:
 def test_what_does_not_judge_says_why() -> None:
     """Rows that are open, do not apply or are documented have a verdict of that name, the reason, and no fix."""
     case = case_of()
-    case.inconclusive(MUST, "nobody knows")
+    case.inconclusive(MUST, "it is unknown")
     case.not_applicable(MUST, "it is claimed absent")
     case.documented(MUST, "no node shows it")
     told = [(event["verdict"], event["expected"], event["hint"]) for event in case.log.of("judgement")]
     assert told == [
-        ("inconclusive", "nobody knows", None),
+        ("inconclusive", "it is unknown", None),
         ("not_applicable", "it is claimed absent", None),
         ("documented", "no node shows it", None),
     ]
@@ -88,7 +88,7 @@ def test_what_does_not_judge_says_why() -> None:
 
 
 def test_live_values_and_lanes() -> None:
-    """What was found is told without live values, and where: with the lane, where the check is bound to one."""
+    """A finding is reported without live values, and with its place: with the lane, if the check is bound to one."""
     case, free = case_of(), case_of(None)
     case.client.names.name(TOKEN, "CHALLENGE")
     case.expect(MUST, False, f"not {TOKEN}", TOKEN, where={"axis": "body"})
@@ -101,7 +101,7 @@ def test_live_values_and_lanes() -> None:
 
 
 def test_a_sample_is_told_once_with_its_size() -> None:
-    """Whatever the kind of run: what was drawn in several places is one sum; what was tried whole is not told."""
+    """In every kind of run: samples from several places are one sum; complete trials are not mentioned."""
     case = case_of(None)
     assert len(case.some(range(30), 10, "inputs")) == len(case.some(range(40), 10, "inputs")) == 10
     assert sorted(case.some(range(5), 10, "others")) == list(range(5))

@@ -55,7 +55,7 @@ async def test_every_part_ends_before_a_broken_one_is_told(first: Exception) -> 
 
 
 async def test_a_fault_of_the_suite_goes_before_a_reason() -> None:
-    """An unforeseen error is told even when another part only found no way on."""
+    """An unforeseen error is reported even if another part was only inconclusive."""
 
     async def part(fault: Exception) -> None:
         raise fault

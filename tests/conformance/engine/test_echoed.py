@@ -42,7 +42,7 @@ async def judgements(transport: Repeating, *, over: bool = False) -> list[tuple[
 
 
 async def test_an_answer_that_repeats_its_payment_fails_whatever_its_status() -> None:
-    """Told once, with the exchange that shows it, of the check that made it."""
+    """Reported once, with the exchange that shows it, of the check that made it."""
     for status in (200, 402, 409, 429, 500):
         for over in (False, True):
             found = await judgements(Repeating(status, repeats=True), over=over)

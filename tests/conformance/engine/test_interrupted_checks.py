@@ -75,7 +75,7 @@ async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
 
 
 async def test_a_shared_question_ends_with_the_run() -> None:
-    """What several checks asked together is cancelled with them; what it raises then is nobody's traceback."""
+    """What several checks asked together is cancelled with them; what it raises then appears in no traceback."""
     began, ended, unheard = asyncio.Event(), asyncio.Event(), list[dict[str, object]]()
     asyncio.get_running_loop().set_exception_handler(lambda _, context: unheard.append(context))
 

@@ -26,7 +26,7 @@ PROFILE = Profile(surfaces={"rail": Surface(url=NOBODY)}, claims=Claims(surfaces
 
 @asynccontextmanager
 async def control_of(*verbs: str) -> AsyncIterator[NodeControl]:
-    """Serve a control address that lists verbs and does whatever it is told."""
+    """Serve a control address that lists verbs and obeys each of them."""
 
     async def listed(request: web.Request) -> web.Response:
         del request

@@ -109,7 +109,7 @@ def test_who_samples_without_saying_so_is_at_fault() -> None:
 
 
 def test_what_disturbs_the_others_is_left_out_by_default() -> None:
-    """Whoever moves the clock, disturbs a chain or uses a limit up would run after all others."""
+    """A check that moves the clock, disturbs a chain or uses a limit up would run after all others."""
     for one in registered():
         if one.exclusive is not False:
             assert one.quick.way == "left out", one.id

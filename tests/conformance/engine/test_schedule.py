@@ -163,7 +163,7 @@ async def test_what_nothing_disturbs_goes_on_while_others_are_alone() -> None:
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
 async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: int, tmp_path: Path) -> None:
-    """And for nobody who is still in the middle of something."""
+    """And not for a check that is still at work."""
     file = tmp_path / "clock"
     moments: list[tuple[float, float]] = []
 
@@ -184,7 +184,7 @@ async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: in
 
 
 async def test_the_clock_stands_still_while_the_next_check_begins(tmp_path: Path) -> None:
-    """Whoever waits for a later moment goes on waiting when a worker takes its next check."""
+    """A check that waits for a later moment goes on waiting when a worker takes its next check."""
     file = tmp_path / "clock"
     seen = []
 
@@ -225,7 +225,7 @@ async def test_what_takes_long_elsewhere_begins_first() -> None:
 
 
 async def test_the_longest_of_each_kind_begin_with_the_first() -> None:
-    """Whoever comes last is waited for, were it of a surface behind which no chain is."""
+    """The last check is waited for, even if it is of a surface without a chain."""
     longest = "generated_calls_of_the_control_plane"
     ordinary = [check(f"ordinary{n}", _turns) for n in range(6)]
     without_chain = [check(name, _turns, "control_plane") for name in (longest, "short")]

@@ -114,7 +114,7 @@ FAULTS: dict[str, tuple[Document, set[str]]] = {
     "another host": (changed(resource={"url": "https://other.example/weather"}), {"X402-27"}),
     "another path": (changed(resource={"url": "https://shop.example/climate"}), {"X402-27"}),
     "another port": (changed(resource={"url": "https://shop.example:8443/weather"}), {"X402-27"}),
-    "a port that is none": (changed(resource={"url": "https://shop.example:x/weather"}), {"X402-27"}),
+    "an invalid port": (changed(resource={"url": "https://shop.example:x/weather"}), {"X402-27"}),
     "a sentence for an address": (changed(resource={"url": "Tells the weather of today."}), {"X402-27"}),
     "error no text": (changed(error={"code": 1}), {"X402-17"}),
     "extensions no object": (changed(extensions=[]), {"X402-17"}),
@@ -122,7 +122,7 @@ FAULTS: dict[str, tuple[Document, set[str]]] = {
 
 
 def test_rules_have_ids_of_their_own_and_say_what_to_do() -> None:
-    """Nobody is told twice the same, nor without a remedy."""
+    """No fault is reported twice, nor without a remedy."""
     assert [one.id for one in RULES] == [f"X402-{number:02}" for number in range(1, len(RULES) + 1)]
     assert all(one.sentence and one.fix and one.source for one in RULES)
 
@@ -139,7 +139,7 @@ def test_a_sound_402_breaks_nothing() -> None:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_breaks_its_rule_and_no_other(name: str) -> None:
-    """Whoever reads the report finds the fault where it is."""
+    """A reader of the report finds the fault where it is."""
     document, expected = FAULTS[name]
     assert broken(answered(encoded(document))) == expected
 
@@ -231,7 +231,7 @@ BODIES: dict[str, tuple[Document, bool]] = {
         False,
     ),
     "no offer": (changed(accepts=[]), False),
-    "offers that are none": (changed(accepts=["exact"]), False),
+    "invalid offers": (changed(accepts=["exact"]), False),
     "a scheme that is no text": (changed(accepts=[{**terms()["accepts"][0], "scheme": ["exact"]}]), True),
 }
 

@@ -467,7 +467,7 @@ class GatewayMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.links)
     @rule(place=_PLACES, tx_id=st.sampled_from(["A" * 52, "0x" + "0" * 64, "1" * 88, "x" * 10, "é" * 20, "A" * 128]))
     def show_nonsense(self, place: int, tx_id: str) -> None:
-        """A transaction that is none pays nothing."""
+        """An invalid transaction pays nothing."""
         link = self.link(place)
         now = self.world.now()
         if link.is_near_its_end(now, MARGIN):
@@ -538,7 +538,7 @@ class GatewayMachine(RuleBasedStateMachine):
             self.expect_state(link)
 
     def teardown(self) -> None:
-        """Nothing changed that nobody changed."""
+        """Nothing changed without a call that changes it."""
         for link in self.model.links[-6:]:
             self.expect_state(link)
         type(self).walked += 1

@@ -47,7 +47,7 @@ def ended_in_time(fault: BaseException) -> bool:
 
 
 def walk(gateway: World, seconds: float, seed: int) -> int:
-    """Run one example after the other until the time is up and return how many; the seed of a failing run is told."""
+    """Run one example after the other until the time is up and return how many; a failure names its seed."""
     ends, count = time.monotonic() + seconds, 0
     settings = hypothesis.settings(
         max_examples=_EXAMPLES,
@@ -103,7 +103,7 @@ class Lying:
         return getattr(self._world, name)
 
     def call(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None = None) -> Reply:
-        """Answer otherwise than the gateway does."""
+        """Answer differently than the gateway does."""
         return self._change(method, path, self._world.call(method, path, headers, body))
 
 
@@ -145,7 +145,7 @@ def test_a_gateway_that_lies_is_caught(gateway: GatewayWorld, change: Any, monke
 @pytest.mark.fuzz
 @pytest.mark.timeout(0)
 def test_the_gateway_keeps_to_the_model_for_long(gateway: GatewayWorld) -> None:
-    """Half of the fuzzed time: examples that nobody has seen."""
+    """Half of the fuzzed time: new examples."""
     assert walk(gateway, _LONG / 2, time.time_ns() % 2**48) > 0
 
 

@@ -1,4 +1,4 @@
-"""X-OAS-01 sees what a document does not say, draws the same for the same seed, and ends when it is told to."""
+"""X-OAS-01 sees what a document does not say, draws the same for the same seed, and ends at its deadline."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_an_answer_that_the_document_does_not_know_is_seen(tmp_path: Path)
 
 @pytest.mark.usefixtures("forked")
 async def test_a_429_judges_nothing(tmp_path: Path) -> None:
-    """Which no document need name: whoever is asked too fast has not looked at the request."""
+    """No document need name it: a server that is asked too fast has not examined the request."""
     asked = 0
 
     def limited(call: Call, reply: Wrong) -> Wrong:

@@ -93,7 +93,7 @@ async def test_a_crash_is_seen(name: str, where: Callable[[Call], bool], tmp_pat
 
 
 async def test_an_internal_error_of_json_rpc_is_a_crash(tmp_path: Path) -> None:
-    """It comes with status 200; a refusal in the same form is none."""
+    """It comes with status 200; a refusal in the same form does not count."""
 
     def told(code: int) -> Gateway:
         document = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": "x"}}
@@ -106,7 +106,7 @@ async def test_an_internal_error_of_json_rpc_is_a_crash(tmp_path: Path) -> None:
 
 
 async def test_hostile_inputs_that_met_a_limit_show_nothing(tmp_path: Path) -> None:
-    """Where every one of them was answered 429, nobody looked at any: neither row passes."""
+    """If every request was answered 429, none was examined: neither row passes."""
 
     def limited(call: Call, reply: Reply) -> Reply:
         return Reply(429, {"error": "x", "message": "x"}) if call.method != "GET" else reply
@@ -134,7 +134,7 @@ class Dead(Gateway):
         self._lives = self._lives and (body is None or b'"currency"' in body)
         if self._lives:
             return await super().send(method, url, headers, body)
-        raise Unreachable("nobody is there")
+        raise Unreachable("no server is there")
 
 
 @pytest.mark.parametrize(("answered", "verdict"), [(True, WARN), (False, Verdict.INCONCLUSIVE)])
@@ -235,7 +235,7 @@ async def test_a_request_id_that_is_taken_over_is_no_secret(tmp_path: Path) -> N
 
 
 def test_a_secret_is_found_in_every_shape() -> None:
-    """As it is, percent-encoded, in base64 with any padding and in hex; parts of it are none."""
+    """As it is, percent-encoded, in base64 with any padding and in hex; parts of it do not count."""
     secret = "weld_+/abcDEF123456"
 
     def answer(body: bytes, **headers: str) -> Answer:
@@ -276,7 +276,7 @@ def test_json_and_its_media_types_are_taken() -> None:
 
 
 class Socket:
-    """A server that says one thing to whoever comes and keeps what it was sent."""
+    """A server that gives each client the same answer and stores what it was sent."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
@@ -324,7 +324,7 @@ async def test_raw_requests_go_out_as_they_are_written() -> None:
     [([("Host", "a..b")], True), ([("Host", "a..b"), ("content-length", "9")], False), ([("X-Host", "a")], False)],
 )
 async def test_a_host_of_ones_own_leaves_the_connection_open(headers: list[tuple[str, str]], stays: bool) -> None:
-    """A server that broke down would not answer somebody who has left; one that waits for a body has to see an end."""
+    """A server that broke down would not answer a client that has left; one that waits for a body has to see an end."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -345,7 +345,7 @@ async def test_a_host_of_ones_own_leaves_the_connection_open(headers: list[tuple
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nno"])
 async def test_a_connection_without_an_answer_is_unreachable(answer: bytes) -> None:
-    """Nothing, no HTTP or half an answer is none."""
+    """Nothing, no HTTP or half an answer is invalid."""
     async with Socket(answer) as address:
         with pytest.raises(Unreachable):
             await RawTransport(address, seconds=30).send("GET", address + "/", [], None)

@@ -14,7 +14,7 @@ from conformance.log.events import EventLog
 
 
 class _Echo:
-    """A transport that answers what it is told, and remembers what was sent."""
+    """A transport that gives set answers, and remembers what was sent."""
 
     def __init__(self, *answers: tuple[int, dict[str, str], bytes]) -> None:
         self.answers = list(answers)

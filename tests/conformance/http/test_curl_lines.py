@@ -192,7 +192,7 @@ def test_what_is_recorded_tells_names_from_letters() -> None:
 
 
 def _lines(kind: str, written: str) -> list[str]:
-    """Return the curl lines in a report as somebody copies them out of it."""
+    """Return the curl lines in a report as a reader copies them out of it."""
     if kind == "json":
         extra = json.loads(written)["results"]["extra"]
         return [str(one["curl"]) for one in extra["exchanges"].values()]

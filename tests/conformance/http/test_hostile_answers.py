@@ -64,7 +64,7 @@ async def test_field_names_keep_the_letters_that_they_came_in(kind: str) -> None
 @pytest.mark.parametrize("kind", ["http", "raw"])
 @pytest.mark.parametrize("fields", [b"", b"Content-Length: 99999999999999\r\n", b"Transfer-Encoding: chunked\r\n"])
 async def test_a_body_without_an_end_is_no_answer(kind: str, fields: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reading stops at the limit, whatever length the head told, and the server is left alone."""
+    """Reading stops at the limit, whatever length the head announced, and the connection is closed."""
     for module in (pooled, raw):
         monkeypatch.setattr(module, "LONGEST_BODY", _LIMIT)
     piece = b"x" * 0xFFFF
@@ -122,7 +122,7 @@ async def test_an_answer_that_never_gets_anywhere_is_given_up(kind: str, drop: b
 
 
 async def test_who_could_not_be_called_is_told_in_plain_words() -> None:
-    """A port that nobody listens at, a host that there is not, and HTTP where TLS was asked for."""
+    """A port without a listener, a host that does not exist, and HTTP where TLS was asked for."""
     async with HttpTransport(seconds=300, requests_per_second=0, connections=2) as transport:
         with reserved_port() as port:
             with pytest.raises(Unreachable) as refused:

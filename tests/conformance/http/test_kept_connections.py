@@ -98,7 +98,7 @@ async def test_a_request_that_met_a_closed_connection_goes_out_again(
 async def test_a_request_that_may_have_been_worked_on_does_not(
     how: Callable[[Server, asyncio.StreamWriter], Awaitable[None]],
 ) -> None:
-    """A payment that somebody took must not be presented a second time behind a check's back."""
+    """A payment that was accepted must not be presented a second time behind a check's back."""
     server = Server(how)
     async with running(server) as (transport, url):
         await transport.send("POST", url, [], None)

@@ -14,7 +14,7 @@ from conformance.http.client import Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.unanswered import because
 
-# The settings that stock Node.js sends to whoever connects to its server of HTTP/2.
+# The settings that stock Node.js sends to any client that connects to its server of HTTP/2.
 SETTINGS = bytes.fromhex("00 00 00 04 00 00 00 00 00")
 
 
@@ -28,7 +28,7 @@ def test_who_speaks_before_he_is_asked_gives_no_http_answer() -> None:
 async def called(first: bytes, later: bytes | None) -> str:
     """Post to a server that says something and resets the connection; say what is said of it.
 
-    Later connections are told something and wait for what is said to them, as stock HTTP/2 does, or are reset, too.
+    Later connections receive a first message and wait for an answer, as stock HTTP/2 does, or are reset, too.
     """
     words = [first]
 
@@ -51,7 +51,7 @@ async def called(first: bytes, later: bytes | None) -> str:
 
 @pytest.mark.parametrize("first", [b"", SETTINGS])
 def test_words_that_were_lost_in_a_reset_are_asked_for_again(first: bytes) -> None:
-    """Whether a client reads them before its connection ends hangs on the machines; what is said of them does not."""
+    """Whether a client reads them before its connection ends depends on the machines; what is said of them does not."""
     assert asyncio.run(called(first, SETTINGS)) == "what came is HTTP/2, and the suite speaks HTTP/1.1"
     assert "220 mail" in asyncio.run(called(first and b"220 mail\r\n", b"220 mail\r\n"))
 

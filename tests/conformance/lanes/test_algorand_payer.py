@@ -160,7 +160,7 @@ async def test_a_funder_who_cannot_give_is_a_reason_not_a_fault(node: Node) -> N
 
 
 async def test_node_trouble_is_inconclusive_with_a_sentence(node: Node, tmp_path: Path) -> None:
-    """A wrong token, a closed port, a missing secret and a node that hangs up are each told apart."""
+    """A wrong token, a closed port, a missing secret and a node that hangs up are each distinguished."""
     wrong = tmp_path / "token"
     wrong.write_text("b" * 64)
     chain = AlgorandChain(algod=node.url, token=Secret(file=wrong), control=f"{node.url}/control")
@@ -240,7 +240,7 @@ async def test_what_the_node_refuses_is_told_apart_from_trouble(node: Node) -> N
     ],
 )
 async def test_terms_that_cannot_be_paid_are_inconclusive(node: Node, changes: dict[str, Any]) -> None:
-    """A challenge entry nobody could pay never faults the suite."""
+    """A challenge entry that cannot be paid never faults the suite."""
     async with opened(node.with_control()) as payer:
         with pytest.raises(Inconclusive):
             await payer.pay(entry(payer.address, **changes))

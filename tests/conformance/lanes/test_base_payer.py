@@ -109,7 +109,7 @@ async def test_the_signature_is_that_of_the_published_domain(node: str) -> None:
 
 @pytest.mark.parametrize("overload", [SPLIT, WHOLE])
 async def test_an_authorization_is_used_by_either_overload_and_once(node: str, overload: str) -> None:
-    """What the payer signs is what the token takes, from anybody; a second use reverts."""
+    """What the payer signs is what the token takes, from any sender; a second use reverts."""
     async with opened(node) as payer:
         payee = await stranger(payer)
         holder = await payer.new_account(asset=USDC, amount=PRICE)
@@ -373,7 +373,7 @@ async def test_what_is_left_of_a_checkout_payment_comes_home(node: str, tmp_path
 
 
 async def test_a_settlement_is_found_by_its_authorization(node: str) -> None:
-    """No header is needed: the chain tells which transaction used an authorization, whoever sent it."""
+    """No header is needed: the chain shows which transaction used an authorization, from any sender."""
     async with opened(node) as payer:
         terms = entry(await stranger(payer))
         given = await payer.authorize(terms)

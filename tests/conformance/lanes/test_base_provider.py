@@ -63,7 +63,7 @@ def test_requests_that_are_given_up_hold_nobody_up() -> None:
     ],
 )
 async def test_what_is_no_answer_of_a_node_decides_nothing(status: int, value: Any, says: str) -> None:
-    """Another status, another body or an error is told as trouble of the node."""
+    """Another status, another body or an error is reported as trouble of the node."""
     with served(lambda *_: (status, value)) as address:
         node = BaseNode(BaseChain(network="base_mainnet", rpc=address.url), Budgets(request=_LONG), Names())
         with pytest.raises(Inconclusive, match=says):

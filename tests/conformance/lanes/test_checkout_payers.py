@@ -133,7 +133,7 @@ async def test_short_ways_bring_less_under_the_memo(chains: tuple[str, Chains]) 
 
 
 async def test_what_is_sent_as_one_with_a_payment_is_known_by_it(chains: tuple[str, Chains]) -> None:
-    """Each part of a group is on the chain, and what of it reaches the payee is told; others stand alone."""
+    """Each part of a group is on the chain, and what of it reaches the payee is reported; others are separate."""
     async with opened(chains) as (payer, _, bill):
         for place, way in enumerate((*payer.unbound(), *payer.short())):
             tx_id = await way.pay(bill.changed(memo=f"{MEMO}{place}"))

@@ -122,7 +122,7 @@ MAIN: dict[str, tuple[Chain, Served]] = {
     ),
     "base": (base(**OWN), Served(MAIN_BASE)),
     "base, its first block unlike": (base(**OWN), Served(MAIN_BASE, PRIVATE_FIRST)),
-    "a chain that nobody knows": (base(**OWN), Served("eip155:1")),
+    "an unknown chain": (base(**OWN), Served("eip155:1")),
     "solana": (
         SolanaChain.model_validate({"rpc": LOOPBACK, **OWN}),
         Served("solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp"),
@@ -140,7 +140,7 @@ def test_a_main_network_on_this_machine_needs_its_own_word(chain: Chain, served:
 
 @pytest.mark.parametrize("main_network", [False, True])
 def test_control_verbs_are_no_pass_for_a_main_network(main_network: bool) -> None:
-    """Whoever stands behind them gives real money away, so nothing is asked of them there."""
+    """Their operator gives real money away, so nothing is asked of them there."""
     algorand = AlgorandChain(algod=LOOPBACK, control=LOOPBACK)
     refused: list[tuple[Chain, Served]] = [
         (base(**CONTROLLED), Served(MAIN_BASE, MAIN_FIRST)),
@@ -155,7 +155,7 @@ def test_control_verbs_are_no_pass_for_a_main_network(main_network: bool) -> Non
 
 
 def test_simulators_are_told_by_their_first_block_and_genesis() -> None:
-    """They bear a main network's chain id and cost nobody anything, as long as no key of the operator's signs."""
+    """They bear a main network's chain id and cost nothing, as long as no key of the operator's signs."""
     play: list[tuple[Chain, Served]] = [
         (base(**CONTROLLED), Served(MAIN_BASE, PRIVATE_FIRST)),
         (base(network="base_sepolia", **CONTROLLED), Served(MAIN_BASE, PRIVATE_FIRST)),

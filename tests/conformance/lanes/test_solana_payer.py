@@ -59,7 +59,7 @@ async def opened(url: str, names: Names | None = None, **members: Any) -> AsyncI
 
 
 def entry(**changes: Any) -> dict[str, Any]:
-    """An `accepts` entry of a payee whom nobody has paid yet."""
+    """An `accepts` entry of a payee who was never paid."""
     extra = {"payment_reference": TOKEN, "svm_reference_pubkey": REFERENCE, "decimals": 6}
     terms = {"asset": USDC, "payTo": str(Keypair().pubkey()), "maxAmountRequired": str(PRICE), "extra": extra}
     return {"network": "solana:x", **terms, **changes}
@@ -300,7 +300,7 @@ async def test_every_fault_of_the_node_is_inconclusive(node: str) -> None:
 
 
 async def test_a_node_that_is_away() -> None:
-    """A port where nobody listens is inconclusive."""
+    """A port without a listener is inconclusive."""
     with reserved_port() as port:
         url = f"http://127.0.0.1:{port}"
         with pytest.raises(Inconclusive):

@@ -87,7 +87,7 @@ def test_an_inner_call_that_fails_fails_the_transaction(chain: LiteSVM, payer: K
 
 
 def test_the_relay_signs_for_nobody(chain: LiteSVM, payer: Keypair) -> None:
-    """Money of somebody who has not signed cannot be moved through it."""
+    """Money of an account that has not signed cannot be moved through it."""
     program, victim = deployed(chain, payer), Keypair()
     chain.airdrop(victim.pubkey(), 10**9)
     theft = gift(victim, payer.pubkey(), RENT)

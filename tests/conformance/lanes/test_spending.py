@@ -44,7 +44,7 @@ async def test_a_limit_holds_over_all_lanes_of_a_run() -> None:
 
 
 async def test_what_was_agreed_bounds_a_limit() -> None:
-    """One command takes no more than what somebody agreed to, however large the profile's limit is."""
+    """One command takes no more than the user agreed to, however large the profile's limit is."""
     wallet = Wallet(most=10)
     one = limit(ALGORAND, "100", wallet)
     assert one.purse(50) == 10
@@ -77,6 +77,6 @@ async def test_usdc_of_other_decimals_is_not_given() -> None:
 
 
 def test_without_a_limit_nothing_is_taken() -> None:
-    """Whoever opens a payer by itself is held to it, too."""
+    """A caller that opens a payer by itself is bound by it, too."""
     with pytest.raises(Inconclusive, match="no spending_limit"):
         SpendingLimit("chains.x", None, network(BASE), Wallet())

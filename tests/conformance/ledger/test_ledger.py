@@ -30,7 +30,7 @@ def test_the_first_ledger_holds_every_row() -> None:
 
 
 def test_the_second_ledger_adds_rows_for_who_claims_them() -> None:
-    """Each of its rows is of an option that nobody has to claim, and decides where it is claimed; none is changed."""
+    """Each of its rows is of an option that no target has to claim, and decides if it is claimed; none is changed."""
     added = [row for row in load().at(NEWEST) if row.id not in load().at(1)]
     assert len(added) == 14
     assert {(row.since, row.basis, row.level) for row in added} == {(2, "claimed", "MUST")}

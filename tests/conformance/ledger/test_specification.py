@@ -38,7 +38,7 @@ def test_every_row_rests_on_clauses_that_exist() -> None:
 
 
 def test_every_quoted_sentence_stands_where_its_row_rests() -> None:
-    """Letter by letter, in a section or clause of the row; one that was reworded is to be quoted anew."""
+    """Letter by letter, in a section or clause of the row; after a rewording the quotation must be updated."""
     standing = sentences({page.name: page.read_text("utf-8") for page in (ROOT / FOLDER).glob("*.md")})
     assert not [(row, place) for row, place in quotes() if place not in places(row)]
     assert not [(row, place, told) for (row, place), told in quotes().items() if told not in standing[place]]

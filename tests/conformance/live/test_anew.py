@@ -1,4 +1,4 @@
-"""When a target answers anew: its processes are others, or it was away and is back."""
+"""When a target has restarted: its processes are others, or it was away and is back."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def child(listening: socket.socket) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_holders_are_the_processes_with_the_socket() -> None:
-    """Ours while we listen, and nobody afterwards; each with its start time, since numbers come again."""
+    """Ours while we listen, and none afterwards; each with its start time, since numbers come again."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         ((number, started),) = holders(port)

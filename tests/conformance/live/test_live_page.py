@@ -1,4 +1,4 @@
-"""The page that follows a run: what it is told, whom it answers, and that a target cannot act on its reader."""
+"""The page that follows a run: its events, whom it answers, and that a target cannot act on its reader."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def _read(url: str, count: int) -> list[dict[str, Any]]:
 
 
 async def test_whoever_comes_later_is_told_the_round_so_far() -> None:
-    """Two readers see the same; what was before the round is told to nobody."""
+    """Two readers see the same; events before the round are not sent."""
     following = Following()
     async with serving(following, 0) as url:
         following.tell({"kind": "said", "text": "of the round before"})

@@ -43,8 +43,8 @@ valid_at = "valid"
 proof_system = "bulletproofs-ed25519/1"
 """
 MANY = 1000
-# Everything in the suite that starts a thread or hands work to one, and what runs there. Whoever adds a place here
-# says what it runs: a function of values, which reaches nothing that the event loop keeps for itself.
+# Everything in the suite that starts a thread or hands work to one, and what runs there. If you add a place here, you
+# say what it runs: a function of values, which reaches nothing that the event loop keeps for itself.
 PLACES = {
     (
         "conformance/pages/browser.py",
@@ -71,7 +71,7 @@ PLACES = {
     ("conformance/lanes/algorand/node.py", "_THREADS", "ThreadPoolExecutor"): "the same",
     ("conformance/http/transport.py", "said_first", "to_thread"): "what a server says first, of a host and a port",
     ("conformance/live/anew.py", "holders", "to_thread"): "which processes hold a socket, of /proc alone",
-    ("conformance/cli/watching.py", "_planned", "to_thread"): "a plan, of files: nobody has it before it is returned",
+    ("conformance/cli/watching.py", "_planned", "to_thread"): "a plan, of files: no thread shares it yet",
     ("conformance/first_look/look.py", "select_checks", "to_thread"): "checks come in, as for the runner",
     ("conformance/text/live.py", "self._go_on", "Thread"): "drawing lines, of a state that is only replaced",
     ("conformance/receipts/offline/fetching.py", "fetch", "Thread"): "one request; its answer is handed over",
@@ -89,7 +89,7 @@ def torn() -> Iterator[None]:
 
 @pytest.mark.usefixtures("torn")
 async def test_a_check_that_makes_proofs_beside_redaction() -> None:
-    """A check whose proofs are made in threads disturbs nobody who writes to the log meanwhile."""
+    """A check whose proofs are made in threads does not disturb checks that write to the log meanwhile."""
     check = next(one for one in registered() if one.id == "bundled_services_follow_the_trust_set")
     log = EventLog()
     run = Run(Plan(load().select(check.rows), (check,), seed=1, workers=1), target.parse(PROFILE), log)
@@ -152,7 +152,7 @@ def touches() -> dict[str, tuple[Callable[[], object], Callable[[], object]]]:
 
 @pytest.mark.parametrize("name", touches())
 def test_another_thread_is_refused(name: str) -> None:
-    """Whoever touches first may go on, and a thread beside it may not."""
+    """The first thread that touches it may go on, and a second thread may not."""
     first, work = touches()[name]
     first()
     work()

@@ -15,7 +15,7 @@ _BASE32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 @pytest.mark.parametrize("seed", range(20))
 def test_an_algorand_address_is_what_the_sdk_writes(seed: int) -> None:
-    """Its one spelling is an address; with another letter, other spare bits, or in lower case it is none."""
+    """Its one spelling is an address; with another letter, other spare bits, or in lower case it is invalid."""
     rng = random.Random(seed)
     raw = rng.randbytes(32)
     text: str = encoding.encode_address(raw)

@@ -127,7 +127,7 @@ def test_a_cut_tail_shows_where_the_head_is_known(kept: int) -> None:
 
 
 def test_a_rewritten_tail_shows_where_the_head_is_known() -> None:
-    """Whoever has the key can write another last entry; the noted head is another then."""
+    """An operator with the key can write another last entry; the noted head is another then."""
     last = {name: value for name, value in LOG[-1].items() if name != "mac"} | {"actor": "system"}
     log = [*LOG[:-1], {**last, "mac": audit_chain.mac_of(last, KEY)}]
     assert first_fault(log, KEY) is None
@@ -162,7 +162,7 @@ def test_the_short_way_gives_the_same_bytes(value: Any) -> None:
 
 
 def foreign(count: int, recipe: str) -> Log:
-    """Return a log of somebody else's making: other names, another recipe, base64."""
+    """Return a log of an independent implementation: other names, another recipe, base64."""
     found: Log = []
     before = ""
     for number in range(count):
@@ -192,7 +192,7 @@ def test_how_a_foreign_log_is_made_is_found_out(recipe: str) -> None:
     assert audit_chain.found_form(log, "another secret") is None
 
 
-@pytest.mark.parametrize("genesis", ["", "0" * 64, "genesis", "a word that nobody guesses"])
+@pytest.mark.parametrize("genesis", ["", "0" * 64, "genesis", "an unguessable word"])
 def test_a_log_whose_entries_name_no_predecessor_may_begin_with_anything(genesis: str) -> None:
     """What the first MAC covers is found where it is usual; where it is not, only the first entry cannot be judged."""
     log: Log = []

@@ -196,7 +196,7 @@ def test_an_openapi_document_is_judged_by_its_own_version() -> None:
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/x.json", "file:///etc/hostname", "other.json#/a", "//h/x"])
 def test_nothing_is_fetched_for_an_openapi_document(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reference that leads out of the document is named, and nothing is opened for it; one within it is none."""
+    """A reference that leads out of the document is named, and nothing is opened for it; one within it is ignored."""
     monkeypatch.setattr("jsonschema_path.retrievers.urlopen", lambda uri: pytest.fail(f"opened {uri}"))
     document: dict[str, Any] = {
         "openapi": "3.1.0",

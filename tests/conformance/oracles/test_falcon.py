@@ -99,7 +99,7 @@ def test_a_padded_signature_is_another_coding(corpus: list[Signed]) -> None:
     ],
 )
 def test_each_refusal_has_its_reason(change: object, fault: falcon.FalconFault, corpus: list[Signed]) -> None:
-    """Keys and signatures that are no encodings are told apart from those that do not hold."""
+    """Malformed keys and signatures are distinguished from those that do not hold."""
     public, message, signature = corpus[0]
     assert callable(change)
     public, signature = change(public, signature)

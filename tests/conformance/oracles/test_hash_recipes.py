@@ -131,7 +131,7 @@ def test_a_digest_is_known_in_every_usual_spelling() -> None:
 
 
 def test_a_claim_is_found_where_it_stands() -> None:
-    """The dotted path of the first claim that equals a value, in nested objects and lists; None when there is none."""
+    """The dotted path of the first claim that equals a value, in nested objects and lists; None if no claim does."""
     claims = {"iat": 1, "binding": {"hashes": [{"request": "aa"}, {"response": "bb"}]}, "ref": "cc"}
     assert find_claim(claims, {"bb"}) == "binding.hashes[1].response"
     assert find_claim(claims, {"cc", "zz"}) == "ref"

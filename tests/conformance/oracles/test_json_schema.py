@@ -51,6 +51,6 @@ def test_a_pattern_ends_at_the_end_of_a_text() -> None:
 
 
 def test_what_is_no_schema_is_refused() -> None:
-    """A schema with a type that is none is not taken."""
+    """A schema with an invalid type is refused."""
     with pytest.raises(ValueError, match="no JSON Schema"):
         Schema({"type": "text"})

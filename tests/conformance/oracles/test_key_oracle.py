@@ -155,7 +155,7 @@ def test_the_did_of_an_address_is_spelt_by_did_web(url: str, did: str) -> None:
 
 @pytest.mark.parametrize("url", ["", "localhost", "http://", "http://h:port/"])
 def test_a_text_without_a_host_has_no_did(url: str) -> None:
-    """What names no host is told as a fault of the key document, not as a crash."""
+    """What names no host is reported as a fault of the key document, not as a crash."""
     with pytest.raises(KeyFault):
         did_web_of(url)
 

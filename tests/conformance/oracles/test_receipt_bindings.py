@@ -1,4 +1,4 @@
-"""What a receipt binds: recomputed by the profile's recipes, by others, and told apart."""
+"""What a receipt binds: recomputed by the profile's recipes and by others, which are distinguished."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_is_not_given_is_not_compared() -> None:
     ],
 )
 def test_one_thing_changed_is_one_fault(changed: dict[str, Any], code: str) -> None:
-    """The other bindings hold; both values are told."""
+    """The other bindings hold; both values are reported."""
     found = faults(PAYABLE, GIVEN | changed)
     assert [code] == [one.code for one in found]
     assert found[0].outcome is Outcome.DIFFERS
@@ -105,7 +105,7 @@ def test_each_kind_names_its_payment_in_its_own_member(claims: dict[str, Any]) -
 
 
 def test_a_claim_that_is_absent_is_a_fault_of_its_own() -> None:
-    """What was to be compared cannot be; the value that it would have is told."""
+    """What was to be compared cannot be; the value that it would have is reported."""
     claims = {name: value for name, value in PAYABLE.items() if name != "payment_reference_hash"}
     (found,) = faults(claims, GIVEN)
     assert (found.outcome, found.claimed) == (Outcome.ABSENT, None)
@@ -163,5 +163,5 @@ def test_no_value_raises(value: Any) -> None:
     ],
 )
 def test_a_transaction_id_has_one_form(tx_id: str, network: str, normal: str | None) -> None:
-    """P-NW-04: other spellings of an Algorand or Solana id are none."""
+    """P-NW-04: other spellings of an Algorand or Solana id are invalid."""
     assert normal == normal_tx_id(tx_id, network)

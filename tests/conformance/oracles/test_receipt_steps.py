@@ -20,7 +20,7 @@ def payload(text: str | bytes) -> str:
 
 
 def test_a_receipt_that_verifies_passes_nine_steps() -> None:
-    """Claims, kind and key are told."""
+    """Claims, kind and key are reported."""
     found = examine(GOOD, JWKS, expected_payment_hash=PAYABLE["settled_payment_ref"])
     assert found.verified
     assert [{"code": code, "result": "pass"} for code in STEPS] == found.checks

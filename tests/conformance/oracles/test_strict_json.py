@@ -21,5 +21,5 @@ from conformance.oracles.strict_json import values_of
     ],
 )
 def test_each_value_that_an_object_gives_a_member_is_found(body: bytes, found: list[Any]) -> None:
-    """A member that is written twice is told twice; what lies deeper, or in a list, is no member of the text."""
+    """A member that is written twice is listed twice; what is deeper, or in a list, is no member of the text."""
     assert values_of(body, "a") == found

@@ -115,7 +115,7 @@ def test_what_a_header_says_is_told_apart() -> None:
     [f"t={T},v1={V1}", f"v1={V1}, t={T}", f"t={T},v1={V1.upper()}", f"t={T},v1={'0' * 64},v1={V1},v2=x"],
 )
 def test_a_verifier_minds_the_signature_and_not_the_form(value: str) -> None:
-    """Order, spaces, case and further members leave a good signature good; the secret that fits is told."""
+    """Order, spaces, case and further members leave a good signature good; the secret that fits is named."""
     assert oracle.verify(oracle.read(value), ["new", SECRET], TEMPLATE, BODY) == 1
 
 

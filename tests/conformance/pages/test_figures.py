@@ -37,7 +37,7 @@ def test_usual_spellings_are_read(text: str, microunits: int) -> None:
 
 @pytest.mark.parametrize("text", ["8.4", "8.42", "18.41", "8.411", "0x8.41a8", "8.410001", "", "no number", "841"])
 def test_other_amounts_are_not_the_amount(text: str) -> None:
-    """An amount that differs in one digit is another amount; letters of an address are none."""
+    """An amount that differs in one digit is another amount; letters of an address do not count."""
     assert shows(text, 8_410_000) is None or text == "0x8.41a8"
 
 

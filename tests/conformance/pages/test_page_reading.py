@@ -1,4 +1,4 @@
-"""A page is read as its reader sees it: what is hidden or scripted is no text, and states are told from sentences."""
+"""A page is read as its reader sees it: hidden or scripted parts are no text, and sentences are not states."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_sentences_about_paying_are_no_states(line: str) -> None:
     "line", ["Network fee paid by sender", "Invoices that were paid in advance need no memo at all"]
 )
 def test_sentences_that_may_mean_paid_are_no_certain_state(line: str) -> None:
-    """They may be what an honest page says afterwards, and fail nobody by themselves."""
+    """They may be what an honest page says afterwards, and fail no target by themselves."""
     assert view(f"<p>{line}</p>").paid_lines()
     assert not is_state(line)
 

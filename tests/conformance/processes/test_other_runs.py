@@ -36,7 +36,7 @@ control = "http://base.test/control"
 
 
 def test_an_address_is_one_run_s_until_that_ends() -> None:
-    """Whoever comes second is told what is taken; a slash at the end is no other address."""
+    """The second run names what is taken; a slash at the end is no other address."""
     with claimed(["http://a.test", "http://b.test"]) as first:
         assert first == []
         with claimed(["http://b.test/", "http://c.test"]) as second:

@@ -54,14 +54,14 @@ async def test_the_command_is_run_and_the_server_waited_for(tmp_path: Path) -> N
 
 
 async def test_a_command_that_fails_decides_nothing_and_tells_no_secret() -> None:
-    """Its code and its last words are told."""
+    """Its code and its last output are reported."""
     with pytest.raises(Inconclusive, match="ended with 7: no unit of this name") as found:
         await restarted(["sh", "-c", "echo no unit of this name hunter-two-and-a-half; exit 7"], Waking())
     assert "hunter" not in str(found.value)
 
 
 async def test_a_command_that_is_not_there_decides_nothing() -> None:
-    """Nobody is to blame but the profile."""
+    """The profile is to blame."""
     with pytest.raises(Inconclusive, match="cannot be run"):
         await restarted(["/no/such/command"], Waking())
 
@@ -80,7 +80,7 @@ def alive(folder: Path) -> bool:
 
 
 async def written(file: Path) -> None:
-    """Wait until somebody wrote something into a file."""
+    """Wait until something was written into a file."""
     async with asyncio.timeout(30):
         while not file.exists() or not file.read_text():  # noqa: ASYNC110 - a shell writes it
             await asyncio.sleep(0.01)
@@ -114,7 +114,7 @@ async def test_an_interrupted_run_lets_the_command_come_to_its_end(tmp_path: Pat
 
 
 async def test_a_command_without_an_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not what it started: nobody knows whether that is the server."""
+    """Not what it started, because that may or may not be the server."""
     monkeypatch.setattr(restarting, "RESTART_SECONDS", 1.0)
     monkeypatch.setattr(restarting, "_END_SECONDS", 0.5)
     words = ["sh", "-c", STARTS + '; echo $$ > "$0/own"; exec sleep 60', str(tmp_path)]

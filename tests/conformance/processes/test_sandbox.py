@@ -1,4 +1,4 @@
-"""An enclosure: calls to anywhere are seen and reach nobody, ports are free, /app is empty, what may pass passes."""
+"""A network namespace: calls to anywhere are seen and stay inside, ports are free, /app is empty, exceptions pass."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ async def called(inside: Enclosed) -> set[str]:
 
 
 async def test_every_call_is_seen() -> None:
-    """Addresses of IPv4 and names are told with their ports; the server's own port is reached from outside."""
-    urls = ("http://192.0.2.7:8080/x", "http://nobody.example/", "http://192.0.2.9/")
+    """Addresses of IPv4 and names are reported with their ports; the server's own port is reached from outside."""
+    urls = ("http://192.0.2.7:8080/x", "http://absent.example/", "http://192.0.2.9/")
     async with enclosed(program(*urls), Names(), ports=(8094,)) as inside:
         assert await inside.answers(8094)
         seen = await called(inside)
         assert {"tcp 192.0.2.7 port 8080", "tcp 192.0.2.9 port 80"} <= seen
-        # A machine without a name server asks nobody, one with a search list asks for more names.
-        assert all(one.startswith("DNS for nobody.example") for one in seen if "DNS" in one)
+        # A machine without a name server makes no query, one with a search list asks for more names.
+        assert all(one.startswith("DNS for absent.example") for one in seen if "DNS" in one)
         assert (inside.app / "made").read_text() == "a-word-of-secrecy"
     assert not Path("/app/made").exists()
 
@@ -95,7 +95,7 @@ async def test_two_of_a_port_side_by_side_and_services_within_reach() -> None:
 
 
 async def test_a_program_that_ends_is_quoted_without_secrets() -> None:
-    """What it said last is told, its secrets by their names."""
+    """What it said last is reported, its secrets by their names."""
     names = Names()
     names.secret("a-word-of-secrecy", "SECRET_WORD")
     words = (sys.executable, "-I", "-c", "import os; print(os.environ['SECRET_WORD']); raise SystemExit(3)")

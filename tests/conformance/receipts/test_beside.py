@@ -61,7 +61,7 @@ def told(events: list[Mapping[str, Any]]) -> list[tuple[str, str | None, str]]:
 
 
 async def test_a_surface_that_one_target_lacks_is_told() -> None:
-    """Each surface that only one of two claims is told; where none is shared, that too."""
+    """Each surface that only one of two claims is listed; if none is shared, the report says that, too."""
     with reserved_port() as port:
         events = await compared(target("a", port, "rail"), target("b", port, "gateway"), "rail", "gateway")
     assert told(events) == [
@@ -72,7 +72,7 @@ async def test_a_surface_that_one_target_lacks_is_told() -> None:
 
 
 async def test_a_surface_without_a_row_in_the_run_is_not_called() -> None:
-    """What the run does not look at is not called, and that is told."""
+    """What the run does not examine is not called, and the report says so."""
     with reserved_port() as port:
         both = target("a", port, "rail", "gateway"), target("b", port, "rail", "gateway")
         events = await compared(*both, "agent")
@@ -83,7 +83,7 @@ async def test_a_surface_without_a_row_in_the_run_is_not_called() -> None:
 
 
 async def test_a_target_that_does_not_answer_is_told() -> None:
-    """Rails that nobody listens at sell nothing; gateways that bind no body, or give no answer, screen nobody."""
+    """Rails without a listener sell nothing; gateways that bind no body, or give no answer, screen no party."""
     with reserved_port() as port:
         ours = target("a", port, "rail", "gateway")
         events = await compared(ours, target("b", port, "rail", "gateway"), "rail", "gateway")
@@ -112,7 +112,7 @@ async def test_a_secret_of_the_other_target_that_cannot_be_read_is_told(tmp_path
 
 
 async def test_a_run_that_stopped_calls_nobody() -> None:
-    """After --fail-fast nothing is called any more, and that is told."""
+    """After --fail-fast nothing is called any more, and the report says so."""
     log = EventLog()
     ours, other = target("a", 1, "rail"), target("b", 1, "rail")
     session: Any = type("Session", (), {"profile": ours})
@@ -130,7 +130,7 @@ async def test_a_run_that_stopped_calls_nobody() -> None:
     ],
 )
 def test_two_targets_have_two_names(names: tuple[str, str], ports: tuple[int, int], expected: tuple[str, str]) -> None:
-    """Targets that are called the same are told apart, so that a report cannot mix them up."""
+    """Targets with the same name are distinguished, so that a report cannot mix them up."""
     ours, other = (target(name, port, "rail") for name, port in zip(names, ports, strict=True))
     assert _names(ours, other) == expected
 
@@ -172,7 +172,7 @@ def served(body: Mapping[str, Any], sent: object = None) -> Purchase:
 
 
 def test_the_settlement_attestation_of_an_answer_is_taken() -> None:
-    """It is found by its claims, wherever it stands; the payable receipt and what the request held are none."""
+    """It is found by its claims, wherever it is; the payable receipt and what the request held do not count."""
     attestation, payable = signed(ATTESTATION), signed(PAYABLE)
     taken = _attestation(Side("a"), served({"receipt": payable, "more": [attestation]}), [PUBLISHED])
     assert taken is not None

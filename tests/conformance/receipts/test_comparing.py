@@ -132,7 +132,7 @@ def test_a_claim_that_the_profile_does_not_know_is_informational() -> None:
 
 
 def test_members_of_objects_are_compared_one_by_one() -> None:
-    """Of a nested amount only the member that differs is told, by its dotted name."""
+    """Of a nested amount only the member that differs is reported, by its dotted name."""
     amount = {"amount_minor": "10001", "asset_id": "31566704"}
     found = claim("settlement_amount.amount_minor", ATTESTATION, changed(ATTESTATION, settlement_amount=amount))
     assert (found.grade, found.left, found.right) == (MATTERS, '"10000"', '"10001"')
@@ -228,7 +228,7 @@ def test_a_header_member_gets_its_grade_by_what_verifiers_read(name: str, left: 
 
 
 def test_a_payload_that_is_not_canonical_matters_beside_one_that_is() -> None:
-    """Bytes in another form are told once, with the side that a verifier refuses; two of them are alike."""
+    """Bytes in another form are reported once, with the side that a verifier refuses; two of them are alike."""
     right, wrong = receipt(PAYABLE), receipt(PAYABLE, canonical=False)
     found = compare(right, wrong)
     assert [(one.name, one.grade) for one in found.mattering] == [("canonical form", MATTERS)]

@@ -1,4 +1,4 @@
-"""Receipts written for tests of comparing: nobody signs them, since comparing verifies nothing."""
+"""Unsigned receipts for tests of comparing, since comparing verifies nothing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def segment(data: bytes) -> str:
 
 
 def token(claims: Mapping[str, Any], header: Mapping[str, Any] = HEADER, *, canonical: bool = True) -> str:
-    """Return a compact JWS of these claims with a signature of nobody."""
+    """Return a compact JWS of these claims with a signature of no key."""
     payload = jcs_bytes(claims) if canonical else json.dumps(claims).encode()
     return ".".join((segment(json.dumps(header).encode()), segment(payload), segment(b"\1" * 64)))
 
@@ -67,5 +67,5 @@ def receipt(claims: Mapping[str, Any], header: Mapping[str, Any] = HEADER, *, ca
 
 
 def changed(claims: Mapping[str, Any], **members: Any) -> dict[str, Any]:
-    """Return claims with members changed, or taken out where the value is None."""
+    """Return claims with members changed, or removed by None."""
     return {name: value for name, value in {**claims, **members}.items() if value is not None}

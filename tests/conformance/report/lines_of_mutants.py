@@ -53,7 +53,7 @@ _AT_TIMES = {
 }
 _TRIES = 40
 # What these break is shown to a check by the payments of another one, which a replay by itself does not make.
-_BESIDE = {"webhooks-any-memo-told": "a payment of another check is told as one for this check's link"}
+_BESIDE = {"webhooks-any-memo-told": "a payment of another check is reported as one for this check's link"}
 
 
 @dataclass

@@ -51,7 +51,7 @@ def test_a_must_that_is_not_kept_is_not_green(verdict: Verdict) -> None:
 
 
 def test_part_of_the_suite_is_not_green() -> None:
-    """Rows that nobody asked for, and lanes that the run left out, are counted."""
+    """Rows that were not requested, and lanes that the run left out, are counted."""
     said, green = badge(RunBuilder(WHOLE[:10]).finish({}))
     assert (said, green) == (f"passed, 10 pass, {len(WHOLE) - 10} not run", False)
     base = [row.id for row in load() if row.surface == "rail" and row.lane == "base"]
@@ -74,7 +74,7 @@ def test_nothing_judged_is_not_green() -> None:
 
 
 def test_a_server_that_is_not_the_operators_is_not_green() -> None:
-    """Our own stack passes for nobody, and an unchecked certificate may be anybody's."""
+    """Our own stack passes for no other target, and an unchecked certificate may belong to any server."""
     whole = RunBuilder(WHOLE).finish({})
     assert badge(changed(whole, not_yours="our own stack")) == (f"our own stack: passed, {len(WHOLE)} pass", False)
     unchecked = [{"key": "tls.insecure", "value": True}]

@@ -108,7 +108,7 @@ def test_a_delivery_is_not_sent_by_the_reader() -> None:
     ids=["after a change", "after a refusal", "what is never there", "before any change"],
 )
 def test_what_is_there_after_a_change_is_not_shown_by_asking_again(before: int | None, asked: int, shown: bool) -> None:
-    """The check may have taken it back since, and nobody else made it."""
+    """The check may have taken it back since, and it is the only one that made it."""
     run = RunBuilder(["CP-ISSUER-09"])
     if before is not None:
         run.exchange("one_key", status=before, headers=[JSON])

@@ -1,4 +1,4 @@
-"""Rows that need attention stand by their cause: one thing that is wrong is told once, and first what came first."""
+"""Rows that need attention are grouped by their cause: each cause is reported once, the earliest first."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REFUSED = '{"error":"unauthorized","message":"no key"}'
 
 
 def one_cause_many_rows() -> tuple[Event, ...]:
-    """A run in which a key that nobody accepts fails two rows and leaves three open, beside three others."""
+    """A run in which a key that no server accepts fails two rows and leaves three open, with three others."""
     run = RunBuilder((UNPAID, SHAPE, LANES, KEYS, PAID, SERVED, WELDED, OTHER))
     other = "a welded payment for /pay/v1/a on base was answered 500, not 200"
     run.judge(OTHER, Verdict.INCONCLUSIVE, expected=other)
@@ -76,7 +76,7 @@ def test_reasons_that_name_each_other_end() -> None:
 
 
 def test_the_json_report_carries_each_cause_and_reads_back() -> None:
-    """The same words and place for all rows of one; a row that nobody must look at has none."""
+    """The same words and place for all rows of one; a row that needs no attention has none."""
     summary = summarise(one_cause_many_rows())
     document = json.loads(formats.FORMATS["json"].render(one_cause_many_rows()))
     told = {test["extra"]["requirement"]["id"]: test["extra"] for test in document["results"]["tests"]}

@@ -54,7 +54,7 @@ def test_a_row_is_shown_by_one_case() -> None:
 
 
 def test_a_stale_entry_of_the_expected_failure_list_is_shown() -> None:
-    """A row that passes against its entry fails the run, so the reader is told why."""
+    """A row that passes against its entry fails the run, so the reader learns why."""
     out = io.StringIO()
     row = "RAIL-402-01"
     events = RunBuilder([row]).finish({}, expected={row: "unexpected_pass"})

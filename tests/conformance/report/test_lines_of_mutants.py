@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
     shutil.which("curl") is None, reason="there is no curl here to run the lines with; install curl to try them"
 )
 LISTS = {one.mutant: one for one in load_kill_lists()}
-# A surface each, with how many lines its reports have at least; the others say in every case why there is none.
+# A surface each, with how many lines its reports have at least; the others say in every case why they have no line.
 SAMPLE = {
     "agent-detail-text": 1,
     "hub-health-array": 1,

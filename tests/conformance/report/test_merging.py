@@ -20,7 +20,7 @@ ROWS = ("RAIL-402-01", "RAIL-402-02", "RAIL-402-03", "RAIL-402-07")
 
 
 def shard(part: str, rows: Sequence[str], verdicts: Mapping[str, Verdict], **options: Any) -> tuple[Event, ...]:
-    """Return one part with an exchange for each row, and one that nobody cites."""
+    """Return one part with an exchange for each row, and an uncited one."""
     run = RunBuilder(rows, options={"seed": 7, "shard": part, **options}, non_defaults=[("port", int(part[0]))])
     run.exchange("nobody")
     for row in rows:
@@ -62,7 +62,7 @@ def test_numbers_of_exchanges_are_there_once() -> None:
 
 
 def test_a_part_says_that_it_is_one() -> None:
-    """Nobody takes a part's report for the whole run's."""
+    """A part's report is not taken for the whole run's."""
     assert "This is part 2/3 of a run" in summarise_sentence(parts()["b"])
     assert "part" not in summarise_sentence(merged(parts()))
 

@@ -1,4 +1,4 @@
-"""What a run looks like at a glance: nothing is green while a MUST is broken, and warnings are told everywhere."""
+"""A run's summary: nothing is green while a MUST is broken, and warnings are shown everywhere."""
 
 from __future__ import annotations
 

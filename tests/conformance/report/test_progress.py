@@ -61,7 +61,7 @@ def test_off_a_terminal_progress_prints_each_breach_once() -> None:
 
 
 def test_off_a_terminal_a_long_run_says_now_and_then_how_far_it_is() -> None:
-    """Whoever reads a build log sees what a run was at when it was ended from outside."""
+    """A reader of a build log sees what a run was doing when it was ended from outside."""
     progress, log, now, out = begun(80, terminal=False)
     for now[0], check in ((1.0, "quick_one"), (12.0, "slow_one"), (13.0, "last")):
         log.add("check.started", check=check, rows=["RAIL-402-01"])

@@ -179,7 +179,7 @@ def test_the_page_sets_code_in_sentences_as_code() -> None:
 
 
 def test_markdown_tells_the_verdict_then_what_needs_attention_then_the_rest() -> None:
-    """The order of the page: nobody reads a table before what is wrong."""
+    """The order of the page: faults come before tables."""
     lines = formats.FORMATS["markdown"].render(every_verdict()).decode().splitlines()
     assert [line for line in lines if line.startswith(("# ", "## "))] == [
         "# Fault in the suite: test target",

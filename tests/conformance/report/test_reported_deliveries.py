@@ -19,7 +19,7 @@ BODY = '{"id":"evt_1"}'
 
 
 def run(*, silent: bool = False) -> tuple[Event, ...]:
-    """Return a run in which a delivery to the destination `orders` failed a row, and another one is cited by nobody."""
+    """Return a run in which a delivery to the destination `orders` failed a row, and another one is not cited."""
     builder = RunBuilder(["WH-SIG-04"])
     builder.exchange("some_check")
     builder.arrival("orders", '{"id":"evt_0"}')

@@ -65,7 +65,7 @@ def test_a_warning_breaks_a_strict_run_only(options: Mapping[str, bool], breaks:
 
 
 def test_the_conclusion_names_what_the_verdict_rests_on() -> None:
-    """Nobody reads "passed" without what was claimed absent and which values were not the defaults."""
+    """ "Passed" is never printed without what was claimed absent and which values were not the defaults."""
     summary = summarise(every_verdict())
     text = " ".join(rests_on(summary))
     assert "8 requirements claimed absent or not applicable, beside 88 passed" in text
@@ -111,7 +111,7 @@ def test_a_target_that_never_answered_is_named() -> None:
 
 
 def test_an_exchange_that_was_broken_off_is_no_address_that_never_answered() -> None:
-    """After Ctrl-C nobody is asked whether his server is running."""
+    """After Ctrl-C the report does not ask whether the server is running."""
     run = RunBuilder(("RAIL-KEY-01",))
     run.exchange("keys_are_published", status=None)
     events = [{**one, "error": None} if one["event"] == "exchange" else one for one in run.finish({})]
@@ -121,7 +121,7 @@ def test_an_exchange_that_was_broken_off_is_no_address_that_never_answered() -> 
 
 
 def test_a_target_that_could_have_been_anybody_is_told_in_the_first_sentence() -> None:
-    """Whose certificate nobody checked is in the sentence that every format has."""
+    """The unchecked certificate is in the sentence that every format has."""
     for value, told in ((True, True), (False, False)):
         run = RunBuilder(("RAIL-KEY-01",), non_defaults=[("tls.insecure", value)])
         assert ("certificates were not checked" in sentence(summarise(run.finish({})))) is told

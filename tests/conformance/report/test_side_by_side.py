@@ -49,7 +49,7 @@ def test_a_difference_that_matters_is_named_and_decides_nothing() -> None:
 
 @pytest.mark.parametrize(("grade", "words"), [("same", "equal"), ("expected", "differs as expected")])
 def test_what_differs_as_expected_is_no_difference_that_matters(grade: str, words: str) -> None:
-    """A comparison is told by its worst grade."""
+    """A comparison is reported by its worst grade."""
     events = a_run(grade=grade)
     assert words in printed(events)
     assert words in rendered("markdown", events)
@@ -65,7 +65,7 @@ def test_what_could_not_be_compared_is_told_with_its_reason() -> None:
 
 
 def test_a_receipt_that_does_not_verify_is_told_loudly() -> None:
-    """By the target's own keys not verified: told in capitals with the reason, in each report; never where it holds."""
+    """By the target's own keys not verified: in capitals with the reason, in each report; never where it holds."""
     events = a_run(grade="same", verified=False)
     assert "NOT VERIFIED: the receipt of theirs here for POST /here on algorand, by its own keys: why: here" in printed(
         events
@@ -116,7 +116,7 @@ def test_comparisons_stand_by_call_and_lane_whatever_came_first() -> None:
 
 
 def test_a_comparison_that_cannot_be_read_is_a_fault_of_the_log() -> None:
-    """An event that lacks a member is told as such."""
+    """An event that lacks a member is reported as such."""
     events = [dict(event) for event in a_run()]
     next(event for event in events if event["event"] == "comparison").pop("left")
     with pytest.raises(LogFault):

@@ -18,7 +18,7 @@ def row(id_: str, verdict: str) -> dict[str, Any]:
 
 
 def test_only_what_a_correct_server_gets_is_sound() -> None:
-    """Failures, warnings, faults of the suite and undecided rows are told; an excused undecided row is not."""
+    """Failures, warnings, faults of the suite and undecided rows are reported; an excused undecided row is not."""
     rows = [
         row("RAIL-402-01", "pass"),
         row("RAIL-402-02", "fail"),
@@ -38,7 +38,7 @@ def test_only_what_a_correct_server_gets_is_sound() -> None:
 
 
 def test_an_excuse_is_for_undecided_rows_only() -> None:
-    """A row that the look makes undecidable and that failed is told all the same."""
+    """A row that the look makes undecidable and that failed is reported all the same."""
     assert unsound([row("RAIL-402-01", "fail")], {"RAIL-402-01": "reason"}) != []
 
 

@@ -32,7 +32,7 @@ def test_a_deciding_row_may_be_listed_as_one_that_warns() -> None:
 
 
 def test_a_row_that_sees_it_at_times_may_be_breached_or_not() -> None:
-    """Where calls race; what is wrong with the suite is told all the same, and no other row is let off."""
+    """If calls race; faults of the suite are reported all the same, and no other row is excused."""
     kill = replace(KILL, at_times={OTHER: "two calls have to meet"})
     for verdict in (Verdict.PASS, Verdict.WARN, Verdict.FAIL):
         assert kill.differences({**EXACT, OTHER: verdict}) == []

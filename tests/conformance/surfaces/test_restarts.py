@@ -71,7 +71,7 @@ class Restarts:
 
 
 async def test_a_service_is_started_again_once_when_all_are_ready(tmp_path: Path, url: str) -> None:
-    """Nobody looks before everybody has prepared what should outlive it."""
+    """No check looks before all have prepared what should outlive the restart."""
     restarts = Restarts(tmp_path, url, 'echo again >> "$0"')
     assert await restarts.run(restarts.check("quick", steps=1), restarts.check("slow", steps=200)) == 1
     assert restarts.order[:2] == ["quick is ready", "slow is ready"]
@@ -97,7 +97,7 @@ async def test_a_restart_that_fails_does_so_for_all(tmp_path: Path, url: str) ->
 async def test_a_command_that_fails_at_once_is_run_once(
     tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All who were ready at the same time are told, though nothing took any time."""
+    """All checks that were ready at the same time are notified, though nothing took any time."""
     restarts, called = Restarts(tmp_path, url, ""), []
 
     async def fails(words: Sequence[str], url: str, client: object, names: object) -> None:

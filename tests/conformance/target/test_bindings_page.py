@@ -14,7 +14,7 @@ def tables(kind: type[Table] = Table) -> list[type[Table]]:
 
 
 def test_the_page_is_what_the_models_say() -> None:
-    """`python -m conformance.target.bindings_page` writes it anew."""
+    """`python -m conformance.target.bindings_page` writes it again."""
     assert (Path(__file__).parents[3] / PAGE).read_text("utf-8") == page()
 
 

@@ -17,7 +17,7 @@ from conformance.target.bindings_page import page
 ROOT = Path(conformance.__file__).parent
 _PARTS = ("checks", "checkout", "agent", "hub")
 SOURCES = sorted([*ROOT.glob("*.py"), *(path for part in _PARTS for path in ROOT.glob(f"{part}/**/*.py"))])
-# A table, and what follows it: a key, or what is filled in when it is told.
+# A table, and what follows it: a key, or what is filled in when the text is printed.
 _NAMED = re.compile(r"\[([a-z_]+(?:\.[a-zA-Z_{}]+)*)\](?: ([a-z_]{3,}))?")
 # Words that follow a table in a sentence and are no keys of it.
 _WORDS = frozenset(
@@ -28,7 +28,7 @@ _NO_TABLES = frozenset({"browser", "style", "src", "data", "href"})
 
 
 def texts(source: Path) -> Iterator[str]:
-    """Yield the texts of a module that tell somebody something, `{}` for what is filled in; not its docstrings."""
+    """Yield the texts of a module that users read, `{}` for what is filled in; not its docstrings."""
     tree = ast.parse(source.read_text("utf-8"))
     documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -58,7 +58,7 @@ def fits(table: str, known: str) -> bool:
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda one: str(one.relative_to(ROOT)))
 def test_every_key_that_a_text_names_is_documented(source: Path) -> None:
-    """An operator who is told to bind a key finds it on the page."""
+    """An operator who is asked to bind a key finds it on the page."""
     tables: Mapping[str, Any] = documented()
     for text in texts(source):
         for table, key in _NAMED.findall(text):

@@ -84,7 +84,7 @@ def test_a_wrong_profile_names_the_key(text: str, names: str) -> None:
     ],
 )
 def test_a_binding_that_no_row_could_use_names_the_key_and_the_form(text: str, names: str) -> None:
-    """Nobody is judged by it: it is a fault of the profile."""
+    """No row is decided by it: it is a fault of the profile."""
     with pytest.raises(ProfileError, match=names):
         parse(text)
 

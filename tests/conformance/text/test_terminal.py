@@ -16,7 +16,7 @@ CLEAR = "\r\x1b[2K"
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A terminal of the usual kind, of which nobody asked anything."""
+    """A usual terminal that was not asked for anything."""
     monkeypatch.setenv("TERM", "xterm-256color")
     for name in ("NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)

@@ -50,7 +50,7 @@ def test_a_whole_log_is_refused_with_any_entry_changed(one: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("one", PLACED, ids=lambda one: one["id"])
 def test_a_log_is_whole_before_its_first_fault(one: dict[str, Any]) -> None:
-    """What stands before the told place holds, without the head."""
+    """The entries before the reported place hold, without the head."""
     given, place = one["input"], one["expected"]["values"]["place"]
     assert judge({**given, "entries": given["entries"][:place], "head": None}).valid
 

@@ -128,7 +128,7 @@ def test_the_build_stops_at_a_draft_that_is_not_what_it_says(change: dict[str, A
 
 
 def test_the_build_stops_where_a_library_differs_without_a_reason() -> None:
-    """Each difference is listed with its reason, and none is listed that is none."""
+    """Each difference is listed with its reason, and every listed one is a difference."""
     draft = drafting.holds("a", "b", drafting.signed(drafting.get(method="get"), '"@method"'), "why")
     with pytest.raises(BuildFault, match="http-message-signatures says False"):
         FAMILY.vector(draft, set())

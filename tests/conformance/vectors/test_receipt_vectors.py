@@ -94,7 +94,7 @@ def test_every_member_with_a_set_of_values_has_a_wrong_one() -> None:
 
 
 def test_receipts_are_made_of_the_published_examples() -> None:
-    """The profile prints these hashes; whoever has it can follow every vector."""
+    """The profile prints these hashes; a reader who has it can follow every vector."""
     printed = {
         "payer_ref": "a2f76a7619eca18971e66c7317a9a326ca1be7a023ece47709a865848ffd44ae",
         "request_hash": "21385cbf54ac22efc2a87002cdd4ee775d387ff38cbdd13f0bfa3381db5265ca",
@@ -227,7 +227,7 @@ def test_a_verifier_with_a_flaw_is_found(name: str, monkeypatch: pytest.MonkeyPa
 
 
 def wrongly(draft: Draft) -> bool:
-    """Tell whether the judge with a flaw says otherwise than the draft; a flaw that raises does."""
+    """Return whether the judge with a flaw disagrees with the draft; a flaw that raises does."""
     try:
         found = judge(draft.input)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):

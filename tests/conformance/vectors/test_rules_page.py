@@ -20,7 +20,7 @@ def section(family: str) -> str:
 
 @pytest.mark.parametrize("family", vectors.package().families)
 def test_it_names_every_stage_code_and_value_of_a_family(family: str) -> None:
-    """No word of an expectation is left to guess; the endings `_differs` and those of content_digest are told once."""
+    """No word of an expectation is left to guess; the endings `_differs` and content_digest's are listed once."""
     text, expected = section(family), [one.expected for one in vectors.of_family(family)]
     stages = {one.stage for one in expected if one.stage is not None}
     codes = {code.removesuffix("_differs").removeprefix("content_digest") for one in expected for code in one.codes}
@@ -30,7 +30,7 @@ def test_it_names_every_stage_code_and_value_of_a_family(family: str) -> None:
 
 @pytest.mark.parametrize("family", vectors.package().families)
 def test_it_names_what_a_verifier_must_tell(family: str) -> None:
-    """What `told` of a family asks for is in its section."""
+    """The values of a family that must be reported are in its section."""
     assert [name for name in vectors.package().families[family].told if f"`{name}`" not in section(family)] == []
 
 

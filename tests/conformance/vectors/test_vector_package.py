@@ -147,7 +147,7 @@ def copied(place: Path) -> Path:
 
 
 def test_a_file_that_was_changed_is_not_read(tmp_path: Path) -> None:
-    """The manifest knows each file's digest; a package without one is none."""
+    """The manifest knows each file's digest; a package without a manifest is invalid."""
     folder = copied(tmp_path)
     assert read(folder) == package()
     path = folder / "manifest.json"
@@ -200,13 +200,13 @@ def test_the_build_stops_at_a_draft_that_is_not_what_it_says(draft: Draft) -> No
 
 
 def test_the_build_stops_where_a_library_differs_without_a_reason() -> None:
-    """A difference has a reason, and no reason is kept for a difference that is none."""
+    """A difference has a reason, and no reason is kept without a difference."""
 
     def says_no(draft: Draft) -> Iterator[str]:
         if draft is ONE:
-            yield "somebody says no"
+            yield "a library says no"
 
-    with pytest.raises(BuildFault, match="somebody says no"):
+    with pytest.raises(BuildFault, match="a library says no"):
         build([small(ONE, second=says_no)])
     reason = {"valid/number/one": "it counts from two"}
     assert build([small(ONE, second=says_no, differences=reason)]) == build([small(ONE)])

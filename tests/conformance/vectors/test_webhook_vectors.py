@@ -116,7 +116,7 @@ BROKEN: dict[str, Callable[[Given], bool]] = {
     "compares the length of what came": lambda given: _lenient(given, same=lambda wanted, found: found[:64] == wanted),
     "takes capitals": lambda given: _lenient(given, same=lambda wanted, found: found.lower() == wanted),
     "trims the body": lambda given: _lenient(given, body=bytes.strip),
-    "writes the event anew": lambda given: _lenient(given, body=_written_anew),
+    "serialises the event again": lambda given: _lenient(given, body=_written_anew),
     "reads the body as text": lambda given: _lenient(given, body=lambda data: data.decode("utf-8", "replace").encode()),
     "trims the secret": lambda given: _lenient(given, secret=lambda text: text.strip().encode()),
     "leaves out the prefix": lambda given: _lenient(given, secret=lambda text: text.rpartition("_")[2].encode()),
@@ -134,7 +134,7 @@ def test_a_broken_receiver_is_told_from_a_good_one(broken: Callable[[Given], boo
 
 
 def test_a_draft_that_lies_stops_the_build() -> None:
-    """A wrong MAC told, a wrong stage, and a difference that is none."""
+    """A wrong MAC that was reported, a wrong stage, and a difference that does not exist."""
     draft = next(one for one in FAMILY.drafts() if one.name == "valid/plain/event")
     for lie in (
         replace(draft, values={"t": HONEST.t, "mac": "0" * 64}),

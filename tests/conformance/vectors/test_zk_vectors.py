@@ -57,7 +57,7 @@ def test_the_reference_says_the_same() -> None:
 
 
 def test_every_stage_of_a_proof_is_reached() -> None:
-    """But for a challenge of zero, which nobody can make."""
+    """But for a challenge of zero, which cannot be made."""
     codes = {one["expected"]["codes"][0] for one in ALL if one["expected"]["stage"] == "proof_invalid"}
     assert set(Refusal) - {Refusal.CHALLENGE} == codes
 

@@ -1,4 +1,4 @@
-"""The destinations of a profile are received at, each at its own address, and what arrives is told apart."""
+"""Deliveries to the destinations of a profile are received, each at its own address, and distinguished."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def post(url: str, body: bytes) -> int:
 
 
 async def test_destinations_of_one_port_are_told_apart_by_their_paths(tmp_path: Path, port: int) -> None:
-    """Each path is a place; another path is none, and is answered with 404 and recorded all the same."""
+    """Each path is a place; another path is answered with 404 and recorded all the same."""
     base = f"http://127.0.0.1:{port}"
     lines = {"one": f'url = "{base}/one?k=1"', "two": f'url = "{base}/two"\ntenant = "second"'}
     async with opened(profile(tmp_path, lines)) as (inbox, log):
@@ -98,7 +98,7 @@ async def test_a_place_that_cannot_be_received_at_says_what_to_do(tmp_path: Path
 
 
 async def test_the_secret_is_in_the_log_by_name_only(tmp_path: Path, port: int) -> None:
-    """Whoever sends a secret along finds its name in the log."""
+    """A sender that sends a secret along finds its name in the log."""
     base = f"http://127.0.0.1:{port}"
     async with opened(profile(tmp_path, {"one": f'url = "{base}/"'})) as (_, log):
         await post(f"{base}/", f'{{"note":"{SECRET}"}}'.encode())

@@ -163,7 +163,7 @@ async def test_the_next_arrivals_that_match_are_awaited() -> None:
 
 
 async def test_a_listener_hears_of_each_arrival_with_what_is_done_about_it() -> None:
-    """A listener is told before the answer is given."""
+    """A listener is called before the answer is given."""
     heard: list[str] = []
     async with receiving(lambda arrival: Reply(200 + arrival.number)) as (receiver, url):
         receiver.listen(lambda one: heard.append("" if one.reply is None else one.reply.description))

@@ -12,7 +12,7 @@ from conformance.webhook_receiver.receiver import Reply
 
 
 def counting(*done: bool) -> tuple[Callable[[], Awaitable[Outcome]], list[int]]:
-    """Return an effect that ends as told, in turn, and the calls it got."""
+    """Return an effect that ends as listed, in turn, and the calls it got."""
     calls: list[int] = []
 
     async def effect() -> Outcome:

@@ -36,7 +36,7 @@ def signature(body: bytes = BODY, *, secret: str = NEW, away: int = 0) -> str:
 
 @dataclass
 class Running:
-    """A listener that runs, and what it told."""
+    """A listener that runs, and its output."""
 
     url: str
     told: list[Told]
@@ -121,7 +121,7 @@ def status(code: int) -> Callable[[], Awaitable[web.Response]]:
 
 
 async def test_a_genuine_delivery_has_one_effect() -> None:
-    """It is told once, answered 200, repeated deliveries too, and its effect can be asked for."""
+    """It is printed once, answered 200, repeated deliveries too, and its effect can be asked for."""
     async with listening() as one:
         assert await one.post() == (200, {"id": "evt_1", "effect": "done"})
         assert await one.post() == (200, {"id": "evt_1", "effect": "repeated"})
@@ -130,7 +130,7 @@ async def test_a_genuine_delivery_has_one_effect() -> None:
 
 
 async def test_ten_at_once_have_one_effect() -> None:
-    """Deliveries that arrive together are all taken, and told as one delivery and nine repeats."""
+    """Deliveries that arrive together are all accepted, and printed as one delivery and nine repeats."""
     async with listening() as one:
         answers = await asyncio.gather(*(one.post() for _ in range(10)))
         assert {200} == {code for code, _ in answers}
@@ -139,7 +139,7 @@ async def test_ten_at_once_have_one_effect() -> None:
 
 @pytest.mark.parametrize("place", [1, 2])
 async def test_during_a_rotation_both_secrets_are_taken(place: int) -> None:
-    """What the old secret signed is as good as what the new one did, and the reader is told which it was."""
+    """A signature by the old secret is as good as one by the new, and the output says which it was."""
     async with listening() as one:
         assert (await one.post(signature=signature(secret=(NEW, OLD)[place - 1])))[0] == 200
         event = one.told[0].event
@@ -192,7 +192,7 @@ async def test_each_refusal_has_its_reason(body: bytes, value: str | dict[str, A
 
 
 async def test_two_signature_headers_are_malformed() -> None:
-    """Which of two headers counts is nobody's guess."""
+    """Which of two headers counts is not guessed."""
     async with listening() as one:
         headers = [(HEADER, signature()), (HEADER, signature())]
         async with one.session.post(one.url, data=BODY, headers=headers) as answer:
@@ -200,7 +200,7 @@ async def test_two_signature_headers_are_malformed() -> None:
 
 
 async def test_a_body_beyond_the_limit_is_not_read() -> None:
-    """It is answered 413 and told."""
+    """It is answered 413 and printed."""
     async with listening(limit=100) as one:
         assert (await one.post(b'{"id":"' + b"x" * 1000))[0] == 413
         assert [told.reason for told in one.told] == ["too_large"]

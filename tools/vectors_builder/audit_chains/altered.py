@@ -112,14 +112,14 @@ def macs() -> Iterator[Draft]:
 
 
 def _foreign(place: int) -> list[Entry]:
-    """Return a log of which one entry, and its links, were made anew with another key."""
+    """Return a log in which one entry, and its links, were made with another key."""
     log = log_of(5)
     log[place] = sealed({**log[place], "subject": "did:web:mallory.example"}, OTHER_KEY)
     return log
 
 
 def forged() -> Iterator[Draft]:
-    """Yield entries made by somebody without the key."""
+    """Yield entries that a forger without the key made."""
     why = "Whoever has no key can make a MAC, only not this one"
     fault = "An entry was made anew with another key."
     yield broken("altered/forged/in-the-middle", _foreign(2), fault, why, 2, 3)

@@ -15,7 +15,7 @@ _HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})+")
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield what the other verifier says of a draft otherwise than its author: whether it holds, and where not."""
+    """Yield where the other verifier disagrees with a draft's author: whether it holds, and where not."""
     meant = None if draft.valid else draft.values.get("place", -1)
     found = first_bad(draft.input)
     if found != meant:
@@ -25,7 +25,7 @@ def complaints(draft: Draft) -> Iterator[str]:
 def first_bad(given: Mapping[str, Any]) -> int | None:
     """Return the index of the first entry that is not as it should be.
 
-    The number of entries stands for a missing end, -1 for a key that is none, None for a whole log.
+    The number of entries stands for a missing end, -1 for an invalid key, None for a whole log.
     """
     text, entries = given["key_hex"].strip(), given["entries"]
     if not _HEX.fullmatch(text):

@@ -1,4 +1,4 @@
-"""Texts on which an unrelated reader or writer is known to say otherwise than the vector, each with the reason.
+"""Texts on which an unrelated reader or writer is known to disagree with the vector, each with the reason.
 
 The build fails when one of these no longer differs.
 """

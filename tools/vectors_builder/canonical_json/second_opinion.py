@@ -24,7 +24,7 @@ RECORDED: Final = Path(__file__).parent / "recorded" / "node.json"
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield what another reader and writer says of a draft otherwise than its author.
+    """Yield where another reader and writer disagrees with a draft's author.
 
     Raises:
         BuildFault: Node was never asked about this text.

@@ -1,4 +1,4 @@
-"""Tokens of the right form that nobody here issued for a lane offered: half A is of something else."""
+"""Well-formed tokens that this issuer did not issue for the offered lane: half A belongs to something else."""
 
 from __future__ import annotations
 

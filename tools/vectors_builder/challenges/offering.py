@@ -122,7 +122,7 @@ class Offer:
         return {name: member for name, member in given.items() if member is not None}
 
     def values(self, hashed: str | None = None) -> dict[str, Any]:
-        """Return what can be told of the token that holds."""
+        """Return the values that a verifier can report of the token that holds."""
         text = self.token()
         told = {
             "lane": self.lane["caip2"],

@@ -30,7 +30,7 @@ def keccak256(data: bytes) -> bytes:
 
 
 def recovered(digest: bytes, signature: bytes) -> str | None:
-    """Return the address that signed 32 bytes (r, s, v with v 27 or 28), lower-case hex; None when there is none.
+    """Return the address that signed 32 bytes (r, s, v with v 27 or 28), lower-case hex; None if no address fits.
 
     The machine takes both forms of s.
     """

@@ -81,7 +81,7 @@ def _changed(payload: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str
 
 
 def signer_of(payload: Mapping[str, Any]) -> str:
-    """Return who signs a payload: whoever it names."""
+    """Return who signs a payload: the issuer that it names."""
     did = payload.get("bench_issuer", payload.get("issuer_did"))
     return next((name for name, known in DIDS.items() if known == did), BENCH)
 

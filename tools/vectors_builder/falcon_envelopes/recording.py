@@ -36,7 +36,7 @@ class Recorded:
         """Return an entry.
 
         Raises:
-            BuildFault: There is none of that name.
+            BuildFault: No entry has that name.
         """
         self._asked.add(name)
         if name not in self._entries:
@@ -46,7 +46,7 @@ class Recorded:
         return self._entries[name]
 
     def unasked(self) -> set[str]:
-        """Return the names of entries that nobody has asked for."""
+        """Return the names of entries that no caller has asked for."""
         return self._entries.keys() - self._asked
 
     def save(self) -> None:

@@ -32,7 +32,7 @@ _SIGNED: Final = frozenset(
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield what is said otherwise than a draft means it."""
+    """Yield where the second verifier disagrees with a draft."""
     yield from said_of(draft, str(draft.input["envelope"]))
 
 
@@ -67,7 +67,7 @@ def _held(members: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
 
 
 def canonical(value: Any) -> str:
-    """Return the RFC 8785 form of a value, written anew from its section 3.2 for the numbers that payloads have."""
+    """Return the RFC 8785 form of a value, written from section 3.2 for the numbers that payloads have."""
     if isinstance(value, dict):
         names = sorted(value, key=lambda name: name.encode("utf-16-be"))
         return "{" + ",".join(f"{_text(name)}:{canonical(value[name])}" for name in names) + "}"

@@ -1,4 +1,4 @@
-"""Envelopes of another algorithm, issuer or key, whose times are none, that are over, or that do not reach a wish."""
+"""Envelopes with a wrong algorithm, issuer or key, with malformed or lapsed times, or that miss a requested value."""
 
 from __future__ import annotations
 

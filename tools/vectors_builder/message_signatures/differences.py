@@ -1,4 +1,4 @@
-"""Vectors that `http-message-signatures` judges otherwise than the suite, each with the reason.
+"""Vectors that `http-message-signatures` judges differently than the suite, each with the reason.
 
 The build fails when one of these no longer differs.
 """

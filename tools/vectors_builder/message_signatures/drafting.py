@@ -32,7 +32,7 @@ OFFLINE: Final = ("offline",)
 
 @dataclass(frozen=True, slots=True)
 class Party:
-    """Somebody who holds an Ed25519 key made from the seed and a name."""
+    """A signer with an Ed25519 key made from the seed and a name."""
 
     name: str
 

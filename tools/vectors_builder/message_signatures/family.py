@@ -24,7 +24,7 @@ from tools.vectors_builder.message_signatures.differences import DIFFERENCES
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield what another library says of a draft otherwise than the suite."""
+    """Yield where another library disagrees with the suite about a draft."""
     message, key, policy = (draft.input[name] for name in ("message", "key", "policy"))
     found = judged(message, key, policy)
     whole = second_opinion.whole_message(message, key, policy)

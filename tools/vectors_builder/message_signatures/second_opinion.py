@@ -94,7 +94,7 @@ def _resolver(material: Any) -> Any:
     from http_message_signatures import HTTPSignatureKeyResolver  # noqa: PLC0415 - of the extra `dev`
 
     class Resolver(HTTPSignatureKeyResolver):
-        def resolve_public_key(self, key_id: str) -> Any:  # noqa: ARG002 - whoever it names
+        def resolve_public_key(self, key_id: str) -> Any:  # noqa: ARG002 - the caller's key counts, not the named one
             return material
 
     return Resolver()

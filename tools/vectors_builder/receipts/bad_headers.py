@@ -1,4 +1,4 @@
-"""Protected headers that are no such thing, or demand what nobody here does; each token is truly signed."""
+"""Malformed protected headers, or headers that demand an unknown extension; each token is truly signed."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ def refused(
         keys: The key set; that of the issuer's first key where none is given.
         pins: What the refusal itself, not only its stage, rests on beyond interface and standards.
         codes: Codes where they are not the stage's.
-        values: What can be told all the same.
+        values: Values that a verifier can report nevertheless.
         doors: Where it can be sent.
         given: Further members of the input.
     """

@@ -40,7 +40,7 @@ _ED25519: Final = {"kty": "OKP", "crv": "Ed25519"}
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield what unrelated libraries say otherwise than a draft: a sentence each, that begins with their name."""
+    """Yield where unrelated libraries disagree with a draft: a sentence each, that begins with the library's name."""
     token = draft.input.get("jws")
     if not isinstance(token, str) or not token:
         return
@@ -59,7 +59,7 @@ def _equations(draft: Draft, token: str) -> Iterator[str]:
         return
     if draft.stage == "algorithm":
         if not _signed_somehow(draft.input["jwks"], token):
-            yield "PyCryptodome: nobody signed it, so that more than its algorithm is wrong"
+            yield "PyCryptodome: it is not signed, so more than its algorithm is wrong"
         return
     jwk = selected(draft.input["jwks"], token) or dict(ONE.jwk)
     raw = _octets(jwk.get("x"))
@@ -85,7 +85,7 @@ def _octets(text: Any) -> bytes:
 
 
 def selected(document: Any, token: str) -> dict[str, Any] | None:
-    """Return the key that a token's header selects from a key set (P-RV-01); None where there is none."""
+    """Return the key that a token's header selects from a key set (P-RV-01); None if there is no such key."""
     keys = document.get("keys") if isinstance(document, Mapping) else None
     listed = [one for one in keys if isinstance(one, Mapping)] if isinstance(keys, list) else []
     kid = _header(token).get("kid")

@@ -1,4 +1,4 @@
-"""Deliveries that Stripe's receiver judges otherwise than the suite, each with the reason.
+"""Deliveries that Stripe's receiver judges differently than the suite, each with the reason.
 
 The build fails when one of these no longer differs.
 """

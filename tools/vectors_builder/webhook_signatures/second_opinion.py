@@ -22,10 +22,10 @@ _HEADER: Final = re.compile(r"t=(0|[1-9][0-9]{0,14}),v1=[0-9a-f]{64}(?:,(?!t=)[^
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield what Stripe's receiver says of a draft otherwise than its author.
+    """Yield where Stripe's receiver disagrees with a draft's author.
 
     Raises:
-        BuildFault: The one on PyCryptodome says otherwise.
+        BuildFault: The verifier on PyCryptodome disagrees.
     """
     found = by_pycryptodome(draft.input)
     if found != draft.stage:

@@ -37,7 +37,7 @@ def _arrived(name: str, sent: Delivery, body: bytes, fault: str, why: str, claus
 def _signed(
     name: str, mac: str, fault: str, why: str, clauses: tuple[str, ...] = (), given: Delivery = HONEST
 ) -> Draft:
-    """Return the draft of a delivery with a v1 of somebody's making."""
+    """Return the draft of a delivery with a given v1."""
     return refused(f"signature/{name}", given, f"t={given.t},v1={mac}", fault, why, clauses)
 
 

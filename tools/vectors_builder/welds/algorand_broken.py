@@ -159,7 +159,7 @@ def _programs() -> Iterator[Draft]:
 
 
 def _misplaced() -> Iterator[Draft]:
-    """True signatures; the chain or the block that is told cannot hold the transaction."""
+    """True signatures; the chain or the reported block cannot hold the transaction."""
     test = wallet.signed(wallet.transfer(sp=wallet.params(wallet.TEST_GENESIS)))
     yield _broken("network", "test", test, "it is for the test network: its genesis hash is another")
     unnamed = wallet.transfer()

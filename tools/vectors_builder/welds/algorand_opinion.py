@@ -17,7 +17,7 @@ _BROKEN: Final = ("signature", "altered", "encoding", "multisig", "logic", "auth
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield where it finds a signature or an id otherwise than the draft says."""
+    """Yield where it disagrees with the draft about a signature or an id."""
     text = draft.input["signed_transaction_b64"]
     broken = draft.stage == "transaction" and draft.fault_name.split("-")[1] in _BROKEN
     found = read(text)
@@ -41,7 +41,7 @@ def read(text: str) -> Any:
 
 
 def is_signed(sent: Any) -> bool:
-    """Return whether whoever may spend for the sender has signed."""
+    """Return whether the account that may spend for the sender has signed."""
     message = b"TX" + base64.b64decode(encoding.msgpack_encode(sent.transaction))
     signer = getattr(sent, "authorizing_address", None) or getattr(sent, "auth_addr", None) or sent.transaction.sender
     if isinstance(sent, transaction.LogicSigTransaction):

@@ -87,7 +87,7 @@ def grouped(*made: Transaction, signers: Sequence[Account] = ()) -> list[str]:
 
 
 def seen(sent: str, *, outcome: str = "confirmed", time: int = MINED_AT, **members: Any) -> dict[str, Any]:
-    """Return what a verifier is given of a transaction that a node has told of."""
+    """Return a verifier's input for a transaction that a node has reported."""
     block = {"round": ROUND, "time": time} if outcome == "confirmed" else None
     given = {
         "lane": "algorand",

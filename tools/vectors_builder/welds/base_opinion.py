@@ -20,7 +20,7 @@ _TYPES: Final = (
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield where they find nonce, digest, signer or transaction otherwise than the draft says."""
+    """Yield where they disagree with the draft about nonce, digest, signer or transaction."""
     given = draft.input
     offered, token = given["authorization"], given["challenge"]["token"]
     welded = offered["nonce"].lower() == "0x" + keccak256(token.encode()).hex()

@@ -139,7 +139,7 @@ def moved(
 def settlement(
     raw: bytes, logs: Sequence[dict[str, Any]], *, first: int = 17, depth: int = CONFIRMATIONS, **receipt: Any
 ) -> dict[str, Any]:
-    """Return what a node tells of a mined transaction: `depth` blocks with its own, logs counted from `first`."""
+    """Return what a node reports of a mined transaction: `depth` blocks with its own, logs counted from `first`."""
     numbered = [{**one, "logIndex": hex(first + place)} for place, one in enumerate(logs)]
     found = {"transactionHash": "0x" + keccak(raw).hex(), "status": "0x1", "blockNumber": hex(BLOCK), "logs": numbered}
     return {

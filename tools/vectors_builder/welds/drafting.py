@@ -13,7 +13,7 @@ PRICE: Final = 10_000
 WORD: Final = "Weldproof"
 MINED_AT: Final = UNIX + 42
 ORDER_PIN: Final = "profile 5.5"
-# A verifier that believes its node need not hold what it tells against the transaction.
+# A verifier that believes its node need not compare the node's report with the transaction.
 TOLD_PIN: Final = "decision 0031: what the chain could not hold is refused, whatever a node tells of it"
 CODES: Final = ("stage", "codes")
 ALL: Final = ("valid", "stage", "codes")
@@ -81,7 +81,7 @@ def holds(
 ) -> Draft:
     """Return the draft of a payment that pays; with pins, other readings of the interface may refuse it.
 
-    What is told of it on Base is hex, which others may spell otherwise.
+    Its values on Base are hex, which other implementations may spell differently.
     """
     is_evm = given["lane"] == "base"
     return Draft(

@@ -91,7 +91,7 @@ def _signed_bytes(message: bytes) -> bytes:
 
 
 def _forms() -> Iterator[Draft]:
-    """True signatures over messages that are none."""
+    """True signatures over malformed messages."""
     good = wallet.signed(wallet.transfer().instruction())
     message = to_bytes_versioned(good.message)
     yield _broken("form-end", "byte-more", _signed_bytes(message + b"\x00"), "there is a byte after the message")

@@ -13,12 +13,12 @@ from solders.transaction import VersionedTransaction
 from conformance.oracles.welds.solana.accounts import associated_account
 from tools.vectors_builder.drafting import Draft
 
-# Faults that lie in the transaction itself; the others of this stage are about what is told beside it.
+# Faults in the transaction itself; the others of this stage are about what is reported with it.
 _BROKEN: Final = ("signature", "altered", "form", "index")
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield where it finds a signature, an id or a derived account otherwise than the draft says."""
+    """Yield where it disagrees with the draft about a signature, an id or a derived account."""
     given = draft.input
     broken = draft.stage == "transaction" and draft.fault_name.split("-")[1] in _BROKEN
     found = read(base64.b64decode(given["transaction_b64"]))

@@ -30,7 +30,7 @@ def keypair(name: str) -> Keypair:
 
 
 def address(name: str) -> Pubkey:
-    """Return an address that nobody holds a key for, as far as anybody knows."""
+    """Return an address without a known private key."""
     return Pubkey.from_bytes(draw(f"solana address {name}"))
 
 
@@ -92,7 +92,7 @@ def table(name: str, *addresses: Pubkey) -> AddressLookupTableAccount:
 
 
 def seen(sent: VersionedTransaction | bytes, **members: Any) -> dict[str, Any]:
-    """Return what a verifier is given of a transaction that a node has told of."""
+    """Return a verifier's input for a transaction that a node has reported."""
     given = {
         "lane": "solana",
         "challenge": CHALLENGE,

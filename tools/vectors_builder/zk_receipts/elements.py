@@ -82,7 +82,7 @@ def twisted(data: bytes) -> bytes:
     return curve.encode(curve.add(curve.decode(data), curve.decode(SMALL)))
 
 
-# What a point may be that is none of the group, and why nobody may take it.
+# Points outside the group, and why no verifier may accept them.
 WRONG: Final[dict[str, tuple[Change, str, str]]] = {
     "identity": (
         lambda _: IDENTITY,

@@ -1,4 +1,4 @@
-"""Receipts that are refused before their proof is looked at, and those whose proof system nobody here knows."""
+"""Receipts that are refused before their proof is examined, and receipts with an unknown proof system."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ _BEGUN: Final[dict[str, tuple[Callable[[Mapping[str, Any]], Transcript], str]]] 
 
 
 def _transcripts() -> Iterator[Draft]:
-    """Proofs whose maker had a transcript of his own."""
+    """Proofs whose maker had a different transcript."""
     why = "A prover who leaves something out of the transcript may choose it afterwards."
     for name, (begun, fault) in _BEGUN.items():
         kind, variant = name.split("/")

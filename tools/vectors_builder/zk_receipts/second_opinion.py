@@ -1,4 +1,4 @@
-"""What pqcrypto says of a receipt's signature, and a verifier of its own of the proof."""
+"""What pqcrypto says of a receipt's signature, and an independent verifier of the proof."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tools.vectors_builder.drafting import Draft
 from tools.vectors_builder.falcon_envelopes.second_opinion import read, said_of
 from tools.vectors_builder.zk_receipts.bulletproof import refusal
 
-# Where the proof is looked at, or would be if the fault were mended.
+# Where the proof is examined, or would be if the fault were corrected.
 _PROVEN = frozenset({"valid", "unsupported_alg", "no_public_key", "timestamp_parse", "expired", "proof_invalid"})
 
 
 def complaints(draft: Draft) -> Iterator[str]:
-    """Yield what is said otherwise than a draft means it."""
+    """Yield where the second verifier disagrees with a draft."""
     text = str(draft.input["receipt"])
     yield from said_of(draft, text)
     if draft.stage in _PROVEN:

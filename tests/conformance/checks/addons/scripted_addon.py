@@ -1,4 +1,4 @@
-"""A small addon such as somebody may write, honest but for the flaw in FLAW; it listens at the port in PORT.
+"""A small independent addon, honest but for the flaw in FLAW; it listens at the port in PORT.
 
 Its verifier is the suite's own oracle: what a test shows is what the checks make of answers, not who is right.
 """
@@ -94,7 +94,7 @@ def is_valid(text: str) -> bool:
     key = resolved.get(payload.get("issuer_did", payload.get("bench_issuer")))
     if FLAW == "takes everybody":
         return True
-    if key is None or FLAW == "takes nobody":
+    if key is None or FLAW == "accepts no credential":
         return False
     if FLAW == "looks at no signature":
         return True

@@ -71,10 +71,10 @@ FLAWS = [
     ("no trust set", SHARES, {"CP-ADDON-07", "CP-ISSUER-10"}),
     ("no atb-keys", RESOLVES, {"CP-TRUST-07"}),
     ("reads atb-keys and takes the trust set", RESOLVES, {"CP-TRUST-07"}),
-    ("takes nobody", RESOLVES, {"CP-TRUST-07"}),
+    ("accepts no credential", RESOLVES, {"CP-TRUST-07"}),
     ("looks at no signature", RESOLVES, {"CP-TRUST-07"}),
     ("looks at the signature alone", RESOLVES, {"CP-TRUST-07"}),
-    ("takes nobody", FOLLOWS, {"CP-ISSUER-10", "CP-ISSUER-11"}),
+    ("accepts no credential", FOLLOWS, {"CP-ISSUER-10", "CP-ISSUER-11"}),
     ("takes everybody", FOLLOWS, {"CP-ISSUER-10", "CP-ISSUER-11"}),
     ("never forgets", FOLLOWS, {"CP-ISSUER-11"}),
     ("looks at no signature", FOLLOWS, {"CP-ISSUER-10"}),
@@ -141,13 +141,13 @@ def test_a_flaw_breaks_exactly_its_rows(
 
 @pytest.mark.parametrize("way", ["registers first", "nested, with the health path"])
 async def test_an_addon_may_join_in_its_own_way(way: str) -> None:
-    """Neither the order of the two calls nor the shape of a registration is anybody's affair."""
+    """Neither the order of the two calls nor the shape of a registration is prescribed."""
     assert breached(await judged(JOINS, LISTED, SHARES, flaw=way)) == set()
 
 
 @pytest.mark.parametrize("between", ["0", "0.5"])
 async def test_an_addon_that_pulls_when_it_is_asked_is_not_judged_by_its_pulls(between: str) -> None:
-    """Where nobody says what an addon trusts, pulling once is no breach, however slowly it reads; asked it passes."""
+    """If it is not bound what an addon trusts, pulling once is no breach, however slowly it reads; asked it passes."""
     unbound = PROFILE.replace('issuers_at = "issuers"\n', "").replace("= BUDGET", "= 2")
     unbound = unbound.replace("environment = {", f'environment = {{BETWEEN_DOCUMENTS = "{between}", ')
     log = await judged(SHARES, flaw="pulls when asked", profile=unbound)
@@ -210,12 +210,16 @@ async def test_console_commands(
 
 @pytest.mark.parametrize(
     ("system", "flaw", "verdict"),
-    [("bulletproofs-ed25519/1", "", "fail"), ("bulletproofs-ed25519/1", "takes nobody", "fail"), ("groth16", "", None)],
+    [
+        ("bulletproofs-ed25519/1", "", "fail"),
+        ("bulletproofs-ed25519/1", "accepts no credential", "fail"),
+        ("groth16", "", None),
+    ],
 )
 async def test_proofs_are_asked_about_where_their_system_is_claimed(
     system: str, flaw: str, verdict: str | None
 ) -> None:
-    """Whoever claims it and looks at no proof, or takes none, fails; whoever has another system is not asked."""
+    """An addon that claims the system and verifies no proof, or accepts none, fails; other systems are not tried."""
     asked = f'{{credential = "{{zk_receipt}}"}}, proof_system = "{system}"'
     profile = PROFILE.replace('{credential = "{credential}"}', asked)
     log = await judged(PROVES, flaw=flaw, profile=profile, budget="12" if flaw else "60")
@@ -223,14 +227,14 @@ async def test_proofs_are_asked_about_where_their_system_is_claimed(
 
 
 async def test_a_server_s_fault_is_no_refusal() -> None:
-    """Whoever answers 500 to a credential that he does not take is neither passed nor failed for it."""
+    """An addon that answers 500 to a credential that it rejects neither passes nor fails for it."""
     log = await judged(RESOLVES, FOLLOWS, flaw="breaks on what it refuses", budget="60")
     assert set(verdicts(log).values()) == {"inconclusive"}
     assert {*verdicts(log)} == {"CP-TRUST-07", "CP-ISSUER-10", "CP-ISSUER-11"}
 
 
 async def test_an_operator_without_bundled_services_is_not_asked_for_them() -> None:
-    """Rows about bundled services do not apply where the profile says that there are none."""
+    """Rows about bundled services do not apply if the profile says that no service is bundled."""
     profile = PROFILE.replace('["atb_verifier"]', "[]").replace("addons.atb_verifier", "addons.mine")
     found = verdicts(await judged(JOINS, RESOLVES, FOLLOWS, PORTS, COMMANDS, profile=profile))
     absent = {row for row, verdict in found.items() if verdict == "not_applicable"}
@@ -297,7 +301,7 @@ async def test_what_cannot_be_used_ends_with_two(words: tuple[str, ...], said: s
 
 
 async def test_an_addon_that_ends_is_not_judged(tmp_path: Path) -> None:
-    """An addon that does not come up gives no verdict; its last words are told without the token."""
+    """An addon that does not start gives no verdict; its last output is reported without the token."""
     words = ("CP-ADDON-01", "--addon", "--", sys.executable, "-c", "import os; print(os.environ['S2_HUB_TOKEN']); 1/0")
     code, said = await ran(*words, cwd=tmp_path)
     assert code == 3, said

@@ -39,7 +39,7 @@ def _numbered(**healthy: bool) -> Any:
 
 @pytest.mark.parametrize("shape", [_list, _by_name, _bare, _groups, _numbered])
 def test_a_record_is_fresh_whatever_became_of_the_others(shape: Any) -> None:
-    """One that is healthy and was not there is new, also where another ended meanwhile; what stayed is none."""
+    """A healthy addon that was not there before is new, even if another ended meanwhile; one that stayed is not."""
     before = shape(first=True)
     assert is_fresh(before, shape(first=True, second=True))
     assert is_fresh(before, shape(second=True, first=False))
@@ -58,7 +58,7 @@ def test_times_make_no_record_new() -> None:
 
 
 def test_what_is_told_late_of_one_that_has_ended_is_not_new() -> None:
-    """A control plane that looks now and then tells of its health after its end."""
+    """A control plane that reads at intervals still reports an addon's health after the addon's end."""
     before, after = _bare(first=False), _bare(first=True)
     assert is_fresh(before, after)
     assert not is_fresh(before, after, ["first"])

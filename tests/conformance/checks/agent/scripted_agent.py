@@ -51,7 +51,7 @@ class Call:
 
     @property
     def members(self) -> dict[str, Any]:
-        """The request's JSON object, empty when it is none."""
+        """The request's JSON object, empty if the body is not an object."""
         return self.document if isinstance(self.document, dict) else {}
 
 
@@ -193,7 +193,7 @@ class Look:
 
 
 class Foreign(Look):
-    """An honest agent of somebody else's: other names for everything that the interface leaves open."""
+    """An honest independent agent: other names for everything that the interface leaves open."""
 
     def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Read `{"message": {"method", "url", "headers", "body"}, "public_key_hex" or "did_key"}`."""

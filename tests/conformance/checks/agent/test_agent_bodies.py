@@ -1,4 +1,4 @@
-"""Bodies that nobody bound: the member of the content is found, or named as what is to be bound; nobody is failed."""
+"""Bodies that are not bound: the content's member is discovered, or named as the key to bind; no agent fails for it."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def test_a_member_that_nobody_tells_is_named_and_nothing_is_broken() -> No
 
 
 async def test_a_body_under_which_nothing_holds_judges_nobody() -> None:
-    """It is taken and every message is refused: what is lost nobody knows, and `verify_body` is named."""
+    """The body is accepted and every message is refused: the lost part is unknown, and `verify_body` is named."""
 
     class Lost(Stranger):
         def request(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -96,7 +96,7 @@ async def test_a_body_under_which_nothing_holds_judges_nobody() -> None:
 
 
 async def test_a_bound_body_that_loses_the_content_is_named_too() -> None:
-    """Where nobody bound what says validity, no answer is read; the body's gap is what is told."""
+    """If the member for validity is not bound, no answer is read; the gap of the body is reported."""
     bound = (
         FOREIGN
         + """

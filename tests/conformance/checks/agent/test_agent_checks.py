@@ -61,7 +61,7 @@ async def test_an_honest_agent_breaks_no_row(name: str) -> None:
 
 @pytest.mark.parametrize("name", CHECKS)
 async def test_an_honest_agent_of_other_names_breaks_no_row(name: str) -> None:
-    """Names that nobody bound are found: rows pass, and none is broken."""
+    """Names that are not bound are discovered: rows pass, and no row is broken."""
     found = await judged(name, Agent(look=Foreign()), FOREIGN)
     assert breached(found) == set()
     assert set(found) == set(next(one for one in registered() if one.id == name).rows)
@@ -170,7 +170,7 @@ VALID = says(valid=True, errors=[], error_codes=[])
     ],
 )
 async def test_a_wrong_agent_breaks_the_row(check: str, row: str, change: Change) -> None:
-    """Each fault is told by the row it breaks."""
+    """Each fault breaks its row."""
     assert row in breached(await judged(check, Agent(change)))
 
 
@@ -215,7 +215,7 @@ async def test_a_wrong_digest_that_is_signed_breaks_its_rows() -> None:
 
 
 async def test_an_agent_that_takes_no_long_content_breaks_nothing() -> None:
-    """Nobody says how long a body it has to take: 413 leaves it out."""
+    """No length of a body is prescribed: 413 leaves it out."""
 
     def limited(call: Call, reply: Reply) -> Reply:
         return Reply(413, {"detail": "too long"}) if len(call.body) > 20_000 else reply
@@ -350,7 +350,7 @@ async def test_a_shape_that_is_none_is_told_by_its_row() -> None:
 
 
 async def test_what_needs_a_network_is_told_by_the_agent_without_one() -> None:
-    """An agent that fails where it can reach nobody is not offline."""
+    """An agent that fails without a network is not offline."""
     offline = PROFILE + '[agent]\noffline_url = "http://offline.test"\n'
     assert breached(await judged("verification_needs_no_network", Agent(), offline)) == set()
     helpless = Agent(at(VERIFY, says(valid=False, errors=["no name server"])))
@@ -424,7 +424,7 @@ async def test_a_place_without_codes_is_named() -> None:
 
 
 async def test_an_offline_agent_that_is_not_there_breaks_nothing() -> None:
-    """Nothing at its address has ever answered: whether it verifies without a network, nobody knows."""
+    """No server has ever answered at its address: whether it verifies without a network is unknown."""
 
     class Gone(Agent):
         def has_answered(self, url: str) -> bool:
@@ -434,7 +434,7 @@ async def test_an_offline_agent_that_is_not_there_breaks_nothing() -> None:
             self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None
         ) -> tuple[int, CIMultiDictProxy[str], bytes]:
             if "offline.test" in url:
-                raise Unreachable("nobody is there")
+                raise Unreachable("no server is there")
             return await super().send(method, url, headers, body)
 
     offline = PROFILE + '[agent]\noffline_url = "http://offline.test"\n'
@@ -481,7 +481,7 @@ async def test_an_agent_may_know_fewer_components(check: str) -> None:
 
 
 async def test_the_base_of_what_an_agent_takes_is_judged() -> None:
-    """Whoever verifies a component's parameter shows the line that it verified."""
+    """A verifier of a component's parameter shows the line that it verified."""
 
     class Hidden(Foreign):
         def result(self, judged: judgement.Judgement, message: Message, *, explain: bool) -> dict[str, Any]:
@@ -504,7 +504,7 @@ class Unasked(Look):
 
 
 async def test_codes_of_a_policy_that_an_agent_does_not_know_fail_nobody() -> None:
-    """It finds one fault more than the caller asked about; a code that is wrong without a policy is told."""
+    """It reports one fault more than the caller asked about; a code that is wrong without a policy is reported."""
     bound = FOREIGN + '[agent]\ncodes_at = "error_codes"\n[agent.error_codes]\nempty_components = "empty_components"\n'
     assert breached(await judged("vectors_are_judged", Agent(look=Unasked()), bound)) == set()
     renamed = Agent(at(VERIFY, says(error_codes=["another_fault"])), look=Unasked())

@@ -1,4 +1,4 @@
-"""What a probe tells of an agent: nothing but what it answered for."""
+"""What a probe concludes about an agent: only what its answers show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_the_familys_names_are_found() -> None:
 
 
 async def test_other_names_are_found_by_what_they_say() -> None:
-    """An envelope inside the body, validity as a word, errors as objects: told by answers that differ."""
+    """An envelope inside the body, validity as a word, errors as objects: recognised by answers that differ."""
     found = await probed(Agent(look=Foreign()))
     assert found is not None
     assert (found.bindings["validity_at"], found.bindings["errors_at"]) == ("report.outcome", "report.problems")

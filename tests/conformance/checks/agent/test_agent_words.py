@@ -1,4 +1,4 @@
-"""Agents whose words and shapes nobody knows: what is open decides nothing until it is bound, and then everything."""
+"""Agents with unknown words and shapes: what is open decides nothing until it is bound, and then everything."""
 
 from __future__ import annotations
 

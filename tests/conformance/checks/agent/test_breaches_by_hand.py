@@ -1,4 +1,4 @@
-"""Faults put into an agent of somebody else's by hand: each is told, at the pace that `init` writes."""
+"""Faults put by hand into an independent agent: each is detected, at the pace that `init` writes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Lines(Foreign):
 
 
 class Reading(Lines):
-    """Reads a request otherwise than it was sent."""
+    """Reads a request differently than it was sent."""
 
     def __init__(self, change: Callable[[Given], Given]) -> None:
         self.change = change
@@ -124,7 +124,7 @@ BREACHES: Mapping[str, Foreign] = {
     "never compares the content": Blind(Code.CONTENT_DIGEST_MISMATCH),
     "takes what is covered and not there": Blind(Code.MISSING_COMPONENT),
     "takes what is covered twice": Blind(Code.DUPLICATE_COMPONENT),
-    "takes components that nobody knows": Blind(Code.UNSUPPORTED_COMPONENT),
+    "accepts unknown components": Blind(Code.UNSUPPORTED_COMPONENT),
     "takes labels that differ": Blind(Code.LABEL_MISMATCH),
     "never looks at alg": Blind(Code.ALG_NOT_ALLOWED),
     "reads Signature-Input leniently": Blind(Code.MALFORMED_SIGNATURE_INPUT),
@@ -159,7 +159,7 @@ ONLY_WARNED = {
     *("takes what is covered twice", "takes labels that differ"),
     *("takes the first line", "takes the last line", "joins lines without a space"),
 }
-# Under a body that nobody bound, what is lost on the way in may be lost by that body.
+# Under a body that is not bound, what is lost on the way in may be lost by that body.
 TOLD_WHERE_BOUND = {"drops the query", "has no content"}
 BOUND = (
     PACED
@@ -201,7 +201,7 @@ async def test_an_honest_agent_breaks_nothing(look: Foreign) -> None:
 
 @pytest.mark.parametrize("what", BREACHES)
 async def test_a_breach_by_hand_is_told(what: str) -> None:
-    """At a pace of ten a second; what the standard or the interface decides fails, what nobody should take warns."""
+    """At ten requests a second, what the standard or the interface decides fails, and other wrong acceptance warns."""
     found = await found_in(BREACHES[what], BOUND if what in TOLD_WHERE_BOUND else PACED)
     assert found
     assert (Verdict.FAIL in found.values()) is (what not in ONLY_WARNED), found
@@ -209,7 +209,7 @@ async def test_a_breach_by_hand_is_told(what: str) -> None:
 
 @pytest.mark.parametrize("what", sorted(TOLD_WHERE_BOUND))
 async def test_what_a_guessed_body_may_lose_breaks_nothing(what: str) -> None:
-    """Nobody bound the body, and under none that is known is a message that holds valid: every row stays open."""
+    """The body is not bound, and a message that holds is valid under no known body: every row stays open."""
     verdicts = await judged("sound_messages_are_valid", Agent(look=BREACHES[what]), PACED)
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}
 

@@ -87,5 +87,5 @@ def test_base64_is_a_key_only_where_it_is_bound() -> None:
     "text", ["-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "z6Mk" + "1" * 44, "é", ""]
 )
 def test_what_is_no_key_is_none(text: str) -> None:
-    """A text that looks like a key and is none is passed over."""
+    """A text that only looks like a key is skipped."""
     assert public_keys({"key": text}, None) == []

@@ -41,7 +41,7 @@ class Lasting(Look):
     ("seconds", "broken"), [(300, set()), (1, set()), (0, {"AGENT-SIGN-05"}), (-1, {"AGENT-SIGN-05"})]
 )
 async def test_a_demo_has_some_time_to_hold(seconds: int, broken: set[str]) -> None:
-    """How long is nobody's business; a signature that is over as it begins is of no use."""
+    """Any lifetime is allowed; a signature that has expired when it begins is useless."""
     assert breached(await judged("demo_requests_are_signed", Agent(look=Lasting(seconds)))) == broken
 
 

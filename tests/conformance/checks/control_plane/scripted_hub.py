@@ -1,4 +1,4 @@
-"""A small control plane such as somebody may write, honest but for one flaw, over HTTP, in a thread or as a program.
+"""A small control plane that is honest but for one flaw, over HTTP, in a thread or as a program.
 
 It shares no code with what it is used to test. As a program it takes the interface's settings, a port in PORT, the
 flaw in FLAW and its look in LOOK: `ours` or `foreign`, which has other names for everything that the interface leaves
@@ -85,7 +85,7 @@ class Hub:
             else:
                 self.log.append(value)
         self._started_at = len(self.log)
-        if self.flaw == "makes MACs anew on a start":
+        if self.flaw == "makes new MACs on a start":
             self._chain_anew()
 
     def _keep(self) -> None:
@@ -360,7 +360,7 @@ class Hub:
         return {"services": [{"name": one["name"], "healthy": well} for one, well in told]}
 
     def _is_well(self, service: dict[str, Any]) -> bool:
-        if self.flaw == "calls nobody":
+        if self.flaw == "calls no service":
             return True
         if self.flaw == "remembers for ever" and service["name"] in self.first_health:
             return bool(self.first_health[service["name"]])

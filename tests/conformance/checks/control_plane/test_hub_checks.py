@@ -117,7 +117,7 @@ FLAWS = [
     ),
     ("registers the first only", "registered_services_are_listed_and_called", {"CP-SVC-03", "CP-POST-02"}),
     ("lists every registration", "registered_services_are_listed_and_called", {"CP-SVC-04"}),
-    ("calls nobody", "registered_services_are_listed_and_called", {"CP-SVC-03"}),
+    ("calls no service", "registered_services_are_listed_and_called", {"CP-SVC-03"}),
     ("keeps the first address", "a_service_that_moved_is_called_where_it_is", {"CP-SVC-03"}),
     ("asks /health only", "a_service_is_called_at_the_path_that_it_names", {"CP-SVC-03"}),
     ("follows redirects", "a_redirect_of_health_is_not_followed", {"CP-CONF-06"}),
@@ -185,7 +185,7 @@ async def test_an_honest_hub_passes() -> None:
 
 
 async def test_an_honest_hub_of_other_names_passes() -> None:
-    """Names that nobody bound are found: no row is broken, and none is left open."""
+    """Names that are not bound are discovered: no row is broken, and none is left open."""
     log = await judged(Hub(look="foreign"), *CHECKS, profile=FOREIGN)
     assert {row: verdict for row, verdict in verdicts(log).items() if verdict != "pass"} == {}
 
@@ -305,7 +305,7 @@ async def test_a_service_body_that_nobody_knows_leaves_one_row_open() -> None:
     ],
 )
 async def test_a_path_of_health_is_judged_where_the_profile_says_it(body: str, found: str) -> None:
-    """Whoever asks at /health alone breaks no rule as long as nobody says that a registration can name a path."""
+    """A control plane that asks only at /health breaks no rule, unless a registration is bound to name a path."""
     name = "a_service_is_called_at_the_path_that_it_names"
     log = await judged(Hub("asks /health only"), name, profile=FOREIGN + body, budget=SHORT)
     assert verdicts(log) == {"CP-SVC-03": found}
@@ -327,7 +327,7 @@ async def test_a_path_of_health_that_is_refused_breaks_nothing(status: int, foun
 
 @pytest.mark.parametrize(("status", "found"), [(500, "fail"), (503, "inconclusive"), (403, "pass"), (303, "pass")])
 async def test_a_service_that_moves_is_refused_in_any_words_but_a_breakdown(status: int, found: str) -> None:
-    """Nobody must take another address for a name; who breaks down over it has not refused it."""
+    """A different address must not be accepted as the name; a breakdown over it is not a refusal."""
 
     class Settled(Hub):
         def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
@@ -349,7 +349,7 @@ async def test_a_service_that_moves_is_refused_in_any_words_but_a_breakdown(stat
     ],
 )
 async def test_a_hub_that_takes_some_forms_of_dids_only_is_told(taken: str, profile: str, found: str) -> None:
-    """A port and a path belong to did:web; a hub of another may do without other methods, and is told."""
+    """A port and a path belong to did:web; a control plane may lack other methods, and this is reported."""
 
     class Narrow(Hub):
         def answer(self, method: str, target: str, credential: str, body: bytes) -> tuple[int, object]:
@@ -376,7 +376,7 @@ async def test_without_the_token_reads_alone_are_judged() -> None:
 
 @pytest.mark.parametrize("flaw", ["", "atb-keys lags"])
 async def test_without_the_token_documents_are_compared_as_they_are(flaw: str) -> None:
-    """An issuer that somebody else registered is in both documents, or CP-TRUST-06 is broken; nobody at all is open."""
+    """An issuer that another client registered is in both documents, or CP-TRUST-06 is broken; with none it is open."""
     profile = PROFILE.replace('token = {env = "SCRIPTED_TOKEN"}\n', "")
     of_entries = {f"CP-TRUST-0{number}" for number in (2, 3, 4)}
     hub = Hub(flaw)

@@ -57,7 +57,7 @@ FLAWS = [
     ("keeps nothing", KEPT, {"CP-CONF-03", "CP-CONF-05"}),
     ("keeps registrations only", "a_restart_brings_nothing_back", {"CP-CONF-05"}),
     ("begins a chain at each start", "a_restart_brings_nothing_back", {"CP-CONF-05"}),
-    ("makes MACs anew on a start", "a_tampered_entry_is_found_out", {"CP-AUDIT-07"}),
+    ("makes new MACs on a start", "a_tampered_entry_is_found_out", {"CP-AUDIT-07"}),
     ("lists none", "the_control_plane_starts_first", {"CP-CONF-09"}),
     ("another port", "defaults_are_those_of_the_interface", {"CP-CONF-01"}),
     ("another folder", "defaults_are_those_of_the_interface", {"CP-CONF-02"}),
@@ -95,7 +95,7 @@ def breached(log: EventLog) -> set[str]:
 
 
 async def test_an_honest_program_passes(enclosures: bool) -> None:
-    """Every row passes; what PostgreSQL holds is documented where nobody gives a server, and no program is left."""
+    """Every row passes; what PostgreSQL holds is documented if no server is given, and no program is left."""
     names = [name for name in CHECKS if enclosures or name not in ENCLOSED]
     log = await judged(*names)
     found = verdicts(log)
@@ -116,20 +116,20 @@ async def test_who_takes_no_postgresql_is_told_without_a_server(flaw: str, verdi
 
 
 async def test_a_token_may_be_written_a_moment_after_the_first_answer() -> None:
-    """Nobody says that a first run has written its token before it answers who needs none."""
+    """A first run need not have written its token before it answers calls that need no token."""
     log = await judged(TOKENS, flaw="writes its token late")
     assert set(verdicts(log).values()) == {"pass"}
 
 
 async def test_a_started_hub_of_other_names_passes() -> None:
-    """What its registrations look like is found out of a control plane that is started, too, where nobody tells it."""
+    """The shape of its registrations is discovered in a control plane that is started, too, if it is not bound."""
     profile = PROFILE.replace('"reference"', '"none"').replace("environment = {", 'environment = {LOOK = "foreign", ')
     log = await judged(KEPT, "the_control_plane_starts_first", profile=profile)
     assert verdicts(log) == dict.fromkeys(("CP-CONF-03", "CP-CONF-05", "CP-CONF-09"), "pass")
 
 
 async def test_a_folder_that_the_profile_tells_is_not_told_where_defaults_are_looked_at(enclosures: bool) -> None:
-    """A setting with `{data_dir}` is left out there: that place is nobody's."""
+    """A setting with `{data_dir}` is left out there, because no folder is given."""
     if not enclosures:
         pytest.skip("this machine allows no network namespaces")
     profile = PROFILE.replace("environment = {", 'environment = {S2CP_DATA_DIR = "{data_dir}", ')

@@ -104,7 +104,7 @@ def ended(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, A
 
 
 def told(link: Link) -> Mapping[str, Any]:
-    """Return the status of a link that nobody pays."""
+    """Return the status of a link that is not paid."""
     return {"status": link.state, "redirect_url": link.redirect_url, "tx_id": None}
 
 
@@ -137,8 +137,8 @@ def plain_page(link: Link) -> str:
 class Checkout:
     """Answers as a transport, and is the chain that its payer pays on.
 
-    `door` is the rule by which a transaction that somebody names pays a link; without one there is no such call, and
-    without `status` none that tells of a link. Without `off` every link that is called off is said to be paid.
+    `door` is the rule by which a transaction that a client names pays a link; without one there is no such call, and
+    without `status` none for a link's status. Without `off` every link that is called off is said to be paid.
     """
 
     page: Callable[[Link], str] = plain_page
@@ -270,8 +270,8 @@ class Payer:
         return [*smaller(self), in_two(self)]
 
     def strayed(self) -> Sequence[Way]:
-        """Return payments to somebody else."""
-        return [Way("to somebody else", lambda bill: self._soon(bill, address=ELSEWHERE))]
+        """Return payments to a third party."""
+        return [Way("to a third party", lambda bill: self._soon(bill, address=ELSEWHERE))]
 
     async def elsewhere(self, bill: Bill) -> Sequence[Way]:
         """Return payments in another asset."""

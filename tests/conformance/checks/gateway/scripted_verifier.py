@@ -31,7 +31,7 @@ requests_per_second = 0.0
 """
 UNBOUND_SCREEN = """
 [gateway]
-screen_body = { who = "anybody" }
+screen_body = { who = "any party" }
 """
 
 Judge = Callable[[Any, Any, Any], dict[str, Any]]

@@ -103,7 +103,7 @@ def form_page(link: Link) -> str:
 async def test_honest_checkout_passes(name: str, page: Callable[[Link], str], defaults: str) -> None:
     """A checkout that keeps the rules breaks no row, whatever its page looks like and whatever is bound."""
     verdicts = await judged(name, Checkout(page=page), defaults=defaults)
-    # What is told of payments, and a status, are not claimed here.
+    # Reports of payments, and a status, are not claimed here.
     for row in ("WH-DELIV-03", "GW-CHK-19"):
         verdicts.pop(row, None)
     assert set(verdicts.values()) == {Verdict.PASS}, verdicts
@@ -161,7 +161,7 @@ async def test_flawed_page_is_caught(flaw: str) -> None:
 
 @pytest.mark.parametrize("flaw", FLAWED_PAGES)
 async def test_flawed_page_is_caught_where_nothing_is_bound(flaw: str) -> None:
-    """Without selectors the same is missed in the page's text, but for a memo, which nobody knows by sight."""
+    """Without selectors the same is missed in the page's text, except for a memo, which has no visible form."""
     page, rows = FLAWED_PAGES[flaw]
     verdicts = await judged(PAGE, Checkout(page=page), defaults="none")
     assert breached(verdicts) == rows - {"GW-CHK-05"}
@@ -170,19 +170,19 @@ async def test_flawed_page_is_caught_where_nothing_is_bound(flaw: str) -> None:
 
 
 async def test_code_of_another_address_is_caught() -> None:
-    """A QR code that pays somebody else than the text says breaks the row about the code, and no other."""
+    """A QR code that pays a different account than the text says breaks the row about the code, and no other."""
     flawed = Checkout(scanned=lambda link: payload(link, ELSEWHERE))
     assert breached(await judged(PAGE, flawed)) == {"GW-CHK-18"}
 
 
 async def test_one_memo_for_all_links_is_caught() -> None:
-    """Links that share a memo are told."""
+    """Links that share a memo are detected."""
     flawed = Checkout(page=changed(lambda page, link: page.replace(link.memo, "svc:same")))
     assert breached(await judged("memos_of_several_links", flawed)) == {"GW-CHK-07"}
 
 
 async def test_page_or_code_of_an_equal_order_is_caught() -> None:
-    """A page, or a code alone, that is kept for all links of one amount is told."""
+    """A page, or a code alone, that is stored for all links of one amount is detected."""
     first: dict[int, Link] = {}
 
     def kept(link: Link) -> Link:
@@ -196,7 +196,7 @@ async def test_page_or_code_of_an_equal_order_is_caught() -> None:
 
 
 async def test_page_for_any_token_is_caught() -> None:
-    """A 200 for a token that no link has is told."""
+    """A 200 for a token that no link has is detected."""
     assert breached(await judged("unknown_checkout_token", Checkout(unknown_status=200))) == {"GW-CHK-17"}
 
 
@@ -243,7 +243,7 @@ RULES: dict[str, tuple[str, Rule, set[str]]] = {
 
 @pytest.mark.parametrize("flaw", RULES)
 async def test_flawed_rule_is_caught(flaw: str) -> None:
-    """Each wrong payment is told when it turns its page to Paid."""
+    """Each wrong payment is reported when it turns its page to Paid."""
     name, rule, rows = RULES[flaw]
     assert breached(await judged(name, Checkout(rule=rule))) == rows
 
@@ -258,7 +258,7 @@ algorand_testnet = "{ANOTHERS}"
 
 
 async def test_a_payment_to_another_tenant_is_caught() -> None:
-    """A link's memo does not make a payment to somebody else's payout address the link's, whoever else is paid here."""
+    """A link's memo does not make a payment to a different payout address the link's, even to a known address."""
     flawed = Checkout(
         rule=lambda link, seen: honest(link, replace(seen, address=seen.address.replace(ANOTHERS, PAYOUT)))
     )
@@ -359,7 +359,7 @@ DOORS = ["memo ignored", "memo cut", "any link's memo", "failed counts", "any as
 
 @pytest.mark.parametrize("flaw", DOORS)
 async def test_flawed_rule_of_the_door_alone_is_caught(flaw: str) -> None:
-    """What watches the chain keeps the rules, and whoever names a wrong payment gets his link paid: that is told."""
+    """The chain watcher keeps the rules, but a client that names a wrong payment gets the link paid: detected."""
     name, rule, rows = RULES[flaw]
     assert breached(await judged(name, Checkout(door=rule))) == rows
 
@@ -375,7 +375,7 @@ async def test_a_door_that_keeps_the_rules_passes(name: str) -> None:
 
 @pytest.mark.parametrize("flaw", ["memo inside", "memo in any case", "two memos of one transfer"])
 async def test_open_readings_of_a_memo_are_not_judged(flaw: str) -> None:
-    """Where nobody binds how a memo is carried, one with more around it, or in another case, may be the memo."""
+    """If it is not bound how a memo is carried, one with more around it, or in another case, may be the memo."""
     name, rule, _ = RULES[flaw]
     assert breached(await judged(name, Checkout(rule=rule), defaults="none")) == set()
 
@@ -406,7 +406,7 @@ async def test_checkout_that_pays_nobody_proves_nothing(name: str) -> None:
 
 
 async def test_payment_that_is_taken_for_another_links_is_caught() -> None:
-    """A service that goes by the amount alone may pay the other link instead: that is told, not passed over."""
+    """A service that goes by the amount alone may pay the other link instead: that is reported, not skipped."""
     flawed = Checkout()
     flawed.rule = lambda link, seen: (
         honest(link, replace(seen, memo=link.memo)) and link is _first_of(flawed, seen.amount)
@@ -419,14 +419,14 @@ def _first_of(checkout: Checkout, amount: int) -> Link:
 
 
 async def test_payment_that_is_never_seen_is_caught() -> None:
-    """An honest payment that does not turn its page to Paid is told, on Algorand for being late, too."""
+    """An honest payment that does not turn its page to Paid is reported, on Algorand for being late, too."""
     assert breached(await judged("right_payment_is_paid", Checkout(rule=lambda *_: False))) == {"GW-CHK-09"}
     verdicts = await judged("algorand_payment_is_paid_soon", Checkout(rule=lambda *_: False))
     assert breached(verdicts) == {"GW-CHK-15"}
 
 
 async def test_page_that_forgets_is_caught() -> None:
-    """A page that turns back from Paid is told."""
+    """A page that turns back from Paid is detected."""
     assert breached(await judged("right_payment_is_paid", Checkout(forgets=True))) == {"GW-CHK-16"}
 
 
@@ -462,7 +462,7 @@ async def test_a_page_whose_time_ends_after_payment_is_caught(ends_paid: bool, r
 
 
 async def test_a_paid_link_is_not_judged_where_no_time_can_pass() -> None:
-    """Without a test clock nobody waits, and what was shown of the row already stands."""
+    """Without a test clock the check does not wait, and what was shown of the row is already decided."""
     assert await judged("a_paid_link_outlives_its_time", Checkout()) == {"GW-CHK-16": Verdict.DOCUMENTED}
 
 
@@ -472,12 +472,12 @@ async def test_no_link_is_paid_late_where_no_time_can_pass() -> None:
 
 
 async def test_share_of_the_service_is_caught() -> None:
-    """A payment of which another account gets a share is told."""
+    """A payment of which another account receives a share is detected."""
     assert breached(await judged("right_payment_is_paid", Checkout(), skims=7)) == {"GW-LINK-24"}
 
 
 async def test_address_of_the_service_is_caught() -> None:
-    """A page that has payers pay the service, which then calls it paid, is told by the money's way."""
+    """A page that has payers pay the service, which then calls it paid, is detected by the money's way."""
     flawed = Checkout(
         page=changed(lambda page, _: page.replace(PAYOUT, ELSEWHERE)), rule=ignoring(address=lambda *_: PAYOUT)
     )
@@ -485,7 +485,7 @@ async def test_address_of_the_service_is_caught() -> None:
 
 
 async def test_page_of_scripts_is_inconclusive_without_a_browser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is failed for what was not looked at: what only scripts show is inconclusive, with what to install."""
+    """No target fails for what was not examined: what only scripts show is inconclusive, with what to install."""
 
     async def none(*_: object) -> None:
         raise Inconclusive("the page shows nothing without its scripts: pip install 'weldproof[browser]'")

@@ -192,7 +192,7 @@ async def test_a_status_and_a_page_that_are_behind_are_read_again() -> None:
 
 @pytest.mark.usefixtures("tenant_key")
 async def test_a_page_of_scripts_alone_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody is failed for a word that only a browser shows."""
+    """No target fails for a word that only a browser shows."""
 
     async def none(*_: object) -> None:
         raise Inconclusive("no browser")
@@ -204,7 +204,7 @@ async def test_a_page_of_scripts_alone_decides_nothing(monkeypatch: pytest.Monke
 
 @pytest.mark.usefixtures("tenant_key")
 async def test_an_unavailable_chain_is_asked_again() -> None:
-    """Who abandons a link while nobody can tell is told to come again, and does."""
+    """A client that abandons a link while its payment is undecided is answered "try again later", and does."""
     asked: list[str] = []
 
     def late(link: Link, call: str, sent: Mapping[str, Any] | None) -> tuple[int, Any]:

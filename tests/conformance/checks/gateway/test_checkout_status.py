@@ -67,7 +67,7 @@ async def test_a_status_without_the_address_is_caught(
     ],
 )
 async def test_a_tenant_may_narrow_its_addresses(kind: str, defaults: str, verdict: Verdict) -> None:
-    """Nobody is judged for a link that is refused but the reference, whose refusals say why."""
+    """No row is decided by a link that is refused, except the reference's, whose refusals say why."""
     found = await judged(RETURNS, Narrowed(status=told, kind=kind), options=BOTH, defaults=defaults)
     assert found == {"GW-CHK-19": verdict}
 

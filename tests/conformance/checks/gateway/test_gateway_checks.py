@@ -225,7 +225,7 @@ def test_the_amounts_are_such_that_floats_get_wrong() -> None:
     ],
 )
 def test_a_time_in_utc_says_so(text: object, is_utc: bool) -> None:
-    """An expiry is a date and a time of day in UTC; another zone, or none, is none."""
+    """An expiry is a date and a time of day in UTC; another zone, or no zone, is malformed."""
     assert is_utc is (utc_time(text) is not None)
 
 
@@ -243,7 +243,7 @@ def test_a_time_in_utc_says_so(text: object, is_utc: bool) -> None:
     ],
 )
 def test_an_address_lies_under_another(base: str, url: str, under: bool, path: str | None) -> None:
-    """Scheme, host, port and the beginning of the path are the same; what follows is told with its query."""
+    """Scheme, host, port and the beginning of the path are the same; what follows is reported with its query."""
     assert (under, path) == address_parts(base, url)
 
 
@@ -261,7 +261,7 @@ def test_a_thing_is_known_by_what_its_request_did_not_bring() -> None:
     [("no request id on 413", "errors_have_a_request_id"), ("no envelope on 431", "errors_use_the_envelope")],
 )
 async def test_what_a_server_in_front_may_say_only_warns(flaw: str, name: str, tmp_path: Path) -> None:
-    """Nobody is failed for the bare 413 of a proxy."""
+    """No target fails for the bare 413 of a proxy."""
     verdicts = await judged(name, tmp_path, flaw)
     assert Verdict.WARN in verdicts.values()
     assert Verdict.FAIL not in verdicts.values()
@@ -322,7 +322,7 @@ async def test_a_limit_is_decided_where_calls_take_a_part_of_the_minute(
 
 
 async def test_a_rate_is_decided_where_no_call_may_be_forwarded(tmp_path: Path) -> None:
-    """Whoever refuses calls that name the client they are forwarded for is sent none; the rate is seen without."""
+    """A target that refuses calls with forwarding headers receives none; the rate is measured without them."""
     flaw = "forwarded calls are refused"
     assert (await judged("a_sustained_rate_is_throttled", tmp_path, flaw))["GW-RATE-01"] is Verdict.PASS
     assert (await judged("a_sustained_rate_is_throttled", tmp_path, flaw, "no rate"))["GW-RATE-01"] is Verdict.FAIL

@@ -110,7 +110,7 @@ async def test_answers_under_a_key_outlive_a_restart(forgets: bool, verdict: Ver
 
 @pytest.mark.parametrize("rotates", [False, True])
 async def test_what_was_signed_before_a_restart_verifies_after_it(rotates: bool, tmp_path: Path) -> None:
-    """A signing key that is made anew at a start breaks the rows of receipts."""
+    """A signing key that is created at each start breaks the rows of receipts."""
     platform, done, other = Hosted(), tmp_path / "done", Signer(bytes(range(1, 33)), "another")
 
     def forget() -> None:

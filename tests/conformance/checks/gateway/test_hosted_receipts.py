@@ -208,13 +208,13 @@ async def test_verifier_that_refuses_everything_is_caught() -> None:
     found = breached(await judged(VECTORS, flawed, log=log))
     assert {"GW-RCPT-06", "GW-RCPT-09", "GW-RCPT-10", "GW-RCPT-12", DIFF} <= found
     hints = [str(one["hint"]) for one in log.of("judgement") if one["row"] == "GW-RCPT-06" and one["verdict"] != "pass"]
-    # A member that nobody reads is likelier than a verifier that takes nothing.
+    # An unread member is likelier than a verifier that accepts nothing.
     assert hints
     assert all("[gateway] receipt_member" in hint for hint in hints)
 
 
 async def test_reports_that_tell_nothing_are_caught() -> None:
-    """Codes that are one for all, ten and more, or missing, and a status that is not 422, are told."""
+    """Codes that are all the same, ten and more, or missing, and a status that is not 422, are reported."""
     assert breached(await judged("eight_codes", Hosted(code=lambda _: "INVALID_PAYLOAD"))) == {"GW-RCPT-22"}
     numbers = itertools.count()
     many = await judged(
@@ -228,7 +228,7 @@ async def test_reports_that_tell_nothing_are_caught() -> None:
 
 
 async def test_verdict_that_changes_is_caught() -> None:
-    """A verifier that answers otherwise the second time is told."""
+    """A verifier that answers differently the second time is detected."""
     seen: set[str] = set()
 
     def fickle(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
@@ -241,7 +241,7 @@ async def test_verdict_that_changes_is_caught() -> None:
 
 
 async def test_keys_that_are_remembered_are_caught() -> None:
-    """A verifier that keeps a key set it was sent once is told, since its keys were never seen before."""
+    """A verifier that stores a key set it was sent once is detected, since its keys were never seen before."""
     known: list[dict[str, Any]] = [PLATFORM.jwk]
 
     def remembering(token: Any, supplied: Any, expected: Any) -> dict[str, Any]:
@@ -260,7 +260,7 @@ async def test_keys_that_are_remembered_are_caught() -> None:
 
 
 async def test_key_documents_are_judged() -> None:
-    """A private member, and a document that is of another key, are told."""
+    """A private member, and a document of a different key, are reported."""
     hidden = {"keys": [{**PLATFORM.jwk, "d": "AAAA"}]}
     assert breached(await judged("published_keys", Hosted(jwks=hidden))) == {"GW-RCPT-15"}
     other = keys(Signer(b"\x07" * 32, "other"))
@@ -284,7 +284,7 @@ def emitting(signer: Signer, **header: str) -> Hosted:
 
 
 async def test_screening_is_judged() -> None:
-    """No receipt, one of an unpublished key, and one at another path only, are told."""
+    """No receipt, one of an unpublished key, and one at another path only, are reported."""
     screening = "screening_emits_a_receipt"
     assert "GW-SCR-01" in breached(await judged(screening, Hosted(emitted=lambda: "none")))
     stranger = emitting(Signer(b"\x09" * 32, PLATFORM.kid))
@@ -320,14 +320,14 @@ async def test_which_payment_is_expected_may_be_told_under_any_name(name: str) -
 
 
 async def test_a_member_that_is_bound_is_held_to() -> None:
-    """A verifier that compares nothing is told so once it says where the payment would stand."""
+    """A verifier that compares nothing is reported once a binding says where the payment would be."""
     both = f'{UNBOUND_SCREEN}{CODES}\nreceipt_hash_member = "for_payment"\n'
     found = breached(await judged(VECTORS, bound_under("never"), defaults="none", profile=both))
     assert "GW-RCPT-19" in found
 
 
 async def test_what_was_not_asked_for_want_of_a_key_names_the_key() -> None:
-    """Whoever reads that the codes are undecided learns what to bind."""
+    """A reader who learns that the codes are undecided also learns what to bind."""
     log = EventLog()
     hosted = Hosted(code=lambda _: "INVALID_PAYLOAD")
     verdicts = await judged("eight_codes", hosted, defaults="none", profile=UNBOUND_SCREEN, log=log)

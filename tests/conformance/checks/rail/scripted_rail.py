@@ -52,7 +52,7 @@ class Call:
 
     @property
     def proof(self) -> Any:
-        """The proof it carries, None when there is none or it cannot be read."""
+        """The proof it carries, None if it is missing or cannot be read."""
         values = [value for name, value in self.lines if name.lower() == "x-payment"]
         try:
             return json.loads(base64.b64decode(values[0], validate=True)) if len(values) == 1 else None
@@ -197,7 +197,7 @@ class Payer:
         return 0
 
     async def lacks(self, verb: str) -> bool:
-        """Return that there is no such verb: there is none."""
+        """Return that the verb does not exist."""
         del verb
         return True
 

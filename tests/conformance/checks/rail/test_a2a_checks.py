@@ -140,7 +140,7 @@ def state(value: str) -> Callable[[Any], Any]:
 
 
 class Forgetful(Door):
-    """A door that keeps one task alone, once a message names one: what comes of that is told of all."""
+    """An endpoint that stores one task alone, once a message names one: the consequences are all reported."""
 
     def told(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return a task, or what becomes of one."""
@@ -277,7 +277,7 @@ def offering(accepts: object) -> Callable[[Any], Any]:
     ],
 )
 async def test_a_wrong_door_breaks_the_row(check: str, row: str, change: Callable[[Any, Any], Any]) -> None:
-    """Each fault is told by the row it breaks."""
+    """Each fault breaks its row."""
     assert row in breached(await judged(check, rail_with(Door(change)), CLAIMED))
 
 
@@ -344,7 +344,7 @@ async def test_a_card_declares_what_is_activated(
 
 
 async def test_a_door_that_takes_no_known_order_decides_nothing() -> None:
-    """Invalid parameters for every form of order are no breach on a target whose form nobody bound."""
+    """Invalid parameters for every form of request are no breach if the target's form is not bound."""
     refusing = of_method("message/send", lambda one: {**_head(one), "error": {"code": -32602, "message": "no"}})
     found = await judged(ORDERS, rail_with(Door(refusing)), UNBOUND)
     assert found["RAIL-A2A-03"] is Verdict.INCONCLUSIVE
@@ -426,7 +426,7 @@ class Selling(Door):
 
 @pytest.mark.parametrize(("listens", "found"), [(True, Verdict.PASS), (False, Verdict.FAIL)])
 async def test_what_is_ordered_is_what_is_sold(listens: bool, found: Verdict) -> None:
-    """A door that sells its usual request to whoever orders another binds a request that nobody made."""
+    """An endpoint that sells its usual request for a different one binds a request that was not made."""
     judgement = await judged("what_is_ordered_over_a2a_is_sold", rail_with(Selling(listens)), CLAIMED)
     assert judgement == {"RAIL-RCPT-04": found}
 

@@ -75,7 +75,7 @@ async def test_an_honest_challenge_breaks_no_row() -> None:
     ],
 )
 async def test_a_fault_breaks_its_row(rows: set[str], rail: Rail) -> None:
-    """One fault in the 402 is told by the rows that name it, and by no other."""
+    """One fault in the 402 breaks the rows that name it, and no other."""
     verdicts = await judged(UNPAID, rail)
     # An exponent is no positive decimal either; which of the two rows tells it is no promise.
     assert rows <= breached(verdicts) <= rows | {"RAIL-402-08"}
@@ -102,7 +102,7 @@ def unpaid(status: int, document: Any, *, body: bytes | None = None, accept: str
     ],
 )
 async def test_an_unpaid_call_is_told_the_price_whatever_it_orders(row: str, rail: Rail) -> None:
-    """The row that names the fault tells it; where nobody says that it holds of such calls it warns."""
+    """The row that names the fault fails; if it is not said to hold of such calls, the row warns."""
     assert breached(await judged(ANY_UNPAID, rail)) == {row}
     foreign = await judged(ANY_UNPAID, rail, PROFILE.replace('"reference"', '"none"'))
     assert foreign[row] is Verdict.WARN
@@ -136,7 +136,7 @@ async def test_a_call_that_is_turned_away_without_a_price_warns(defaults: str, v
     ],
 )
 async def test_a_way_round_the_price_is_told(let_in: Callable[[Call], bool], profile: str) -> None:
-    """Whoever says to be at home, and a path that a router takes for the paid one, get nothing for it."""
+    """Headers that claim a local client, and a path that a router takes for the paid one, gain nothing."""
     result = {"result": {"verdict": "ALLOW"}}
     rail = Rail(lambda call, reply: Reply(200, result) if let_in(call) and call.method == "POST" else reply)
     assert (await judged(ANY_UNPAID, rail, profile))["RAIL-402-01"] is Verdict.FAIL
@@ -160,7 +160,7 @@ async def test_a_challenge_without_accepts_is_no_challenge(changed: dict[str, An
 
 
 async def test_two_entries_for_one_network_are_one_too_many() -> None:
-    """The same lane twice is told."""
+    """The same lane twice is detected."""
 
     def doubled(_: Call, reply: Reply) -> Reply:
         if reply.status == 402:
@@ -234,7 +234,7 @@ async def test_a_price_that_changes_by_itself_is_nobodys_discount() -> None:
 
 
 async def test_a_listed_address_is_called_by_the_method_it_is_declared_with() -> None:
-    """An operation that is given away to GET is told, though its POST costs something."""
+    """An operation that is free by GET is detected, though its POST costs something."""
 
     def free_to_get(call: Call, reply: Reply) -> Reply:
         if call.path == "/openapi.json":
@@ -247,7 +247,7 @@ async def test_a_listed_address_is_called_by_the_method_it_is_declared_with() ->
 
 
 async def test_an_address_outside_the_paid_prefix_is_called_too() -> None:
-    """A catalog that lists a free address is told, wherever it lies."""
+    """A catalog that lists a free address is detected, wherever the address is."""
 
     def listed(call: Call, reply: Reply) -> Reply:
         if call.path == "/.well-known/x402":

@@ -49,7 +49,7 @@ async def test_documents_that_agree_break_no_row() -> None:
     ],
 )
 async def test_documents_that_differ_break_their_rows(rows: set[str], path: str, change: Callable[[Any], Any]) -> None:
-    """Each difference is told by the row that compares the two."""
+    """Each difference is reported by the row that compares the two."""
     # The index is compared with OpenAPI, so a shorter OpenAPI document differs from it as well: the same row.
     assert breached(await judged(AGREE, published(path, change))) == rows
 
@@ -76,7 +76,7 @@ async def test_a_catalog_that_cannot_be_read_decides_nothing() -> None:
 
 @pytest.mark.parametrize("path", ["/.well-known/x402", "/discovery/resources", "/pay/v1/index"])
 async def test_a_document_that_is_not_there_breaks_its_row(path: str) -> None:
-    """404 is told for each of the three."""
+    """404 is reported for each of the three."""
     rail = Rail(lambda call, reply: Reply(404, {"detail": "Not Found"}) if call.path == path else reply)
     row = {"/.well-known/x402": "RAIL-DISC-04", "/discovery/resources": "RAIL-DISC-05"}.get(path, "RAIL-DISC-07")
     assert row in breached(await judged(AGREE, rail))

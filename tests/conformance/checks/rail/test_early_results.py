@@ -16,7 +16,7 @@ Told = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
 def screened(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of a request; of one that screens nobody it is always the same."""
+    """Return the result of a request; the result of one that screens no party is always the same."""
     blocked = "block" in str(request.get("recipient_address"))
     return {"verdict": "DENY" if blocked else "ALLOW", "risk": 9 if blocked else 1, "id": "later"}
 
@@ -75,7 +75,7 @@ async def test_bodies_that_nobody_bound_are_tried_as_well() -> None:
 
 @pytest.mark.parametrize("told", HONEST.values(), ids=HONEST)
 async def test_a_402_that_tells_something_else_passes(told: Told) -> None:
-    """What was asked for, examples, and what only looks alike are nobody's result."""
+    """Request members, examples, and texts that only look alike are not results."""
     assert await judged(CHECK, telling(told)) == {"RAIL-402-17": Verdict.PASS}
 
 
@@ -87,7 +87,7 @@ async def test_nothing_is_bought_where_nothing_is_told() -> None:
 
 
 async def test_without_a_payer_the_row_stands_as_others_judge_it() -> None:
-    """What nobody can buy is compared with nothing: the other operations tell."""
+    """A result that cannot be bought is not compared: the other operations decide."""
     profile = PROFILE.replace('lanes = ["algorand"]', "lanes = []")
     found = await judged(CHECK, telling(LEAKS["in a list"]), profile)
     assert found == {"RAIL-402-17": Verdict.PASS}

@@ -1,4 +1,4 @@
-"""What honest rails do otherwise than the reference is read as it is meant."""
+"""Behaviour of honest rails that differs from the reference is read as it is meant."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_retry_after_may_be_a_date(value: str, date: str, seconds: float | None)
 
 
 def test_a_challenge_token_that_is_a_jws_is_no_leak() -> None:
-    """The token stands in the challenge for whoever pays; any other signed token there has leaked."""
+    """The token is in the challenge for the payer; any other signed token there has leaked."""
     honest = {"accepts": [{"extra": {"payment_reference": _JWS}}]}
     assert leaks(answer(honest)) == []
     assert leaks(answer({"accepts": [], "note": _JWS})) == ["body:note"]

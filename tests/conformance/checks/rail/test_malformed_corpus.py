@@ -122,7 +122,7 @@ async def test_a_refusal_like_the_challenge_breaks_no_row() -> None:
 
 
 async def test_a_refusal_in_another_form_is_told() -> None:
-    """Its version, its form and its lanes are each told by the row that names them; of lanes others are warned only."""
+    """Its version, its form and its lanes are each reported by the row that names them; other lanes only warn."""
     lane = Rail().challenge(Call("POST", "/pay/v1/verify/receipt", {}, b"", ())).document["accepts"][0]
     two = [lane, {**lane, "network": "eip155:8453"}]
     assert breached(await judged(WHOLE, refusing(x402Version="2"))) == {"RAIL-402-03", "RAIL-402-21"}

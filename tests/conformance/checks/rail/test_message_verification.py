@@ -112,7 +112,7 @@ async def test_a_sound_message_that_is_not_valid_is_told(valid: Callable[[Mappin
 
 
 async def test_a_service_with_names_of_its_own_is_not_judged() -> None:
-    """Nobody knows how it is asked."""
+    """How it is asked is unknown."""
     assert await judged(CHECK, saying(lambda _: False), FOREIGN + 'verb = "GET"\n') == {
         "RAIL-SVC-02": Verdict.NOT_APPLICABLE
     }

@@ -62,7 +62,7 @@ async def test_who_refuses_while_the_chain_is_away_passes(status: int) -> None:
     ("status", "named", "recovers"), [(404, "[503, 402]", Verdict.FAIL), (402, "[503]", Verdict.PASS)]
 )
 async def test_another_word_than_the_profile_has_for_it_warns(status: int, named: str, recovers: Verdict) -> None:
-    """Who is told to pay, although the operator says 503, pays twice; what else a refusal may be RAIL-WELD-16 says."""
+    """A payer who is asked to pay, although the operator says 503, pays twice; RAIL-WELD-16 names other refusals."""
     profile = f"{PROFILE}[rail]\nchain_down_status = {named}\n"
     found = await _judged(Reply(status, {"error": "x"}), profile)
     assert found == {"RAIL-WELD-13": Verdict.WARN, "RAIL-WELD-16": recovers}

@@ -108,21 +108,21 @@ async def test_a_binding_that_binds_nothing_is_told(member: str, rows: set[str])
 
 
 async def test_a_receipt_without_the_query_is_told() -> None:
-    """A query belongs to the request that a receipt binds, whoever says by which recipe."""
+    """A query belongs to the request that a receipt binds, in every recipe."""
     rail = selling(lambda rail, call, paid: paid.update(payable_receipt=bare(rail, call, paid)))
     assert breached(await judged(BOUND, rail)) == {"RAIL-RCPT-04"}
     assert breached(await judged(BOUND, rail, UNBOUND)) == {"RAIL-RCPT-04"}
 
 
 async def test_a_service_that_refuses_a_query_is_sold_none() -> None:
-    """What it does without payment tells that nobody could be sold such a call."""
+    """What it does without payment shows that such a call cannot be sold."""
     rail = Rail(lambda call, reply: Reply(422, {}) if call.query and call.path.startswith("/pay/v1/c") else reply)
     assert breached(await judged(BOUND, rail, UNBOUND)) == set()
     assert breached(await judged(BOUND, Rail(), UNBOUND)) == set()
 
 
 async def test_a_hash_of_the_body_alone_is_told_as_one() -> None:
-    """Nobody says that a receipt holds the query, so that the row passes, and not without a word."""
+    """It is not said whether a receipt holds the query, so the row passes with a note."""
 
     def body_alone(rail: Rail, call: Call, document: dict[str, Any]) -> None:
         claims = jose.parse(document["payable_receipt"]).claims()
@@ -137,7 +137,7 @@ async def test_a_hash_of_the_body_alone_is_told_as_one() -> None:
 
 @pytest.mark.parametrize("first", [True, False])
 async def test_the_claim_with_the_familys_name_is_the_one_that_counts(first: bool) -> None:
-    """A reference of the payment before is told, although another claim holds something of this one."""
+    """A reference of the payment before is detected, although another claim contains a part of this one."""
     before = [] if first else [f"sha256:{'0' * 64}"]
 
     def previous(rail: Rail, call: Call, document: dict[str, Any]) -> None:
@@ -252,7 +252,7 @@ def test_a_did_names_the_host_it_is_published_on() -> None:
     ],
 )
 async def test_a_fault_in_the_did_document_breaks_its_row(rows: set[str], change: dict[str, Any]) -> None:
-    """Each fault is told by the row that names it."""
+    """Each fault breaks the row that names it."""
 
     def changed(call: Call, reply: Reply) -> Reply:
         return Reply(200, {**reply.document, **change}) if call.path.endswith("did.json") else reply
@@ -329,7 +329,7 @@ ALLOWED = UNBOUND + '[rail.bodies.compliance-receipt]\nrecipient_address = "scre
 
 @pytest.mark.parametrize("word", ["REFER", "REVIEW"])
 async def test_an_address_that_is_flagged_is_screened_where_nobody_bound_one(word: str) -> None:
-    """The specification's examples name it, and a verdict outside the set is told of it, too."""
+    """The specification's examples name it; a verdict outside the set is reported, too."""
 
     def flagged(_: Rail, call: Call, document: dict[str, Any]) -> None:
         if b"screen-flag" in call.body:
@@ -340,7 +340,7 @@ async def test_an_address_that_is_flagged_is_screened_where_nobody_bound_one(wor
 
 
 async def test_a_service_that_refuses_those_addresses_passes_in_part() -> None:
-    """Nothing is bought with a body that it refuses, and the reader is told that one verdict alone was seen."""
+    """Nothing is bought with a body that it refuses, and the report says that one verdict alone was seen."""
 
     def strict(call: Call, reply: Reply) -> Reply:
         return Reply(422, {}) if b"screen-flag" in call.body or b"screen-block" in call.body else reply
@@ -368,7 +368,7 @@ async def test_a_verdict_outside_the_set_is_told_wherever_it_stands(verdict: Any
 
 
 async def test_a_verdict_that_no_receipt_carries_is_told() -> None:
-    """The result alone is not signed by anybody."""
+    """The result alone is not signed."""
     rail = selling(lambda _, __, document: document.pop("compliance_receipt"))
     assert breached(await judged(SCREENED, rail)) == {"RAIL-SVC-03"}
 
@@ -393,7 +393,7 @@ async def test_an_address_is_one_in_whatever_letters(profile: str) -> None:
 
 
 async def test_a_screening_without_such_an_address_is_not_judged() -> None:
-    """Nobody knows how it is asked; nor is a rail that takes no address without its checksum."""
+    """How it is asked is unknown; nor is a rail judged that refuses addresses without a checksum."""
     assert await judged(LETTERS, Rail(), ALLOWED) == {"RAIL-SVC-03": Verdict.NOT_APPLICABLE}
     strict = Rail(lambda call, reply: Reply(422, {}) if b"0xab" in call.body else reply)
     assert await judged(LETTERS, strict, ON_BASE) == {"RAIL-SVC-03": Verdict.NOT_APPLICABLE}
@@ -419,7 +419,7 @@ async def test_a_message_verification_without_a_receipt_is_told() -> None:
     [(set(), 402, "10000"), ({"RAIL-SVC-05"}, 402, "20000"), ({"RAIL-SVC-01"}, 404, "10000")],
 )
 async def test_receipt_verification_is_offered_at_its_price(rows: set[str], status: int, price: str) -> None:
-    """A service that is not there, or costs something else than declared, is told."""
+    """A service that does not exist, or costs something else than declared, is detected."""
 
     def changed(call: Call, reply: Reply) -> Reply:
         if call.path == "/pay/v1/verify/receipt":
@@ -481,7 +481,7 @@ async def test_a_recipe_that_fits_is_told_with_its_key(key: str, bound: str, fit
 
 
 async def test_a_further_page_that_wants_an_account_is_told() -> None:
-    """Whoever pages through the catalog is asked for no account either."""
+    """A client that pages through the catalog needs no account either."""
 
     def gated(call: Call, reply: Reply) -> Reply:
         return Reply(401, {}) if "offset" in call.query else reply

@@ -174,7 +174,7 @@ async def test_a_verification_that_finds_nothing_sound_is_told() -> None:
 
 @pytest.mark.parametrize("profile", [PROFILE, FOREIGN])
 async def test_a_result_in_words_of_its_own_judges_nothing(profile: str) -> None:
-    """Where nobody tells what the service says of a receipt, nothing is said of it."""
+    """If it is not bound what the service says of a receipt, nothing is concluded."""
     assert await judged(CHECK, Rail(), profile) == UNJUDGED
 
 

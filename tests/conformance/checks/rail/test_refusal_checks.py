@@ -50,7 +50,7 @@ async def test_any_refusal_will_do(status: int) -> None:
 
 
 async def test_a_503_that_nobody_made_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It hands nothing over and passes, and the reader is told; a 402 needs no word."""
+    """It returns nothing and passes, and the report says so; a 402 needs no note."""
     noted: list[str] = []
     monkeypatch.setattr(Case, "note", lambda _, text: noted.append(text))
     assert await judged(UNKNOWN, refusals(Reply(402, {"error": "tx_not_found"}))) == {"RAIL-PAY-06": Verdict.PASS}
@@ -157,7 +157,7 @@ async def test_a_rail_that_matches_text_instead_of_reading_json_is_seen() -> Non
 async def test_the_stored_answer_is_for_what_was_paid(
     bound: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A rail that hands it to whoever names the payment, or the token, warns by the row of what it does not look at."""
+    """A rail that serves any client that names the payment, or the token, warns by the row of the omission."""
     sold: dict[str, tuple[str, str, Reply]] = {}
 
     def changed(call: Call, honest: Reply) -> Reply:
@@ -271,7 +271,7 @@ async def test_a_rail_that_sells_its_usual_request_alone_is_seen() -> None:
     ],
 )
 async def test_a_service_that_is_not_where_the_profile_says_is_not_offered(check: str, path: str, row: str) -> None:
-    """A path that somebody bound and nobody serves breaks the row of its service."""
+    """A bound path that the server does not have breaks the row of its service."""
     rail = Rail(lambda call, honest: Reply(404, {"detail": "Not Found"}) if call.path == path else honest)
     assert (await judged(check, rail))[row] is Verdict.FAIL
     assert breached(await judged(check, Rail())) == set()
@@ -295,7 +295,7 @@ def bound_to(body: bytes | None) -> Rail:
 
 @pytest.mark.parametrize(("body", "verdict"), [(None, "pass"), (b"{}", "fail")])
 async def test_who_pays_what_a_refusal_asks_for_is_served(body: bytes | None, verdict: str) -> None:
-    """Tokens that are fresh, and for something else than was ordered, let nobody recover."""
+    """With fresh tokens, and tokens for something else than was requested, a payer cannot recover."""
     rail, names, log = bound_to(body), Names(), EventLog()
 
     async def run(case: Case) -> None:

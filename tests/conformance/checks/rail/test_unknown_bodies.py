@@ -1,4 +1,4 @@
-"""What becomes of rows whose calls need a body that nobody told the suite."""
+"""Rows whose calls need a body that the profile does not bind."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _with_schema(document: Any, /, **members: Any) -> Any:
 @pytest.mark.parametrize("looks", ["first", "before the payment"])
 @pytest.mark.parametrize("check", [UNPAID, PAID])
 async def test_a_body_refused_before_payment_costs_nothing_and_decides_nothing(check: str, looks: str) -> None:
-    """No payment is made for it, and no row that hangs on it is judged."""
+    """No payment is made for it, and no row that depends on it is judged."""
     rail = Particular(looks)
     verdicts = await judged(check, rail, PROFILE)
     assert set(verdicts.values()) == {Verdict.INCONCLUSIVE}

@@ -15,7 +15,7 @@ from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Ra
 
 UNSPENT = "unspent_proof_buys_only_its_request"
 Bound = Callable[[Any, str], object]
-REFUSED = Reply(422, {"detail": [{"loc": ["body"], "msg": "is none"}]})
+REFUSED = Reply(422, {"detail": [{"loc": ["body"], "msg": "is invalid"}]})
 
 
 def whole(body: Any, query: str) -> object:
@@ -106,7 +106,7 @@ def network_in_any_case(body: Any, query: str) -> object:
 
 @pytest.mark.parametrize(("read_as_one", "verdict"), [(True, Verdict.WARN), (False, Verdict.FAIL)])
 async def test_two_requests_that_a_rail_reads_as_one_only_warn(read_as_one: bool, verdict: Verdict) -> None:
-    """Whether letters of a network's name are told apart is open; the rail's own receipts say how it reads them."""
+    """Whether letters of a network's name are distinguished is open; the rail's own receipts show how it reads them."""
     rail = Binding(network_in_any_case, read_as_one=read_as_one)
     assert (await judged(UNSPENT, rail, PROFILE))["RAIL-WELD-09"] is verdict
 

@@ -1,4 +1,4 @@
-"""A small webhook consumer such as somebody may write, honest but for one flaw, served over HTTP.
+"""A small webhook consumer, honest but for one flaw, served over HTTP.
 
 It shares no code with what it is used to test: header and signature are read and made here, in the plainest way.
 """
@@ -72,7 +72,7 @@ class FlawedReceiver:
     async def _stalled(self, event: dict[str, Any]) -> None:
         """Hold up every delivery from the first with an unknown member on, or for ever those that have one."""
         unknown = not set(event) <= _KNOWN
-        if unknown and self.flaw == "hangs on unknown members":
+        if unknown and self.flaw == "stalls at unknown members":
             await asyncio.Event().wait()
         if unknown and self.flaw.startswith("stalls for "):
             seconds = float(self.flaw.removeprefix("stalls for "))
@@ -152,7 +152,7 @@ class FlawedReceiver:
         elif self.flaw == "looks first, notes later":
             if key in self._seen:
                 return
-            for _ in range(10):  # turns, and not one pause: whoever came together has looked before anybody notes
+            for _ in range(10):  # deliveries that came together all look before one notes
                 await asyncio.sleep(0.02)
             self._repeated(key)
             self.effects[event["id"]] += 1

@@ -1,4 +1,4 @@
-"""A checkout in memory whose payments are told to real sockets: rightly, or with one flaw."""
+"""A checkout in memory that reports its payments to real sockets: rightly, or with one flaw."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True)
 class Place:
-    """Where the shop sends: a destination that it was told of."""
+    """Where the shop sends: a destination that it knows."""
 
     name: str
     url: str
@@ -146,7 +146,7 @@ class Flaws:
 
 @dataclass
 class Shop(Checkout):
-    """A checkout that tells of its payments."""
+    """A checkout that reports its payments."""
 
     flaws: Flaws = field(default_factory=Flaws)
     places: Sequence[Place] = ()
@@ -181,7 +181,7 @@ class Shop(Checkout):
 
     @property
     def is_busy(self) -> bool:
-        """Whether it has something to tell now; a delivery that is to be made again is none until its time comes."""
+        """Whether it has something to send now; a delivery that is to be repeated waits until its time comes."""
         return self.to_tell + self.to_deliver > sum(due > self.now for due in self.rests)
 
     def look(self) -> None:

@@ -1,4 +1,4 @@
-"""WH-DELIV-09: what tells of a call of the agent is known by words that nobody else has."""
+"""WH-DELIV-09: an event about a call of the agent is recognised by words that occur nowhere else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Tells = Callable[[Call, Any], Event | None]
 
 @dataclass
 class Town(Shop):
-    """A shop and an agent; what the agent tells of a call comes to the shop's first destination."""
+    """A shop and an agent; the agent's events about a call come to the shop's first destination."""
 
     agent: scripted_agent.Agent = field(default_factory=scripted_agent.Agent)
     tells: Tells = lambda _call, _document: None

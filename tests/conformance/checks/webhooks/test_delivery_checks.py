@@ -295,20 +295,20 @@ async def test_a_flaw_of_the_delivery_breaks_its_row(flaw: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", UNPAID)
 async def test_an_event_of_a_payment_that_pays_nothing_breaks_its_row(name: str, tmp_path: Path) -> None:
-    """Who tells of whatever is transferred, although its pages stay right, is told of each wrong payment."""
+    """A sender that reports every transfer, although its pages stay right, is reported for each wrong payment."""
     telling = Flaws(tells=lambda link, seen, _: link.token in seen.memo or seen.amount == link.microunits)
     verdicts, _ = await judged(name, tmp_path, telling)
     assert breached(verdicts) == {"WH-DELIV-03"}
 
 
 async def test_an_event_of_a_link_that_was_only_made_breaks_its_row(tmp_path: Path) -> None:
-    """Who tells of a payment as soon as there is a link has told of one that nobody made."""
+    """A sender that reports a payment as soon as there is a link has reported one that was not made."""
     verdicts, _ = await judged(NOWHERE, tmp_path, shop=Hasty())
     assert breached(verdicts) == {"WH-DELIV-03"}
 
 
 class Hasty(Shop):
-    """Tells of each link once it is made."""
+    """Reports each link once it is made."""
 
     def _create(self, body: Any) -> Any:
         made = super()._create(body)
@@ -317,7 +317,7 @@ class Hasty(Shop):
 
 
 async def test_nothing_is_said_of_silence_where_no_event_comes_at_all(tmp_path: Path) -> None:
-    """A sender that tells of nothing has not shown that it keeps silent."""
+    """A sender that reports nothing has not shown that it keeps silent."""
     verdicts, _ = await judged("payment_of_too_little", tmp_path, Flaws(page_only=True))
     assert verdicts["WH-DELIV-03"] is Verdict.INCONCLUSIVE
 

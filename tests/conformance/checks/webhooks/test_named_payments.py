@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("quick_service")
 
 @dataclass
 class Naming(Shop):
-    """A shop that tells of a link with a far label only when its payment is named, if it does then."""
+    """A shop that reports a link with a far label only when its payment is named, if it does then."""
 
     tells: bool = True
     refusals: int = 2
@@ -46,14 +46,14 @@ class Naming(Shop):
         return self._answer(200, {"status": "paid"})
 
     def rightly(self, link: Link, seen: Transfer, paid: bool) -> bool:
-        """Return whether a payment is told of."""
+        """Return whether a payment is reported."""
         del seen
         is_far = self.labels[link.token].startswith(sales.FAR_LABEL)
         return paid and (not is_far or (self.tells and link.token in self.named))
 
 
 async def verdicts(folder: Path, shop: Naming, *, claims: bool = True) -> dict[str, Verdict]:
-    """Return the verdicts of a shop that tells of named payments, or not."""
+    """Return the verdicts of a shop that reports named payments, or does not."""
 
     def changed(text: str) -> str:
         return text.replace('lanes = ["algorand"]', 'lanes = ["algorand"]\noptions = ["gateway.checkout"]')
@@ -70,7 +70,7 @@ async def test_who_tells_of_a_named_payment_passes(tmp_path: Path) -> None:
 
 
 async def test_who_takes_a_named_payment_and_keeps_silent_breaks_a_row(tmp_path: Path) -> None:
-    """Its page says Paid, and nobody is told."""
+    """Its page says Paid, and no event is sent."""
     expected = {**dict.fromkeys(ROWS, Verdict.PASS), "WH-DELIV-02": Verdict.FAIL}
     assert await verdicts(tmp_path, Naming(tells=False)) == expected
 

@@ -140,7 +140,7 @@ async def test_without_an_administrator_nothing_is_asked(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("names", [("first",), ("second",)])
 async def test_who_tells_the_own_tenant_of_others_breaks_a_row(names: Sequence[str], tmp_path: Path) -> None:
-    """A payment of the tenant with that payout address is told to the one that shares it, wherever else it is."""
+    """A payment of the tenant with that payout address is reported to the one that shares it, wherever else it is."""
     found = await verdicts(tmp_path, honest, shop=Administered(greedy=True), names=names)
     assert found == {CONTENT: Verdict.FAIL, ALL: Verdict.PASS}
 

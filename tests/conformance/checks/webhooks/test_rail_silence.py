@@ -1,4 +1,4 @@
-"""WH-DELIV-09: what tells of a paid call is known by its token, transaction or receipt, which nobody else has."""
+"""WH-DELIV-09: an event about a paid call is recognised by its token, transaction or receipt, which are unique."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ async def test_a_silent_rail_passes(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 async def test_an_event_of_a_paid_call_breaks_the_row(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: Callable[[], Event]
 ) -> None:
-    """Of whatever type it is: who names transaction, token or receipt has told."""
+    """Of any type: an event that names transaction, token or receipt reports the call."""
     assert await verdict(monkeypatch, tmp_path, told()) is Verdict.FAIL
 
 

@@ -154,7 +154,7 @@ async def test_a_receiver_that_is_slow_for_a_while_is_not_judged_by_that(
 async def test_a_receiver_that_hangs_on_unknown_members_is_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes plain events meanwhile, so that what holds it up is in the others."""
     monkeypatch.setenv("FLAWED_SECRET", SECRET)
-    log = await run("hangs on unknown members", PROFILE.replace("request = 60", "request = 5"), "WH-RECV-03")
+    log = await run("stalls at unknown members", PROFILE.replace("request = 60", "request = 5"), "WH-RECV-03")
     assert verdicts(log) == {"03": "warn"}
 
 

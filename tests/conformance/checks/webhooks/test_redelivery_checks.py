@@ -27,7 +27,7 @@ def stale_again(attempt: Attempt) -> str:
 
 
 def kept_signature(attempt: Attempt) -> str:
-    """Sign a redelivery anew, over the first time and with the new one shown."""
+    """Sign a redelivery again, over the first time and with the new one shown."""
     return f"t={attempt.now},{stale_again(attempt).split(',')[1]}"
 
 
@@ -130,7 +130,7 @@ async def test_where_no_time_can_pass_only_rows_of_redeliveries_are_undecided(tm
 async def test_a_payment_that_is_not_told_beside_another_breaks_its_row(
     name: str, paid: str, verdict: Verdict, tmp_path: Path
 ) -> None:
-    """Of two links that are paid in the same way one is not seen; where none is, nobody knows why."""
+    """Of two links that are paid in the same way one is not seen; if neither is, the reason is unknown."""
     shop = Shop(rule=lambda link, seen: bool(paid) and link.token.endswith(paid) and honest(link, seen))
     verdicts, _ = await judged(name, tmp_path, shop=shop)
     assert verdicts["WH-DELIV-02"] == verdict
@@ -152,7 +152,7 @@ class OneWorker(Shop):
 
 @pytest.mark.parametrize("name", [ONCE, AGAIN])
 async def test_who_delivers_in_order_may_be_held_up_by_an_attempt(name: str, tmp_path: Path) -> None:
-    """An event that waits behind an attempt which nobody answers is late, and is told all the same."""
+    """An event that waits behind an unanswered attempt is late, and is reported all the same."""
     verdicts, _ = await judged(
         name,
         tmp_path,
@@ -165,7 +165,7 @@ async def test_who_delivers_in_order_may_be_held_up_by_an_attempt(name: str, tmp
 
 
 async def test_a_signature_that_cannot_be_read_leaves_other_rows_decided(tmp_path: Path) -> None:
-    """Who signs nothing is told so by other rows; that its events come again is seen all the same."""
+    """A sender that signs nothing is reported by other rows; its repeated events are recognised all the same."""
     verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=lambda _: None))
     undecided = {row for row, verdict in verdicts.items() if verdict is Verdict.INCONCLUSIVE}
     assert undecided == {"WH-SIG-06", "WH-SIG-07"}

@@ -270,7 +270,7 @@ async def test_a_payment_that_cannot_be_made_leaves_the_deletion_alone_undecided
     shop = Administered(done=tmp_path / "done")
 
     async def nobody(case: Case) -> Any:
-        raise Inconclusive(f"nobody pays for {case.check.id}")
+        raise Inconclusive(f"no payer pays for {case.check.id}")
 
     monkeypatch.setattr(delivery, "payer", nobody)
     found = await judged_by_deletion(SILENCED, tmp_path, shop)

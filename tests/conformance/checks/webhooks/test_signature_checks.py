@@ -1,4 +1,4 @@
-"""Checks of a delivery's signature: whatever is wrong with it breaks its rows, and is named where that can be told."""
+"""Checks of a delivery's signature: a fault breaks its rows, and is named if it can be recognised."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ HEADERS: dict[str, tuple[str, Flaws, set[str], str]] = {
         VERIFIES,
         Flaws(header=over(lambda one: f"{one.now}.".encode() + spaced(one.event))),
         {"WH-SIG-04", "WH-SIG-08"},
-        "written anew, with spaces, ASCII only",
+        "serialised again, with spaces, ASCII only",
     ),
     "the data alone": (
         VERIFIES,
         Flaws(header=over(lambda one: f"{one.now}.".encode() + compact(one.event["data"]))),
         {"WH-SIG-04", "WH-SIG-08"},
-        "its member data written anew",
+        "its member data serialised again",
     ),
     "the time alone": (
         VERIFIES,
@@ -121,7 +121,7 @@ HEADERS: dict[str, tuple[str, Flaws, set[str], str]] = {
 
 @pytest.mark.parametrize("flaw", HEADERS)
 async def test_a_flaw_of_the_signature_breaks_its_row_and_is_named(flaw: str, tmp_path: Path) -> None:
-    """Each wrong signature breaks its rows, and the hint says how it was made where that can be told."""
+    """Each wrong signature breaks its rows, and the hint says how it was made if that can be recognised."""
     name, flaws, rows, told = HEADERS[flaw]
     verdicts, log = await judged(name, tmp_path, flaws)
     assert breached(verdicts) == rows
@@ -141,7 +141,7 @@ def _late(clock: Path, sign: Callable[[Attempt], str]) -> Callable[[Attempt], st
 
 
 async def test_a_time_of_before_the_clock_was_moved_is_no_breach(tmp_path: Path) -> None:
-    """A delivery is under way when the test clock is moved: it bears the time of before, and nobody is to blame."""
+    """A delivery is under way when the test clock is moved: it bears the earlier time, and no row is broken."""
     verdicts, _ = await judged(AGAIN, tmp_path, Flaws(header=_late(tmp_path / "clock", signed)))
     assert breached(verdicts) == set()
 
@@ -172,7 +172,7 @@ async def test_a_time_that_was_kept_is_a_breach_though_the_clock_was_moved(tmp_p
 
 
 async def test_the_first_destinations_own_secret_is_told_from_the_others(tmp_path: Path) -> None:
-    """A delivery that is signed with another destination's secret is told to be."""
+    """A delivery that is signed with another destination's secret is reported as such."""
     verdicts, log = await judged(VERIFIES, tmp_path, Flaws(header=one_secret))
     assert "WH-SIG-04" in breached(verdicts)
     assert any("the secret of the destination first" in str(event["hint"]) for event in log.of("judgement"))

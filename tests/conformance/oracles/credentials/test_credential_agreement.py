@@ -1,4 +1,4 @@
-"""The suite's reading of credentials and the reference's agree, whatever somebody puts into an envelope."""
+"""The suite's reading of credentials and the reference's agree, whatever an envelope contains."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def text_of(rng: random.Random, made: dict[str, Any]) -> str:
 
 
 def compare(rng: random.Random, rounds: int) -> Counter[str | None]:
-    """Let both judge that many changed envelopes; return how often each reason was told."""
+    """Let both judge that many changed envelopes; return how often each reason was reported."""
     usual = {
         "credential": [making.members(making.certificate()), making.members(making.passport())],
         "token": [making.members(making.token())],

@@ -198,7 +198,7 @@ def test_both_say_the_same_of_changed_messages(message: Message, names: list[str
 
 
 def test_the_comparison_finds_a_wrong_judge() -> None:
-    """The control: a judge of another key, or one that ignores the digest, is told from the library at once."""
+    """The control: a judge of another key, or one that ignores the digest, differs from the library at once."""
     message = Message("GET", "example.org", headers=(("Content-Digest", digest_value(b"")),))
     signed = ours_signed(message, ["@method"], ED25519)
     assert signed is not None

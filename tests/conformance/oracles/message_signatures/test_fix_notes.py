@@ -1,4 +1,4 @@
-"""Fix notes: what a person is told of each fault, and what a signer is found to have signed instead."""
+"""Fix notes: the advice for each fault, and what a signer is found to have signed instead."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_parameter_covered_by_name_is_named_as_no_component() -> None:
 
 
 def test_every_vector_that_is_refused_has_a_note_and_no_other_has() -> None:
-    """Whatever is wrong, a person is told something to do; a standard message that holds needs nothing."""
+    """Whatever is wrong, the note names something to do; a standard message that holds needs nothing."""
     for vector in message_signatures():
         judgement = judged(vector.message, vector.key, vector.policy)
         found = fix_notes(message_of(vector.message), key_of(vector.key), judgement)

@@ -45,7 +45,7 @@ def test_a_signed_message_holds_with_every_step_told() -> None:
 
 
 def test_without_a_key_nothing_is_verified_and_everything_else_is_told() -> None:
-    """The verdict is None, whatever was found."""
+    """There is no verdict, whatever the result."""
     found = verdict(signed(), None)
     assert (found.valid, found.faults, found.checked["signature"]) == (None, (), "skipped")
     assert found.base is not None

@@ -197,7 +197,7 @@ def test_trailers_are_never_joined_with_headers() -> None:
     ],
 )
 def test_what_has_no_value_is_refused_by_name(identifier: str, code: Code) -> None:
-    """RFC 9421 2.5: an error and no base; what is not there is told from what is not understood."""
+    """RFC 9421 2.5: an error and no base; missing components are distinguished from unknown ones."""
     assert code is refusal(identifier, FIELDS)
 
 

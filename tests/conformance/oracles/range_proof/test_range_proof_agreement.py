@@ -1,4 +1,4 @@
-"""The suite's reading of range proofs and the reference's agree: on every proof, and on what is none."""
+"""The suite's reading of range proofs and the reference's agree: on every proof, and on malformed ones."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def test_the_example_of_eip_155_is_read() -> None:
 
 @pytest.mark.parametrize("kind", [0, 1, 2, 4])
 def test_each_type_names_its_sender_and_chain(kind: int) -> None:
-    """Types are told by the first byte."""
+    """Types are recognised by the first byte."""
     found = ethereum.SignedTransaction.read(wallet.sent(b"\x01", kind=kind))
     assert (found.chain_id, found.sender) == (8453, wallet.SETTLER.address.lower())
 
@@ -40,7 +40,7 @@ def test_bytes_that_are_no_transaction_are_refused(raw: bytes) -> None:
 
 @pytest.mark.parametrize("v", [27, 28])
 def test_legacy_transactions_without_a_chain_are_for_every_chain(v: int) -> None:
-    """Chains still take what is signed as before EIP-155; with another text signed, somebody else has signed it."""
+    """Chains still accept signatures of before EIP-155; over another text, the recovered signer differs."""
     raw = EIP_155.replace(b"\x80\x25\xa0", b"\x80" + bytes([v]) + b"\xa0")
     found = ethereum.SignedTransaction.read(raw)
     assert found.chain_id is None

@@ -62,7 +62,7 @@ def test_solana_transactions_are_read_as_solders_reads_them(seed: int) -> None:
 
 
 def test_settlements_are_read_as_eth_account_reads_them() -> None:
-    """Who signed a changed transaction is somebody else or nobody, and both libraries name the same."""
+    """The signer of a changed transaction is a different one or none, and both libraries name the same."""
     rng = Random(7)
     for draft in in_lane(base_valid.settled, "base-settled-transaction", "base-settled-type"):
         for _ in range(10):

@@ -61,7 +61,7 @@ def test_who_never_answers_is_not_waited_for() -> None:
 
 
 def test_who_is_not_there_is_told() -> None:
-    """A port where nobody listens."""
+    """A port without a listener."""
     with reserved_port() as port, pytest.raises(NotFetched, match="could not be read"):
         fetched(f"http://127.0.0.1:{port}/")
 

@@ -35,7 +35,7 @@ def of(claims: Any, **header: Any) -> Inspection:
     ("claims", "kind"), [(PAYABLE, "payable"), (COMPLIANCE, "compliance"), (ATTESTATION, "settlement_attestation")]
 )
 def test_a_good_receipt_has_no_fault_and_a_sentence_for_each_member(claims: dict[str, Any], kind: str) -> None:
-    """Kind, canonical form and sizes are told; every member of the profile is known, with its clause."""
+    """Kind, canonical form and sizes are reported; every member of the profile is known, with its clause."""
     found = of(claims)
     assert (found.kind, found.faults, found.canonical) == (kind, (), True)
     assert list(found.sizes) == ["characters", "header_bytes", "payload_bytes", "signature_bytes"]

@@ -138,7 +138,7 @@ def test_only_asserting_keys_of_a_did_document_count() -> None:
     ],
 )
 def test_a_did_document_of_no_use_is_refused(changed: dict[str, Any]) -> None:
-    """Another DID's, or without an asserting key: a missing assertionMethod lets nobody sign."""
+    """Another DID's, or without an asserting key: without assertionMethod no key may sign."""
     with pytest.raises(KeyFault):
         of_did_document(json.dumps(did_document() | changed).encode(), "here", DID)
 

@@ -22,7 +22,7 @@ def test_a_compact_jws_is_the_receipt(around: str) -> None:
 
 
 def test_every_receipt_of_a_document_is_found_with_its_place() -> None:
-    """In the order of the document; other texts with dots are none."""
+    """In the order of the document; other texts with dots are ignored."""
     assert receipts_in(json.dumps(DOCUMENT).encode()) == [Found("receipt.jws", TOKEN), Found("results[1]", OTHER)]
 
 

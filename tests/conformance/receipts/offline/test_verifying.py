@@ -1,4 +1,4 @@
-"""Verification at somebody's desk: steps, issuer, bindings, and what several receipts of one answer share."""
+"""Offline verification: steps, issuer, bindings, and what several receipts of one answer share."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_key_without_a_did_judges_no_issuer() -> None:
 
 
 def test_a_step_that_fails_comes_before_issuer_and_bindings() -> None:
-    """Nothing is compared with what nobody signed."""
+    """Nothing is compared with unsigned claims."""
     token = signed({**PAYABLE, "iss": "did:web:other.example"}, by=OTHER)
     (found,) = verify_all([Found("", token)], OF_DID, {"request": {**REQUEST, "path": "/x"}})
     assert found.error_code == "TAMPERED_SIGNATURE"

@@ -99,7 +99,7 @@ def test_templates() -> None:
     ("text", "length"), [("AAAA", 3), ("AA==", 1), ("AA", 1), ("-_-_", 3), ("A", None), ("a b", None)]
 )
 def test_base64(text: str, length: int | None) -> None:
-    """Both alphabets, padded or not; anything else is none."""
+    """Both alphabets, padded or not; anything else is invalid."""
     raw = documents.decoded(text)
     assert (None if raw is None else len(raw)) == length
 

@@ -1,4 +1,4 @@
-"""Whose wrong payment an event tells of decides which check judges it, however late its id is known."""
+"""The wrong payment that an event reports decides which check judges it, however late its id is known."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def judged(strays: StrayPayments, *told: Delivery) -> bool:
 async def test_an_event_of_a_link_that_nobody_paid_fails_at_once() -> None:
     strays = StrayPayments()
     assert await judged(strays)
-    assert not await asyncio.wait_for(judged(strays, Delivery(["idle", "tx of nobody"])), 600)
+    assert not await asyncio.wait_for(judged(strays, Delivery(["idle", "unknown tx"])), 600)
 
 
 async def test_an_event_of_another_checks_wrong_payment_is_not_judged_here() -> None:
@@ -81,7 +81,7 @@ async def test_an_event_of_another_checks_wrong_payment_is_not_judged_here() -> 
 
 
 async def test_a_wrong_payment_that_is_still_under_way_is_waited_for() -> None:
-    """Its event may come before whoever makes it knows what it became; another event is judged then as well."""
+    """Its event may come before its maker knows what it became; another event is judged then as well."""
     strays = StrayPayments()
     for told, kept in (("their tx", True), ("another tx", False)):
         with strays.by(THEIRS) as made:

@@ -84,7 +84,7 @@ def test_as_a_process_it_answers_each_line_at_once_and_exits_0_at_the_end() -> N
 
 
 def test_it_agrees_on_every_vector_by_the_profile() -> None:
-    """As anybody would run it, over the whole package."""
+    """As any user would run it, over the whole package."""
     command = (sys.executable, "-m", "conformance.vectors.judges")
     result = CliRunner().invoke(main, ["vectors", "run", "--profile", "--seed", "1", "--json", "--", *command])
     told = json.loads(result.stdout)

@@ -11,7 +11,7 @@ from typing import Any
 
 from conformance.vectors import Expected, FamilyInfo, Package, Vector
 
-# What every program begins with: `right` is the true answer, `respond` what a test may define anew.
+# What every program begins with: `right` is the true answer, `respond` what a test may redefine.
 _BEGINNING = """
 import json, os, signal, subprocess, sys, time
 

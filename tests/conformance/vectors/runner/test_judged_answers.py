@@ -44,7 +44,7 @@ def test_each_answer_has_its_class(vector: Vector, answer: Answer, expected: Out
 
 
 def test_of_several_right_codes_one_is_enough() -> None:
-    """Where somebody else's vector has two faults, a verifier may stop at either."""
+    """If a third party's vector has two faults, a verifier may stop at either."""
     vector = word("High")
     both = Expected(valid=False, stage="case", codes=("upper", "long"), values={})
     told = {name: getattr(vector, name) for name in Vector.__dataclass_fields__} | {"expected": both}

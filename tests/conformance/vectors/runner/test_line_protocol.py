@@ -58,7 +58,7 @@ def test_another_line_is_no_greeting(line: bytes) -> None:
 
 
 def test_an_answer_may_tell_much_or_little() -> None:
-    """A verdict is enough; null counts as not told; unknown members are left alone."""
+    """A verdict is enough; null counts as absent; unknown members are ignored."""
     assert answer_of(b'{"n":3,"verdict":"valid"}\n', 3) == Answer("valid")
     line = b'{"n":3,"verdict":"invalid","codes":null,"stage":null,"values":null,"why":null,"x":[]}\r\n'
     assert answer_of(line, 3) == Answer("invalid")

@@ -16,7 +16,7 @@ from conformance.vectors.runner.judging import Outcome, Result
 from conformance.vectors.runner.running import FAILURES_IN_A_ROW, NothingJudged, Plan, Run, Runner
 from tests.conformance.vectors.runner.made import FAMILIES, VECTORS, number, program
 
-# Whoever answers at all is given this long, however busy the machine is; no test waits for it.
+# A program that answers at all is given this long, however busy the machine is; no test waits for it.
 LONG = 120.0
 
 
@@ -55,7 +55,7 @@ def outcomes(run: Run) -> dict[str, int]:
 
 
 def pipes() -> set[str]:
-    """Return the pipes that this process holds an end of; a number is given again only when nobody holds one."""
+    """Return the pipes that this process holds an end of; a number is reused only when no process holds one."""
     found = set()
     for one in Path("/proc/self/fd").iterdir():
         try:
@@ -66,7 +66,7 @@ def pipes() -> set[str]:
 
 
 def gone(pid: int) -> bool:
-    """Return whether a process that was killed has ended; one that nobody has fetched yet has."""
+    """Return whether a process that was killed has ended; a zombie has."""
     for _ in range(3_000):
         try:
             state = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()[0]
@@ -107,7 +107,7 @@ def test_the_seed_decides_the_order_and_no_id_is_sent(tmp_path: Path) -> None:
 
 
 def test_a_crash_costs_its_vector_only(tmp_path: Path) -> None:
-    """The exit code and the end of standard error are told; the rest is judged by a new process."""
+    """The exit code and the end of standard error are reported; the rest is judged by a new process."""
     habit = """
 def respond(asked):
     if asked["input"].get("value") == 5:
@@ -175,7 +175,7 @@ def test_failing_again_and_again_ends_the_questions(tmp_path: Path) -> None:
 
 
 def test_an_answer_between_two_failures_keeps_the_run_going(tmp_path: Path) -> None:
-    """Exits after each answer: every second question finds nobody, and the run still ends."""
+    """Exits after each answer: every second question finds no process, and the run still ends."""
     vectors = [number(value) for value in range(3 * FAILURES_IN_A_ROW)]
     habit = "def respond(asked):\n    say(right(asked))\n    sys.exit(0)\n"
     run = ran(program(tmp_path, habit), vectors)
@@ -250,7 +250,7 @@ def hello():
 
 
 def test_who_never_reads_is_a_hang_however_long_the_question_is(tmp_path: Path) -> None:
-    """A question that no pipe holds waits in memory; nobody is stuck."""
+    """A question that no pipe holds waits in memory; no process is stuck."""
     end = "\nsys.stdin.readline()\nhello()\ntime.sleep(1e6)\n"
     vectors = [number(1, padding="x" * 3_000_000)]
     run = ran(program(tmp_path, end=end), vectors, seconds=0.2)
@@ -274,7 +274,7 @@ def respond(asked):
 
 
 def test_families_that_are_not_named_are_not_asked(tmp_path: Path) -> None:
-    """That is no disagreement; a family that nobody knows is left alone."""
+    """That is no disagreement; an unknown family is ignored."""
     habit = """
 def hello():
     say({"verifier": "words only", "families": ["words", "poems"]})
@@ -370,7 +370,7 @@ def test_a_greeting_that_never_comes_is_waited_for_so_long() -> None:
 
 
 def test_a_greeting_that_does_not_come_again_is_a_crash(tmp_path: Path) -> None:
-    """What only works once is told so, vector by vector."""
+    """A vector that only works once is reported as such."""
     mark = tmp_path / "mark"
     habit = f"""
 def hello():
@@ -389,7 +389,7 @@ def respond(asked):
 
 
 def test_an_interrupted_run_keeps_what_it_has_and_kills_the_verifier(tmp_path: Path) -> None:
-    """What was judged is told, and no process stays."""
+    """The verdicts reached are reported, and no process stays."""
     pids = tmp_path / "pids"
     habit = f"""
 open({str(pids)!r}, "w").write(str(os.getpid()))

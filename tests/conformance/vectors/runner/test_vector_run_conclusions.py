@@ -132,7 +132,7 @@ def test_what_befell_the_process_is_remarked() -> None:
 
 
 def test_the_document_obeys_its_schema_and_can_be_read_again() -> None:
-    """Whatever a verifier told, a lone surrogate among it."""
+    """Whatever a verifier returned, even a lone surrogate."""
     answer = Answer("valid", ("c",), "s", {"half": 1, "x": "\ud800", "big": 2**80, "long": "x" * 100_000}, "\x1b[31m")
     changed = accepting(1) | {3: Result(VECTORS[3], Outcome.ACCEPTS, detail="\ud800", answer=answer)}
     changed |= {5: Result(VECTORS[5], Outcome.CRASH, detail="it exited with 1")}

@@ -113,7 +113,7 @@ def test_the_page_shows_each_verifier_and_each_difference() -> None:
 
 
 def test_the_same_is_to_be_had_as_json() -> None:
-    """Vectors are told where the verifiers differ."""
+    """Vectors are listed if the verifiers differ."""
     told = two().as_json
     assert (told["verifiers"], told["vectors_version"]) == (["first 1", "second 2"], "9.1.0")
     kinds = told["families"][0]["kinds"]

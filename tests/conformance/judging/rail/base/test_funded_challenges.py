@@ -65,5 +65,5 @@ async def test_who_takes_it_passes() -> None:
 
 @pytest.mark.parametrize("status", [409, 429, 500, 503])
 async def test_what_says_nothing_of_a_spelling_is_no_refusal_of_it(status: int) -> None:
-    """A limit, a payment at work and a server error are told by other rows."""
+    """A limit, a payment at work and a server error are reported by other rows."""
     assert await told(status, 0, WHY) == [(True, None)]

@@ -27,7 +27,7 @@ EXPIRED = answer(402, "authorization_expired")
 
 
 async def held(told: Answer, moved: int, beside: list[Answer]) -> bool:
-    """Return what is judged of one payment that was told something, and then moved so much."""
+    """Return the verdict on one payment that was answered so, and then moved so much."""
     found: list[bool] = []
 
     async def counted() -> int:
@@ -40,7 +40,7 @@ async def held(told: Answer, moved: int, beside: list[Answer]) -> bool:
 
 
 async def test_a_payment_that_is_refused_for_its_window_and_cashed_is_a_breach() -> None:
-    """It is none where nothing is cashed."""
+    """It does not count if nothing is cashed."""
     assert not await held(EXPIRED, PRICE, [WAITS] * 4)
     assert await held(EXPIRED, 0, [WAITS] * 4)
 
@@ -75,7 +75,7 @@ async def test_what_says_nothing_of_the_window_decides_nothing(told: Answer, bes
 def test_who_cashes_a_payment_that_took_a_while_does_not_refuse_it_for_good(
     told: Answer, moved: int, *, holds: bool
 ) -> None:
-    """Later, served, or a service that is away are no refusal, and one that moved nothing costs nobody anything."""
+    """Later, served, or a service that is away are no refusal, and one that moved nothing costs the payer nothing."""
     found: list[bool] = []
     case: Any = SimpleNamespace(expect=lambda _, held, *__, **___: found.append(held))
     judge_cashed(cast("Case", case), told, moved, "its settlement was held up for a while")
