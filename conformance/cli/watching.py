@@ -1,4 +1,4 @@
-"""`weldproof watch`: runs again what failed whenever the target answers anew."""
+"""`weldproof watch`: runs again what failed whenever the target was restarted."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from conformance.engine.quick_look import QuickLook, quick_look
 from conformance.engine.registration import brought_in
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import Requirement
-from conformance.live.anew import until_anew
 from conformance.live.following import Following
+from conformance.live.restart_detection import server_states, until_restarted
 from conformance.live.server import serving
 from conformance.log.events import LOG, EventLog
 from conformance.outcome import Exit, Verdict
@@ -154,7 +154,7 @@ async def _watched(profile: Profile, rows: tuple[Requirement, ...], options: Map
             code = await rounds.next()
             if code is Exit.INTERRUPTED or rounds.number == options["rounds"]:
                 return code
-            await _anew_or_enter(profile)
+            await _restart_or_enter(profile)
 
 
 def _planned(profile: Profile, rows: tuple[Requirement, ...], options: Mapping[str, Any]) -> tuple[Again, Profile]:
@@ -165,25 +165,26 @@ def _planned(profile: Profile, rows: tuple[Requirement, ...], options: Mapping[s
     return Again(rows, checks if look is None else look.tried, look), found
 
 
-async def _anew_or_enter(profile: Profile) -> None:
-    """Wait until the target answers anew, or somebody at the terminal presses Enter."""
+async def _restart_or_enter(profile: Profile) -> None:
+    """Wait until the target was restarted, or Enter is pressed at the terminal."""
     async with _entered() as entered:
-        anew = asyncio.ensure_future(until_anew(dict.fromkeys(one.url for one in profile.surfaces.values())))
+        states = await server_states(dict.fromkeys(one.url for one in profile.surfaces.values()))
+        restarted = asyncio.ensure_future(until_restarted(states))
         typed = asyncio.ensure_future(entered.wait())
         try:
-            await asyncio.wait([anew, typed], return_when=asyncio.FIRST_COMPLETED)
-            if anew.done():
-                click.echo(f"{one_line(anew.result())} has restarted")
+            await asyncio.wait([restarted, typed], return_when=asyncio.FIRST_COMPLETED)
+            if restarted.done():
+                click.echo(f"{one_line(restarted.result())} has restarted")
         finally:
-            for one in (anew, typed):
+            for one in (restarted, typed):
                 one.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.gather(anew, typed, return_exceptions=True)
+                await asyncio.gather(restarted, typed, return_exceptions=True)
 
 
 @asynccontextmanager
 async def _entered() -> AsyncIterator[asyncio.Event]:
-    """Yield what is set once a line is typed; never where nobody is at a terminal."""
+    """Yield an event that is set once a line is typed; without a terminal it is never set."""
     event = asyncio.Event()
     if not sys.stdin.isatty():
         yield event

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.live.anew import holders
+from conformance.live.restart_detection import holders
 from tests import prepared
 from tests.conformance.cli.test_interrupted_runs import until
 from tests.reserved_port import reserved_port

@@ -65,7 +65,7 @@ def test_a_warning_breaks_a_strict_run_only(options: Mapping[str, bool], breaks:
 
 
 def test_the_conclusion_names_what_the_verdict_rests_on() -> None:
-    """ "Passed" is never printed without what was claimed absent and which values were not the defaults."""
+    """The word "Passed" is never printed without what was claimed absent and which values were not the defaults."""
     summary = summarise(every_verdict())
     text = " ".join(rests_on(summary))
     assert "8 requirements claimed absent or not applicable, beside 88 passed" in text

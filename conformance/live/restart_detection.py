@@ -1,15 +1,15 @@
-"""When a target answers anew: its server was started again, or something else listens where it did.
+"""Detects that a target was restarted, or that another server now listens at its address.
 
-A server on this machine is known by the processes that hold its listening socket: those change with a restart, and with
-the reload of a development server that hands its socket on. Nothing is sent to it for that. Of any other server it is
-only seen that it did not answer, and then does.
+A server on this machine is identified by the processes that hold its listening socket. They change with a restart, and
+with the reload of a development server that hands its socket on. Nothing is sent to the server for this. Any other
+server is only seen to give no answer, and to answer later.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -26,6 +26,8 @@ _PROC: Final = Path("/proc")
 
 # Process number and start time of each process that holds a socket.
 Holders = frozenset[tuple[int, str]]
+# By address: what identifies the server there, which is its holders, or else whether it answers.
+ServerStates = Mapping[str, Holders | bool]
 
 
 def holders(port: int, proc: Path = _PROC) -> Holders:
@@ -53,34 +55,37 @@ def _holding(proc: Path, sockets: set[str]) -> Iterable[tuple[int, str]]:
                 yield int(process.name), started
 
 
-async def until_anew(urls: Iterable[str], *, poll: float = POLL_SECONDS) -> str:
-    """Wait until one of some servers answers anew, and return its address.
+async def server_states(urls: Iterable[str]) -> ServerStates:
+    """Return what identifies the servers at some addresses now."""
+    return {url: await _state(url) for url in urls}
+
+
+async def until_restarted(states: ServerStates, *, poll: float = POLL_SECONDS) -> str:
+    """Wait until one of some servers was restarted and answers, and return its address.
 
     Args:
-        urls: Their addresses.
+        states: What identified the servers before.
         poll: Seconds between two looks.
     """
-    seen = {url: await _look(url) for url in urls}
     while True:
         await asyncio.sleep(poll)
-        for url, before in seen.items():
-            now = await _look(url)
+        for url, before in states.items():
+            now = await _state(url)
             if now != before:
-                await _settled(url, now, poll)
+                await _until_ready(url, now, poll)
                 return url
 
 
-async def _settled(url: str, now: object, poll: float) -> None:
-    """Wait until a server is the same at two looks, and answers."""
+async def _until_ready(url: str, state: Holders | bool, poll: float) -> None:
+    """Wait until a server has the same state at two looks, and answers."""
     while True:
         await asyncio.sleep(poll)
-        before, now = now, await _look(url)
-        if now == before and await _answers(url):
+        before, state = state, await _state(url)
+        if state == before and await _answers(url):
             return
 
 
-async def _look(url: str) -> object:
-    """Return what tells a server from the one before it: the holders of its socket, else whether it answers."""
+async def _state(url: str) -> Holders | bool:
     parts = urlsplit(url)
     if parts.hostname in _LOOPBACK:
         found = await asyncio.to_thread(holders, parts.port or _PORTS[parts.scheme])
@@ -94,6 +99,6 @@ async def _answers(url: str) -> bool:
         try:
             await transport.send("GET", url.rstrip("/") + "/", (), None)
         except Unreachable as fault:
-            # Who speaks TLS in a way of his own is there all the same.
+            # A server whose certificate is refused is there, too.
             return "certificate" in str(fault)
     return True

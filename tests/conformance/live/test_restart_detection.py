@@ -1,4 +1,4 @@
-"""When a target has restarted: its processes are others, or it was away and is back."""
+"""A target was restarted if other processes hold its socket, or if it was away and answers again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from conformance.live.anew import holders, until_anew
+from conformance.live.restart_detection import holders, server_states, until_restarted
 
 POLL = 0.02
 # Serves on the socket that it was handed, and says so.
@@ -78,7 +78,7 @@ async def test_a_reload_that_hands_its_socket_on_is_seen() -> None:
         url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         with child(listening):
             before = holders(listening.getsockname()[1])
-            waiting = asyncio.ensure_future(until_anew([url], poll=POLL))
+            waiting = asyncio.ensure_future(until_restarted(await server_states([url]), poll=POLL))
             await asyncio.sleep(10 * POLL)
             assert not waiting.done()
         with child(listening):
@@ -91,13 +91,13 @@ async def test_a_server_elsewhere_is_seen_to_be_back() -> None:
     with socket.create_server(("127.0.0.2", 0)) as reserved:
         place = reserved.getsockname()
     url = f"http://127.0.0.2:{place[1]}"
-    waiting = asyncio.ensure_future(until_anew([url], poll=POLL))
+    waiting = asyncio.ensure_future(until_restarted(await server_states([url]), poll=POLL))
     await asyncio.sleep(10 * POLL)
     assert not waiting.done()
     with ThreadingHTTPServer(place, Quiet) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         assert await asyncio.wait_for(waiting, 600) == url
-        again = asyncio.ensure_future(until_anew([url], poll=POLL))
+        again = asyncio.ensure_future(until_restarted(await server_states([url]), poll=POLL))
         await asyncio.sleep(10 * POLL)
         assert not again.done()
         again.cancel()
