@@ -1,7 +1,8 @@
-"""The newest block of each chain, for those who ask what time it is there."""
+"""The newest block of each chain: what time it is there, and whether that is too long ago."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 
 from reference.lanes.lane import ChainUnavailable, Lane
@@ -21,3 +22,34 @@ def _asking(lane: Lane) -> Callable[[], Awaitable[tuple[int, int] | None]]:
         return None if head.time is None else (head.position, head.time)
 
     return newest
+
+
+async def newest_time(lane: Lane) -> int | None:
+    """Return the time of a lane's newest block in unix seconds, None where its node does not know it.
+
+    Raises:
+        ChainUnavailable: It could not be asked for.
+    """
+    return (await lane.finder.head()).time
+
+
+async def refuse_behind(lane: Lane, seconds: int) -> None:
+    """Reject a node's report that something does not exist while its chain is far behind; 0 is never.
+
+    Blocks bear the world's time, so they are compared with the machine's clock.
+
+    Raises:
+        ChainUnavailable: The newest block is older than so many seconds, or cannot be asked for.
+    """
+    if seconds:
+        refuse_age(await newest_time(lane), seconds)
+
+
+def refuse_age(newest: int | None, seconds: int) -> None:
+    """Reject a node whose newest block, of a time in unix seconds, is older than so many seconds; 0 is never.
+
+    Raises:
+        ChainUnavailable: It is.
+    """
+    if seconds and newest is not None and time.time() - newest > seconds:
+        raise ChainUnavailable("the node is behind its chain")

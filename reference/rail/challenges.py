@@ -164,7 +164,10 @@ class Challenges:
             self._here = here
             self._prepare(tuple(offer for offer in self.offers if offer.terms.network in here))
         if not self._offered:
-            message = "no chain that this service is paid on can be asked now; do not pay, ask again later"
+            message = (
+                "every chain that this service is paid on is away or trails the clock; do not pay, ask again later "
+                "(GET /health says why)"
+            )
             raise Refused(503, "no_lane_available", message, {"Retry-After": "5"})
 
 

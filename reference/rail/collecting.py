@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from reference.lanes.lane import Lane, ObservingLane
+from reference.lanes.newest import refuse_behind
 from reference.lanes.registry import LANES
 from reference.protocol import networks, redemption
 from reference.protocol.challenge import Terms, Token
@@ -20,7 +21,6 @@ from reference.protocol.observed import ObservedTransaction, TxStatus
 from reference.protocol.proof import MinedProof, Proof
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import Payment
-from reference.rail.presence import refuse_behind
 from reference.rail.settings import RailSettings
 from reference.records import record
 from reference.store.database import Change

@@ -66,7 +66,7 @@ class Documents:
         *,
         started_at: str,
         faults: Callable[[], Sequence[str]] = tuple,
-        away: Callable[[], Sequence[str]] = tuple,
+        away: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._settings = settings
         self._did = did
@@ -104,8 +104,9 @@ class Documents:
     async def health(self) -> bytes:
         """Return the health document.
 
-        Lanes whose nodes are away are told as `lanes_away`; what goes on for now, and would not outlive a restart, as
-        `faults`. Neither makes it another status than 200: those who paid are served, and served again.
+        Lanes that are not offered are listed in `lanes_away`, and `lanes_away_reasons` says why by network key. What
+        goes on for now, and would not outlive a restart, is in `faults`. Neither makes it another status than 200:
+        those who paid are served, and served again.
 
         Raises:
             Refused: The ledger cannot be asked.
@@ -115,11 +116,11 @@ class Documents:
         except DatabaseUnavailable as fault:
             raise Refused(503, "store_unavailable", "the ledger cannot be asked") from fault
         service = f"{self._settings.word.lower}-rail"
-        away, faults = list(self._away()), list(self._faults())
+        away, faults = dict(self._away()), list(self._faults())
         lanes = [lane for lane in self._lanes() if lane not in away]
         told = {"status": "ok", "service": service, "version": version("weldproof"), "lanes": lanes}
         if away or faults:
-            told |= {"status": "degraded", "lanes_away": away, "faults": faults}
+            told |= {"status": "degraded", "lanes_away": list(away), "lanes_away_reasons": away, "faults": faults}
         return orjson.dumps(told)
 
     def resources(self, page: Page) -> Document:

@@ -2,16 +2,25 @@
 
 A lane whose node does not answer, is of another network (live mode, P-NW-06) or is far behind its chain is away: no
 challenge offers it, for who pays there could not be served. It comes back by itself.
+
+A lane whose chain trails the clock is not offered either, although its node answers. A payment is refused as too old if
+its block is more than `AGE_SKEW_SECONDS` older than its challenge. Block times never decrease. So if the newest block
+is within that tolerance when a challenge is issued, no later block can be too old for it. This decides at each
+challenge, and not after several looks. Payments for challenges that were issued before are served as ever.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from reference.lanes.lane import ChainUnavailable, Lane
+from reference.lanes.lane import ChainUnavailable, Lane, SettlingLane
+from reference.lanes.newest import newest_time, refuse_age
+from reference.protocol.weld import AGE_SKEW_SECONDS
 from reference.rail.settings import RailSettings
 from reference.store.absences import Absences
 from reference.store.database import DatabaseUnavailable
@@ -21,6 +30,8 @@ from reference.web.logs import get_logger
 _log = get_logger()
 _MISSES = 3
 _HITS = 2
+# The time of the newest block is asked for this often at least: a lane is offered only while it is known to be recent.
+_NEWEST_SECONDS = 5.0
 
 
 @dataclass(slots=True)
@@ -35,29 +46,32 @@ class _Watched:
         due: When it is looked at next, in monotonic seconds.
         why: What is wrong with it.
         absence: Id of the absence that is written down, once it is.
+        allowance: Seconds by which its newest block may be older than the clock.
+        newest: Time of the newest block that its node has shown, in unix seconds.
+        newest_due: When that is asked for next, in monotonic seconds.
     """
 
     lane: Lane
     here: bool
     well_at: int
+    allowance: float
     in_a_row: int = 0
     due: float = 0.0
     why: str = ""
     absence: str = field(default="", repr=False)
+    newest: int | None = None
+    newest_due: float = 0.0
 
+    async def see_newest(self) -> int | None:
+        """Ask for the time of the newest block, and note it.
 
-async def refuse_behind(lane: Lane, seconds: int) -> None:
-    """Refuse to take a node's word that something does not exist while its chain stands far behind; 0 is never.
-
-    Blocks bear the world's time, so the world's clock is what they are held against.
-
-    Raises:
-        ChainUnavailable: The newest block is older than so many seconds, or cannot be asked for.
-    """
-    if seconds:
-        newest = (await lane.finder.head()).time
-        if newest is not None and time.time() - newest > seconds:
-            raise ChainUnavailable("the node is behind its chain")
+        Raises:
+            ChainUnavailable: It could not be asked for.
+        """
+        seen = await newest_time(self.lane)
+        if seen is not None:
+            self.newest = seen
+        return seen
 
 
 class Presence:
@@ -72,6 +86,7 @@ class Presence:
         *,
         unchecked: Sequence[str] = (),
         monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         """Take the lanes.
 
@@ -82,24 +97,38 @@ class Presence:
             absences: Where they are written down.
             unchecked: Lanes whose nodes did not answer yet; they are away until they were checked.
             monotonic: Tells when the next look is due.
+            wall: The machine's clock, in unix seconds. Block times are compared with it, not with the service's clock,
+                which tests move.
         """
         self._settings = settings
         self._clock = clock
         self._absences = absences
         self._monotonic = monotonic
+        self._wall = wall
         now = clock.now()
-        self._watched = {key: _Watched(lane, key not in unchecked, now) for key, lane in lanes.items()}
-        self._here = self._now_here()
+        self._watched = {
+            key: _Watched(lane, key not in unchecked, now, self._allowance(lane)) for key, lane in lanes.items()
+        }
+        self._here = frozenset(key for key, one in self._watched.items() if one.here)
+        self._until = math.inf
+
+    def _allowance(self, lane: Lane) -> float:
+        """Return by how many seconds a lane's chain may trail. Where the rail settles, no payment is sent too early."""
+        seconds = self._settings.rail_node_behind_seconds
+        return math.inf if isinstance(lane, SettlingLane) or not seconds else min(seconds, AGE_SKEW_SECONDS)
 
     @property
     def here(self) -> frozenset[str]:
-        """The lanes that are offered now."""
+        """The lanes that are offered now; the same object for as long as they are the same."""
+        if self._wall() > self._until:
+            self._decide()
         return self._here
 
     @property
-    def away(self) -> list[str]:
-        """The lanes that are not."""
-        return [key for key, one in self._watched.items() if not one.here]
+    def away(self) -> dict[str, str]:
+        """The lanes that are not, each with the reason."""
+        here = self.here
+        return {key: self._reason(one) for key, one in self._watched.items() if key not in here}
 
     def refuse_unchecked(self, network: str) -> None:
         """Refuse to ask a node that came back in live mode before it was seen to be of its network (P-NW-06).
@@ -114,13 +143,17 @@ class Presence:
     async def tend(self) -> None:
         """Look at the nodes whose turn it is, and write down for how long each is away."""
         now = self._monotonic()
-        await asyncio.gather(*(self._look(key, one) for key, one in self._watched.items() if one.due <= now))
+        await asyncio.gather(
+            *(self._look(key, one) for key, one in self._watched.items() if one.due <= now),
+            *(self._follow(one) for one in self._watched.values() if one.here and one.newest_due <= now < one.due),
+        )
+        self._decide()
         for key, one in self._watched.items():
             if not one.here:
                 await self._note(key, one)
 
     async def _look(self, key: str, one: _Watched) -> None:
-        why = await self._wrong_with(one.lane)
+        why = await self._wrong_with(one)
         if one.here and not why:
             one.well_at = self._clock.now()
         is_other = one.here is bool(why)
@@ -132,13 +165,24 @@ class Presence:
             await self._turn(key, one)
         pause = self._settings.rail_node_look_seconds
         one.due = self._monotonic() + (pause if one.here else min(1.0, pause))
+        self._plan_newest(one)
 
-    async def _wrong_with(self, lane: Lane) -> str:
+    async def _follow(self, one: _Watched) -> None:
+        """Ask for the newest block between two looks. An answer that does not come counts at the looks alone."""
+        with suppress(ChainUnavailable):
+            await one.see_newest()
+        self._plan_newest(one)
+
+    def _plan_newest(self, one: _Watched) -> None:
+        pause = min(_NEWEST_SECONDS, self._settings.rail_node_look_seconds)
+        one.newest_due = self._monotonic() + (min(1.0, pause) if self._trails(one) else pause)
+
+    async def _wrong_with(self, one: _Watched) -> str:
         """Return what speaks against a lane's node, the empty string when nothing does."""
         try:
-            if not await lane.check_node() and self._settings.mode == "live":
+            if not await one.lane.check_node() and self._settings.mode == "live":
                 return "its node is of another network"
-            await refuse_behind(lane, self._settings.rail_node_behind_seconds)
+            refuse_age(await one.see_newest(), self._settings.rail_node_behind_seconds)
         except ChainUnavailable as fault:
             return f"its node does not answer as one should ({fault})"
         return ""
@@ -147,12 +191,8 @@ class Presence:
         if not one.here:
             await self._note(key, one)
         one.here, one.in_a_row, one.absence = not one.here, 0, ""
-        self._here = self._now_here()
         if one.here:
             one.well_at = self._clock.now()
-            _log.warning("lane_offered_again", network=key)
-        else:
-            _log.error("lane_not_offered", network=key, reason=one.why)
 
     async def _note(self, key: str, one: _Watched) -> None:
         """Write down that a lane is away until now; a database that is away is told the next time."""
@@ -167,5 +207,27 @@ class Presence:
         except DatabaseUnavailable:
             _log.warning("absence_not_noted", network=key)
 
-    def _now_here(self) -> frozenset[str]:
-        return frozenset(key for key, one in self._watched.items() if one.here)
+    def _trails(self, one: _Watched) -> bool:
+        """Return whether a payment on a lane could be too old for a challenge that was issued now."""
+        return one.newest is not None and self._wall() - one.newest > one.allowance
+
+    def _reason(self, one: _Watched) -> str:
+        """Return why a lane is not offered."""
+        if not one.here or one.newest is None:
+            return one.why or "its node was not asked yet"
+        return (
+            f"its newest block is {self._wall() - one.newest:.0f} s old, so a payment in the next block could be "
+            f"refused as too old; the lane is offered again when that is at most {one.allowance:g} s"
+        )
+
+    def _decide(self) -> None:
+        """Decide which lanes are offered, and until when that holds if no newer block is seen."""
+        here = {key: one for key, one in self._watched.items() if one.here and not self._trails(one)}
+        self._until = min((one.newest + one.allowance for one in here.values() if one.newest), default=math.inf)
+        if here.keys() == self._here:
+            return
+        for key in sorted(self._here - here.keys()):
+            _log.error("lane_not_offered", network=key, reason=self._reason(self._watched[key]))
+        for key in sorted(here.keys() - self._here):
+            _log.warning("lane_offered_again", network=key)
+        self._here = frozenset(here)

@@ -119,6 +119,7 @@ async def opened(
         if watched:
             attendance = Attendance(settings, ground.clock, absences)
             await attendance.begin()
+            await presence.tend()  # no challenge is issued before the chains' newest blocks are known
             duties += [(presence.tend,), (attendance.tend,)]
         rounds = Rounds(_TEND_SECONDS)
         for some in duties:

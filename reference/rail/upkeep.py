@@ -5,9 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 
 from reference.lanes.lane import ChainUnavailable
+from reference.lanes.newest import refuse_behind
 from reference.protocol.observed import TxStatus
 from reference.rail.collecting import Collectors
-from reference.rail.presence import Presence, refuse_behind
+from reference.rail.presence import Presence
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
 from reference.store.redemption_rows import Redemption

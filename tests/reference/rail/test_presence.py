@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from reference.lanes.base.lane import BaseLane
 from reference.lanes.finding import Head
 from reference.lanes.lane import ChainUnavailable
+from reference.protocol.networks import NETWORKS
 from reference.rail.attendance import Attendance
 from reference.rail.presence import Presence
 from reference.rail.settings import RailSettings
@@ -56,6 +58,7 @@ class Bench:
     absences: Absences
     presence: Presence
     now: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(wall=1_000_000.0, monotonic=0.0))
+    wall: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(ahead=0.0))
 
     async def look(self, *answers: bool, seconds: float = 10.0) -> list[bool]:
         """Look once an answer, so many seconds apart, and return whether the lane is offered after each."""
@@ -69,12 +72,13 @@ class Bench:
         return found
 
 
-async def bench_of(folder: Path, *, unchecked: bool = False, **settings: Any) -> AsyncIterator[Bench]:
+async def bench_of(folder: Path, *, unchecked: bool = False, lane: Any = None, **settings: Any) -> AsyncIterator[Bench]:
     database = open_database(sqlite_dsn(folder / "rail.sqlite3"))
     await Redemptions(database).prepare()
     node, absences = Node(), Absences(database)
     now = SimpleNamespace(wall=1_000_000.0, monotonic=0.0)
-    lanes: Any = {LANE: node}
+    wall = SimpleNamespace(ahead=0.0)
+    lanes: Any = {LANE: lane or node}
     presence = Presence(
         RailSettings(**settings),
         lanes,
@@ -82,8 +86,9 @@ async def bench_of(folder: Path, *, unchecked: bool = False, **settings: Any) ->
         absences,
         unchecked=[LANE] if unchecked else [],
         monotonic=lambda: now.monotonic,
+        wall=lambda: time.time() + wall.ahead,
     )
-    yield Bench(node, absences, presence, now)
+    yield Bench(node, absences, presence, now, wall)
     await database.close()
 
 
@@ -127,12 +132,60 @@ async def test_an_absence_is_from_the_last_good_look_to_the_return(bench: Bench)
 
 
 async def test_a_node_that_is_behind_is_away(bench: Bench) -> None:
-    """Until it has caught up."""
+    """Until it has caught up. Its word on what does not exist does not count meanwhile, so two looks bring it back."""
     bench.node.age = 400
-    assert await bench.look(True, True, True) == [True, True, False]
-    assert bench.presence.away == [LANE]
+    assert await bench.look(True, True, True) == [False] * 3
+    assert list(bench.presence.away) == [LANE]
     bench.node.age = 20
     assert await bench.look(True, True) == [False, True]
+
+
+async def test_a_chain_that_trails_is_not_offered_at_once(bench: Bench) -> None:
+    """One look decides both ways, since a single payment could be too old; the reason is reported, no absence is."""
+    bench.node.age = 58
+    assert await bench.look(True, True, True) == [True] * 3
+    bench.node.age = 70
+    assert await bench.look(True, True) == [False] * 2
+    assert "s old" in bench.presence.away[LANE]
+    assert await bench.absences.met(LANE, 0) == []
+    bench.node.age = 2
+    assert await bench.look(True, seconds=1) == [True]
+    assert bench.presence.away == {}
+
+
+async def test_a_lane_is_offered_only_while_its_newest_block_is_known_to_be_recent(tmp_path: Path) -> None:
+    """It is asked for between two looks as well; if no answer comes, what is known gets too old."""
+    async for bench in bench_of(tmp_path, rail_node_look_seconds=60):
+        bench.node.age = 30
+        assert await bench.look(True, seconds=10) == [True]
+        bench.wall.ahead += 25
+        assert LANE in bench.presence.here
+        bench.wall.ahead += 10
+        assert LANE not in bench.presence.here
+        looks = bench.node.looks
+        bench.node.age = -40
+        assert await bench.look(True, seconds=6) == [True]
+        assert bench.node.looks == looks
+
+
+@pytest.mark.parametrize(("seconds", "age", "offered"), [(0, 10**6, True), (30, 40, False), (30, 20, True)])
+async def test_the_allowance_is_a_setting(tmp_path: Path, seconds: int, age: int, *, offered: bool) -> None:
+    """Never more than the tolerance of the weld; 0 is for chains that make a block, of the present time, on demand."""
+    async for bench in bench_of(tmp_path, rail_node_behind_seconds=seconds):
+        bench.node.age = age
+        assert await bench.look(True) == [offered]
+
+
+async def test_where_the_rail_settles_a_short_delay_costs_no_payer_anything(tmp_path: Path) -> None:
+    """No money moves before the rail sends the authorization, so such a lane is offered up to the longer allowance."""
+    lane = BaseLane(NETWORKS["base_mainnet"], None, 1)  # type: ignore[arg-type]
+    async for bench in bench_of(tmp_path, lane=lane):
+        lane.finder = bench.node  # type: ignore[assignment]
+        lane.check_node = bench.node.check_node  # type: ignore[method-assign]
+        bench.node.age = 200
+        assert await bench.look(True, True, True) == [True] * 3
+        bench.node.age = 400
+        assert await bench.look(True, True, True) == [True, True, False]
 
 
 async def test_another_network_s_node_is_never_offered_in_live_mode(live: Bench) -> None:
