@@ -23,6 +23,7 @@ from reference.gateway.limits import Limits
 from reference.gateway.links import PaymentLinks
 from reference.gateway.measures import GatewayMeasures
 from reference.gateway.receipts import ReceiptVerification
+from reference.gateway.recency import Recency
 from reference.gateway.request_guard import RequestGuard
 from reference.gateway.resources import ResourceRecords
 from reference.gateway.screening import Screening
@@ -118,7 +119,10 @@ async def opened(
         routed = {operation.endpoint: operation for operation in _operations(ground, parts)}
         app = build_app(Calls(parts.credentials, parts.limits), routed)
         attesting = Attesting(settings, Attestations(ground.database), sign=ground.sign, did=ground.did)
-        checkout = Checkout(settings, ground.clock, ground.database, lanes, parts.limits, attesting, parts.storefronts)
+        checkout = Checkout(
+            *(settings, ground.clock, ground.database, lanes),
+            *(ground.recency, parts.limits, attesting, parts.storefronts),
+        )
         checkout.add_routes(app)
         background: list[Coroutine[Any, Any, None]] = []
         is_edge, render_refusal = settings.gateway_role == "edge", None  # an edge host has no dashboard (P-GW-04)
@@ -129,7 +133,9 @@ async def opened(
             background += (_tend(parts.idempotency.forget, dashboard.forget), checkout.watch())
             background.append(_tend(parts.webhooks.forget, every=_RETENTION_SECONDS))
             background += (work(settings, ground.database, ground.clock, ground.seal) for work in beside)
-        for work in (*background, _tend(ground.chain_time.tend, every=_CLOCK_SECONDS)):
+        await ground.recency.tend()  # no page asks for money before the networks' newest blocks are known
+        background += (_tend(tend, every=_CLOCK_SECONDS) for tend in (ground.chain_time.tend, ground.recency.tend))
+        for work in background:
             exits.push_async_callback(_end, asyncio.create_task(work))
         gate = RequestGuard(app.url_map, routed, parts.limits, edge=is_edge)
         served = Envelope(
@@ -148,6 +154,7 @@ class _Ground:
     clock: WpClock
     chain_time: ChainTime
     lanes: Mapping[str, Lane]
+    recency: Recency
     tenants: Tenants
     keyring: KeyFile
     seal: Seal
@@ -158,7 +165,7 @@ class _Ground:
         return did_web(self.settings.public_url)
 
     def faults(self) -> list[str]:
-        return [keys.fault for keys in (self.keyring, self.trusted) if keys.fault]
+        return [*(keys.fault for keys in (self.keyring, self.trusted) if keys.fault), *self.recency.faults()]
 
     def platform_keys(self) -> list[Mapping[str, Any]]:
         return [*(key.jwk() for key in self.keyring().published), *self.trusted()]
@@ -185,7 +192,8 @@ async def _ground(settings: GatewaySettings, lanes: Mapping[str, Lane], exits: A
         await _admit_first(settings, tenants, known, clock)
     with naming("WP_GATEWAY_TRUSTED_JWKS"):
         trusted = open_trusted_keys(settings.gateway_trusted_jwks)
-    return _Ground(settings, database, clock, chain_time, lanes, tenants, keyring, seal, trusted)
+    recency = Recency(lanes, settings.gateway_node_behind_seconds)
+    return _Ground(settings, database, clock, chain_time, lanes, recency, tenants, keyring, seal, trusted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ class GatewaySettings(WebhookSettings):
     gateway_trusted_jwks: Path | None = None
     gateway_role: Literal["api", "edge"] = "api"
     rates: Rates = Field(default_factory=lambda: {name: Decimal(rate) for name, rate in _DEFAULT_RATES.items()})
+    gateway_node_behind_seconds: int = Field(default=60, ge=0)
     link_ttl_min: int = Field(default=60, ge=1)
     link_ttl_default: int = Field(default=86400, ge=1)
     link_ttl_max: int = Field(default=86400, ge=1)

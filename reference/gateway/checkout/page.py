@@ -42,6 +42,7 @@ _WORDS = {
     LinkState.CANCELLED: "Cancelled",
 }
 _TIME_IS_OVER = "Looking for a last payment"
+_NETWORK_TRAILS = "Waiting for the network"
 
 
 @cache
@@ -64,7 +65,11 @@ class Page:
         return qr_payload(self._shown(link))
 
     def is_open(self, link: Link, status: Status) -> bool:
-        """Whether the page still asks for money: the link is active and its time is not over."""
+        """Whether the page asks for money now: the link is active, its time is not over, its network is current."""
+        return self._is_in_time(link, status) and not status.trails
+
+    def _is_in_time(self, link: Link, status: Status) -> bool:
+        """Whether the link is active and its time is not over."""
         return status.state is LinkState.ACTIVE and self._clock.now() <= link.expires_at
 
     def html(self, link: Link, status: Status, merchant: Merchant, payment: Payment | None, price: Price | None) -> str:
@@ -79,17 +84,19 @@ class Page:
         """
         asked = self._settling.asked(link)
         is_open = self.is_open(link, status)
-        waits = status.state is LinkState.ACTIVE and not is_open
+        trails = status.trails and self._is_in_time(link, status)
+        waits = status.state is LinkState.ACTIVE and not is_open and not trails
         return self._template.render(
             service=self._settings.word.word,
             link=link,
             state=status.state.value,
-            state_word=_TIME_IS_OVER if waits else _WORDS[status.state],
+            state_word=_TIME_IS_OVER if waits else _NETWORK_TRAILS if trails else _WORDS[status.state],
             is_open=is_open,
             waits=waits,
+            trails=trails,
             merchant=merchant,
             payee=payee_name(merchant),
-            back=_back(link, merchant, is_over=not is_open),
+            back=_back(link, merchant, is_over=not (is_open or trails)),
             ordered=_ordered(link, price, asked),
             receipt=_receipt(payment) if status.state is LinkState.PAID else None,
             tx_id=status.tx_id,

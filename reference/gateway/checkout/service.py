@@ -16,6 +16,7 @@ from reference.gateway.checkout.routes import Routes
 from reference.gateway.checkout.settling import Settling
 from reference.gateway.checkout.watcher import Watcher
 from reference.gateway.limits import Limits
+from reference.gateway.recency import Recency
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
 from reference.lanes.lane import ChainUnavailable, Lane
@@ -35,6 +36,7 @@ class Checkout:
         clock: WpClock,
         database: Database,
         lanes: Mapping[str, Lane],
+        recency: Recency,
         limits: Limits,
         attesting: Attesting,
         storefronts: Storefronts,
@@ -46,12 +48,13 @@ class Checkout:
             clock: The service's clock.
             database: Where links and payments are.
             lanes: Networks that have a node, by key; one that is added later is watched from then on.
+            recency: Says whether a network's links can be paid now.
             limits: Charges calls.
             attesting: Attests payments.
             storefronts: What tenants show of themselves.
         """
         announcements = Announcements()
-        settling = Settling(settings, clock, database, announcements)
+        settling = Settling(settings, clock, database, announcements, recency)
         self._every = settings.chain_poll_seconds
         self._lanes = lanes
         self._watcher = partial(Watcher, settings, clock, settling)

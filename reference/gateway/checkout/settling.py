@@ -6,9 +6,11 @@ import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.outbox import Outbox
+from reference.gateway.recency import Recency
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.registry import descriptor_of
 from reference.protocol import checkout, purposes
@@ -23,6 +25,10 @@ from reference.store.used_transfers import SOME_TRANSFER
 from reference.web.clock import WpClock
 
 _FIRST_RECHECK_SECONDS = 2
+_TRAILS = (
+    "the newest block of this network is too old, so a payment might not be seen in time: do not pay now, the link "
+    "can be paid again when the network is current"
+)
 # Selector, receiver and amount of a plain transfer; what follows may be a memo.
 _PLAIN_CALL_BYTES = 68
 # Whatever strangers write on a chain: nothing else is looked up, as PostgreSQL has no text with NUL in it.
@@ -52,22 +58,30 @@ class Status:
         state: Its state.
         redirect_url: Where its page goes once it is paid.
         tx_id: The transaction that paid it.
+        trails: Whether it is active and cannot be paid now, because the newest block of its network is too old.
     """
 
     state: LinkState
     redirect_url: str | None
     tx_id: str | None
+    trails: bool = False
 
-    def members(self) -> dict[str, str | None]:
+    def members(self) -> dict[str, Any]:
         """Return the object of P-CK-05."""
-        return {"status": self.state.value, "redirect_url": self.redirect_url, "tx_id": self.tx_id}
+        members = {"status": self.state.value, "redirect_url": self.redirect_url, "tx_id": self.tx_id}
+        return {**members, "payable": False, "payable_reason": _TRAILS} if self.trails else members
 
 
 class Settling:
     """Ends links."""
 
     def __init__(
-        self, settings: GatewaySettings, clock: WpClock, database: Database, announcements: Announcements
+        self,
+        settings: GatewaySettings,
+        clock: WpClock,
+        database: Database,
+        announcements: Announcements,
+        recency: Recency,
     ) -> None:
         self.links = Links(database, settings.word)
         self.payments = Payments(database)
@@ -76,6 +90,7 @@ class Settling:
         self._clock = clock
         self._database = database
         self._announcements = announcements
+        self._recency = recency
 
     def asked(self, link: Link) -> Asked:
         """Return what a link asks of its chain."""
@@ -92,7 +107,8 @@ class Settling:
         """Return where a link stands now."""
         state = LinkState(await self.links.state(link.id))
         paid = await self.payments.of_link(link.id) if state is LinkState.PAID else None
-        return Status(state, link.redirect_url, None if paid is None else paid.tx_id)
+        trails = state is LinkState.ACTIVE and self._recency.trails(link.network)
+        return Status(state, link.redirect_url, None if paid is None else paid.tx_id, trails)
 
     async def paid_by(self, link: Link) -> Payment | None:
         """Return the payment that has paid a link, or None when none has or the chain has undone it."""

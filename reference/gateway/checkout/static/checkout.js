@@ -25,6 +25,8 @@
       document.title = `${WORDS[status.status]} · ${document.querySelector("h1").textContent}`;
       refresh();
     }
+    // A network whose newest block is too old takes the details away until it is current again.
+    if (!isOver() && (status.payable === false) !== state.hasAttribute("data-trails")) refresh();
     if (status.status === "paid" && status.redirect_url && !leaving) {
       leaving = true;
       setTimeout(() => location.assign(status.redirect_url), REDIRECT_MS);
@@ -41,6 +43,7 @@
       const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
       const now = fresh.getElementById("state");
       state.dataset.state = now.dataset.state;
+      state.toggleAttribute("data-trails", now.hasAttribute("data-trails"));
       state.textContent = now.textContent;
       document.title = fresh.title;
       body.replaceWith(fresh.getElementById("body"));

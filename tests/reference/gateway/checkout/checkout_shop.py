@@ -55,9 +55,17 @@ class Shop(Gateway):
 
 @asynccontextmanager
 async def checkout_shop(
-    folder: Path, *, now: int, beside: Sequence[Beside] = (), **settings: Any
+    folder: Path, *, now: int, trailing: str = "", beside: Sequence[Beside] = (), **settings: Any
 ) -> AsyncIterator[Shop]:
-    """Open a shop; `now` is the time of the chains' newest blocks, `beside` what runs in its process."""
+    """Open a shop.
+
+    Args:
+        folder: Where its data are.
+        now: Time of the chains' newest blocks.
+        trailing: A network whose newest block is ten minutes older.
+        beside: What runs in its process.
+        settings: What it is told.
+    """
     clock_file = folder / "clock"
     clock_file.write_text("0", "ascii")
     given = GatewaySettings(
@@ -69,7 +77,7 @@ async def checkout_shop(
             **settings,
         }
     )
-    chains = {key: ScriptedChain(key, now=now) for key in PAYOUTS}
+    chains = {key: ScriptedChain(key, now=now - 600 * (key == trailing)) for key in PAYOUTS}
     async with opened(given, {key: chain.lane for key, chain in chains.items()}, beside) as app:
         transport = httpx.ASGITransport(app=app, client=("127.0.0.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url=URL) as http:

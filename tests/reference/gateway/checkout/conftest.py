@@ -14,6 +14,7 @@ import pytest
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.settling import Settling
 from reference.gateway.checkout.watcher import Watcher
+from reference.gateway.recency import Recency
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import Database
 from reference.store.destinations import Destinations
@@ -40,7 +41,7 @@ class Bench:
     def __post_init__(self) -> None:
         self.clock = WpClock(system=lambda: self.now)
         self.announcements = Announcements()
-        self.settling = Settling(self.settings, self.clock, self.database, self.announcements)
+        self.settling = Settling(self.settings, self.clock, self.database, self.announcements, Recency({}, 0))
         self.chains = {key: ScriptedChain(key, now=START) for key in NETWORKS}
         self.watchers = {key: self.worker(key) for key in NETWORKS}
 

@@ -13,6 +13,7 @@ from reference.gateway.checkout import announcements, events
 from reference.gateway.checkout.announcements import Announcements
 from reference.gateway.checkout.events import statuses
 from reference.gateway.checkout.settling import Settling, Status
+from reference.gateway.recency import Recency
 from reference.protocol.checkout import LinkEnding
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
@@ -56,7 +57,7 @@ async def test_what_another_worker_did_is_seen_at_the_next_look(bench: Bench) ->
     link = await bench.link()
     stream = follow(bench, link, every=0.01)
     assert (await told(stream))["status"] == "active"
-    elsewhere = Settling(bench.settings, bench.clock, bench.database, Announcements())
+    elsewhere = Settling(bench.settings, bench.clock, bench.database, Announcements(), Recency({}, 0))
     assert await elsewhere.end(link, LinkEnding.CALLED_OFF)
     assert (await told(stream))["status"] == "cancelled"
 

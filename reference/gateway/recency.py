@@ -1,0 +1,100 @@
+"""Whether links of a network can be paid now: its newest block, as far as this worker knows it, is recent.
+
+A link ends by its chain's time, or a minute after its end if the chain's time does not get there (3.5). A payment that
+is made while the chain stands still, or while the node does not show its newest blocks, may therefore come to light
+after its link has ended. Such a payment is listed for the tenant, who has to give it back. So the page does not ask for
+money meanwhile. What arrives nevertheless is treated as ever: it pays the link, or it is listed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from reference.lanes.lane import ChainUnavailable, Lane
+from reference.lanes.newest import newest_time
+from reference.web.logs import get_logger
+
+_log = get_logger()
+_LOOK_SECONDS = 5.0
+# A network that trails is asked this often, so that its pages can be paid again soon.
+_TRAILING_LOOK_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class _Newest:
+    """What is known of one network.
+
+    Attributes:
+        time: Time of the newest block that its node has shown, in unix seconds.
+        due: When that is asked for next, in monotonic seconds.
+        trails: Whether the last look found it too old.
+    """
+
+    time: int | None = None
+    due: float = 0.0
+    trails: bool = False
+
+
+class Recency:
+    """The newest blocks of the networks of one worker, by network key."""
+
+    def __init__(
+        self,
+        lanes: Mapping[str, Lane],
+        seconds: int,
+        *,
+        monotonic: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Take the networks.
+
+        Args:
+            lanes: Networks that have a node; one that is added later is followed from then on.
+            seconds: By how much the newest block may be older than the machine's clock; 0 is without a limit.
+            monotonic: Tells when the next look is due.
+            wall: The machine's clock in unix seconds, not the service's, which tests move.
+        """
+        self._lanes = lanes
+        self._seconds = seconds
+        self._monotonic = monotonic
+        self._wall = wall
+        self._known: dict[str, _Newest] = {}
+
+    async def tend(self) -> None:
+        """Ask the nodes whose turn it is; none where there is no limit."""
+        if not self._seconds:
+            return
+        now = self._monotonic()
+        known = {key: self._known.setdefault(key, _Newest()) for key in list(self._lanes)}
+        await asyncio.gather(*(self._look(key, one) for key, one in known.items() if one.due <= now))
+
+    async def _look(self, network: str, one: _Newest) -> None:
+        with suppress(ChainUnavailable):  # what is known gets older, which decides
+            seen = await newest_time(self._lanes[network])
+            one.time = one.time if seen is None else seen
+        if self.trails(network) is not one.trails:
+            one.trails = not one.trails
+            _log.warning("network_trails" if one.trails else "network_is_current", network=network)
+        one.due = self._monotonic() + (_TRAILING_LOOK_SECONDS if one.trails else _LOOK_SECONDS)
+
+    def trails(self, network: str) -> bool:
+        """Return whether the newest block of a network is too old for its links to be paid now."""
+        age = self._age(network)
+        return age is not None and 0 < self._seconds < age
+
+    def faults(self) -> list[str]:
+        """Return a sentence for each network that trails, for operators."""
+        return [
+            f"{network}: its newest block is {self._age(network):.0f} s old, so its links cannot be paid now "
+            f"(WP_GATEWAY_NODE_BEHIND_SECONDS is {self._seconds})"
+            for network in self._known
+            if self.trails(network)
+        ]
+
+    def _age(self, network: str) -> float | None:
+        known = self._known.get(network)
+        return None if known is None or known.time is None else self._wall() - known.time
