@@ -10,7 +10,7 @@ import inspect
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 from conformance.engine.quick import BY_COMPANY, WHOLE, Quick
 from conformance.engine.session import Session
@@ -169,7 +169,8 @@ def breach(row: Requirement, *, beyond: str | None = None) -> Verdict:
 class Case:
     """One run of one check: its client, its randomness, and the place where it says what it found.
 
-    `quick` is the run's seed where the run is a quick look, else None.
+    `quick` is the run's seed where the run is a quick look, else None. Where `holds_breaches`, breaches are not in the
+    log before `release`: something may show at the check's end that they decide nothing.
     """
 
     check: Check
@@ -180,6 +181,8 @@ class Case:
     session: Session
     judged: set[str] = field(default_factory=set)
     quick: int | None = None
+    holds_breaches: bool = False
+    _held: list[dict[str, Any]] = field(default_factory=list)
     _parts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     @property
@@ -314,17 +317,34 @@ class Case:
         self.row(row_id)
         self.judged.add(row_id)
         redact = self.client.names.redact_cut
-        self.log.add(
-            "judgement",
-            check=self.check.id,
-            row=row_id,
-            verdict=verdict.value,
-            expected=redact(expected),
-            found=None if found is None else redact(str(found))[:2000],
-            exchange=None if exchange is None else exchange.n,
-            hint=(hint or self.check.fix) if verdict in {Verdict.FAIL, Verdict.WARN} else None,
-            where={
+        is_breach = verdict in {Verdict.FAIL, Verdict.WARN}
+        members = {
+            "check": self.check.id,
+            "row": row_id,
+            "verdict": verdict.value,
+            "expected": redact(expected),
+            "found": None if found is None else redact(str(found))[:2000],
+            "exchange": None if exchange is None else exchange.n,
+            "hint": (hint or self.check.fix) if is_breach else None,
+            "where": {
                 **({"lane": self.check.lane} if self.check.lane else {}),
                 **{name: redact(str(text)) for name, text in (where or {}).items()},
             },
-        )
+        }
+        if is_breach and self.holds_breaches:
+            self._held.append(members)
+        else:
+            self.log.add("judgement", **members)
+
+    @property
+    def has_held_breaches(self) -> bool:
+        """Whether breaches wait for `release`."""
+        return bool(self._held)
+
+    def release(self, unless: str | None = None) -> None:
+        """Put the breaches that were held into the log; as inconclusive if something says that they decide nothing."""
+        held, self._held = self._held, []
+        for members in held:
+            if unless is not None:
+                members |= {"verdict": Verdict.INCONCLUSIVE.value, "expected": unless, "hint": None}
+            self.log.add("judgement", **members)

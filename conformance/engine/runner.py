@@ -283,8 +283,9 @@ class Run:
         rng = OwnRandom(f"{self.plan.seed}:{one.id}")
         case = Case(one, self.profile, client, self.log, rng, session)
         case.quick = None if self.plan.quick is None else self.plan.seed
+        case.holds_breaches = True
         self.log.add("check.started", check=one.id, rows=list(one.rows))
-        started = time.perf_counter()
+        started, since = time.perf_counter(), time.monotonic()
         outcome, error = "done", None
         try:
             await one.run(case)
@@ -304,7 +305,22 @@ class Run:
                 raise asyncio.CancelledError from fault
             outcome, error = self._fault(one, fault)
         finally:
+            await self._release(case, since)
             self._finish(case, outcome, None if error is None else self.names.redact_cut(error), started)
+
+    async def _release(self, case: Case, since: float) -> None:
+        """Judge what a check found broken: it decides nothing if a chain trailed that the check depends on.
+
+        Args:
+            case: The check's run.
+            since: When it began, in monotonic seconds.
+        """
+        reason = None
+        try:
+            if case.has_held_breaches:
+                reason = await case.session.trailing.reason_for(case.check.surface, case.check.lane, since)
+        finally:
+            case.release(reason)
 
     def _fault(self, one: Check, fault: Exception) -> tuple[str, str]:
         """Keep where a check broke, and return how it ended, with its fault in a line."""

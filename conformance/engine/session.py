@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from conformance.discovery.rail import Operation, discover
 from conformance.discovery.rehearsing import refusal
 from conformance.engine.stray_payments import StrayPayments
+from conformance.engine.trailing import Trailing
 from conformance.engine.waiting import Waiting
 from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.lanes.checkout_request import CheckoutPayer
@@ -20,7 +21,7 @@ from conformance.lanes.payers import checkout_payer, payer_for
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.pages.reader import PageReader
-from conformance.target import Profile, Tenant
+from conformance.target import Chains, Profile, Tenant
 from conformance.webhook_receiver.inbox import Inbox
 
 T = TypeVar("T")
@@ -77,6 +78,7 @@ class Session:
         networks_told: Spellings of each network by its key, in the link and in the event, as they were first seen.
         stray_payments: Transactions that checks made and that pay no link.
         kept: What is opened during the run and closed at its end, before anything else.
+        trailing: Tells which chains are too old for a payment.
         wallet: What the run may take of the operator's money, and took.
     """
 
@@ -111,6 +113,7 @@ class Session:
         self.networks_told: dict[str, tuple[Any, Any]] = {}
         self.stray_payments = StrayPayments()
         self.kept = AsyncExitStack()
+        self.trailing = Trailing(profile, names)
         self.apart = 0
         self.nonce = secrets.token_hex(6)
         self._count = Counter()
@@ -156,6 +159,7 @@ class Session:
         await asyncio.gather(*self._found.values(), return_exceptions=True)
         await self.kept.aclose()
         await self.pages.close()
+        await self.trailing.close()
         for payer in self._payers.values():
             await payer.close()
 
@@ -267,8 +271,9 @@ class Session:
         """Return the funded payer of a lane, opening it at first use.
 
         Raises:
-            Inconclusive: The profile says no way to reach the lane's node or to fund a payer.
+            Inconclusive: The profile says no way to reach the lane's node or to fund a payer, or its chain trails.
         """
+        await self._refuse_trailing(self.profile.chains, lane)
         async with self._lock:
             if lane not in self._payers:
                 self._payers[lane] = await payer_for(lane, self.profile, self._names, wallet=self.wallet)
@@ -278,14 +283,19 @@ class Session:
         """Return the funded payer of a lane on the node that checkout payments are made on, opening it at first use.
 
         Raises:
-            Inconclusive: The profile says no way to reach that node or to fund a payer.
+            Inconclusive: The profile says no way to reach that node or to fund a payer, or its chain trails.
         """
+        await self._refuse_trailing(self.profile.gateway_chains, lane)
         place = f"gateway {lane}"
         async with self._lock:
             if place not in self._payers:
                 nodes = self.profile.gateway_chains
                 self._payers[place] = await payer_for(lane, self.profile, self._names, nodes, self.wallet)
             return self._payers[place]
+
+    async def _refuse_trailing(self, chains: Chains, lane: str) -> None:
+        if (chain := chains.of(lane)) is not None:
+            await self.trailing.refuse(chain)
 
     async def checkout_payer(self, lane: str) -> CheckoutPayer:
         """Return what pays a lane's checkout links, from the account of `gateway_payer`.

@@ -27,6 +27,13 @@ class AskedNode(Protocol):
     async def served(self) -> Served:
         """Return what network it serves."""
 
+    async def next_block_time(self) -> int:
+        """Return the earliest time that the next block may bear, in unix seconds, as far as the node tells.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+
     async def close(self) -> None:
         """Close connections."""
 

@@ -9,6 +9,7 @@ from conformance import extras
 from conformance.http.client import Names
 from conformance.lanes.checkout_request import CheckoutPayer
 from conformance.lanes.descriptor import Means, Payer
+from conformance.lanes.funded_payer import AskedNode
 from conformance.lanes.networks import Served
 from conformance.lanes.registry import LANES
 from conformance.lanes.signed_payment import PaymentSender
@@ -46,11 +47,20 @@ async def served_by(chain: Chain, budgets: Budgets, names: Names) -> Served:
     Raises:
         Inconclusive: The node could not be asked, or the lane's extra is not installed.
     """
-    node = _means(chain.lane).node(chain, budgets, names)
+    node = node_of(chain, budgets, names)
     try:
         return await node.served()
     finally:
         await node.close()
+
+
+def node_of(chain: Chain, budgets: Budgets, names: Names) -> AskedNode:
+    """Open a node of the profile.
+
+    Raises:
+        Inconclusive: The lane's extra is not installed, or the node's token cannot be read.
+    """
+    return _means(chain.lane).node(chain, budgets, names)
 
 
 def checkout_payer(payer: Payer) -> CheckoutPayer:

@@ -145,6 +145,10 @@ class AlgorandNode:
 
         return await self._ask(newest)
 
+    async def next_block_time(self) -> int:
+        """Return the time of the newest block: the next one is not older."""
+        return await self.block_time()
+
     async def newest_round(self) -> int:
         """Return the number of the newest block."""
 

@@ -126,6 +126,18 @@ class BaseNode:
         except (LookupError, TypeError, ValueError) as fault:
             raise Inconclusive("the Base node told no time of its newest block") from fault
 
+    async def next_block_time(self) -> int:
+        """Return the time of the block that the node would make now.
+
+        A node that makes blocks only for transactions has an old newest block, and its next one is of the present.
+        """
+        newest = await self.block_time()
+        try:
+            pending = await self.ask(self.web3.eth.get_block("pending"))
+            return max(newest, int(pending["timestamp"]))
+        except (Inconclusive, LookupError, TypeError, ValueError):
+            return newest  # many nodes have no pending block
+
     async def wei(self, address: str) -> int:
         """Return what an account holds of the native coin."""
         return int(await self.ask(self.web3.eth.get_balance(to_checksum_address(address))))

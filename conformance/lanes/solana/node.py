@@ -175,6 +175,10 @@ class SolanaNode:
             raise Inconclusive("the Solana node told no time of its newest block")
         return time
 
+    async def next_block_time(self) -> int:
+        """Return the time of the newest confirmed block: the next one is not older."""
+        return await self.block_time()
+
     async def data(self, key: Pubkey) -> bytes | None:
         """Return what an account holds as data, None when there is no such account."""
         value = (await self.ask(self.client.get_account_info(key, commitment=Confirmed))).value
