@@ -25,7 +25,7 @@ from localnet import verbs
 from localnet.front import Front
 from localnet.lanes.registry import LANES
 from localnet.rpc import NodeFault
-from localnet.verbs import Verbs
+from localnet.verbs import MayTrail, Verbs
 
 EXIT_FAULT = 4
 _KINDS = {lane.kind: lane for lane in LANES.values()}
@@ -33,6 +33,7 @@ _NODE_SECONDS = 30.0
 _KEPT = 60.0  # longer than clients keep their connections: none of them calls into one that closes
 _END = 0.2
 _LONGEST_BODY = 16 * 1024 * 1024
+_CURRENT_SECONDS = 5.0
 _HOME = {"127.0.0.1", "::1"}
 
 
@@ -97,7 +98,26 @@ async def _serve(fronts: Sequence[Front]) -> None:
             for front, node in zip(fronts, nodes, strict=True):
                 await exits.enter_async_context(serving(front.fd, node))
             click.echo(orjson.dumps({"ready": True}).decode())
-            await stop.wait()
+            async with asyncio.TaskGroup() as tasks:
+                keepers = [tasks.create_task(_keep_current(node)) for node in nodes if isinstance(node, MayTrail)]
+                await stop.wait()
+                for keeper in keepers:
+                    keeper.cancel()
+
+
+async def _keep_current(node: MayTrail) -> None:
+    """Keep the clock of a node from falling behind, for ever; what goes wrong is reported once, and tried again."""
+    said = ""
+    while True:
+        await asyncio.sleep(_CURRENT_SECONDS)
+        try:
+            await node.keep_current()
+            fault = ""
+        except NodeFault as trouble:
+            fault = str(trouble)
+        if fault and fault != said:
+            click.echo(f"control sidecar: {fault}", err=True)
+        said = fault
 
 
 @asynccontextmanager

@@ -102,8 +102,6 @@ class Surfaces:
             "WP_RAIL_NODE_LOOK_SECONDS": "20",
             **self._joining(facts.rail),
         }
-        if plan.of_kind("localnet"):
-            environment["WP_RAIL_NODE_BEHIND_SECONDS"] = "0"  # a node of ours may make a block only when there is need
         await self._started("rail", "rail", environment, facts.rail)
         await self._publish_rail_keys()
 

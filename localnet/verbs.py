@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from localnet.rpc import NodeFault
 
@@ -30,6 +30,18 @@ class Verbs(Protocol):
 
     def all(self) -> Mapping[str, Verb]:
         """Return every verb by its name."""
+
+
+@runtime_checkable
+class MayTrail(Protocol):
+    """Verbs of a node whose clock falls behind if no block is asked for."""
+
+    async def keep_current(self) -> None:
+        """Let blocks pass until the node's newest one is of the present time; none if it is already.
+
+        Raises:
+            NodeFault: The node could not be asked, or its clock does not get there.
+        """
 
 
 def text(members: Members, name: str) -> str:

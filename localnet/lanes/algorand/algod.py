@@ -22,6 +22,7 @@ from algosdk.v2client.algod import AlgodClient
 
 from localnet import verbs
 from localnet.accounts import write_secret
+from localnet.lanes.algorand.trailing import catch_up
 from localnet.rpc import NodeFault
 from localnet.verbs import Members, Refused, Verb
 from programs.missing import Missing
@@ -236,8 +237,24 @@ class AlgodVerbs:
         self._count = 0
 
     async def prepare(self) -> None:
-        """Ask the node once, so that a wrong token or address shows at the start."""
+        """Ask the node once, so that a wrong token or address shows at the start, and bring its clock up to date."""
         await _asked(self._client.suggested_params)
+        await self.keep_current()
+
+    async def keep_current(self) -> None:
+        """Let blocks pass while the node's newest one is too old, as on a node in DevMode that was idle."""
+        await catch_up(self._newest_time, self._pass_block)
+
+    async def _newest_time(self) -> int:
+        def newest() -> int:
+            status: Any = self._client.status()
+            block: Any = self._client.block_info(status["last-round"], header_only=True)
+            return int(block["block"]["ts"])
+
+        return await _asked(newest)
+
+    async def _pass_block(self) -> None:
+        await self._sent(lambda params: transaction.PaymentTxn(self._address, params, self._address, 0))
 
     async def fund(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`: microAlgos from the funder's account."""
@@ -257,7 +274,7 @@ class AlgodVerbs:
     async def advance(self, members: Members) -> dict[str, Any]:
         """`blocks`: so many blocks; a node in DevMode makes one for each transaction, another one by waiting."""
         for _ in range(verbs.integer(members, "blocks", low=0, high=100)):
-            await self._sent(lambda params: transaction.PaymentTxn(self._address, params, self._address, 0))
+            await self._pass_block()
         return {}
 
     def all(self) -> Mapping[str, Verb]:

@@ -1,0 +1,55 @@
+"""A DevMode node whose clock fell behind: zero payments let blocks pass until its newest block is of the present time.
+
+A node in DevMode makes a block only for a transaction. The time of a block is at most 25 s after that of the block
+before, as on every Algorand network. So the clock of an idle node falls behind, and a payment may bear a time that is
+too old for its challenge. Each payment of nothing brings the clock of such a node 25 s further. On ordinary rounds
+blocks come by themselves, and nothing is sent.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from localnet.rpc import NodeFault
+
+# A node is current when its newest block is this recent, so that the next block is of the present time.
+CURRENT_SECONDS: Final = 20
+# By how much the time of a block may exceed that of the block before (consensus parameter MaxTimestampIncrement).
+STEP_SECONDS: Final = 25
+# A node that was idle for a week; a longer time is faster to end by a new network.
+_MOST_BLOCKS: Final = 7 * 86_400 // STEP_SECONDS
+
+
+async def catch_up(
+    newest_time: Callable[[], Awaitable[int]],
+    pass_block: Callable[[], Awaitable[object]],
+    clock: Callable[[], float] = time.time,
+) -> int:
+    """Let blocks pass until a node's newest block is recent, and return how many were made.
+
+    Args:
+        newest_time: Returns the time of the newest block in unix seconds.
+        pass_block: Has one more block made.
+        clock: Returns the present time in unix seconds.
+
+    Raises:
+        NodeFault: The node could not be asked, or its clock does not get there.
+    """
+    passed, behind = 0, clock() - await newest_time()
+    while behind > CURRENT_SECONDS:
+        wanted = math.ceil((behind - CURRENT_SECONDS) / STEP_SECONDS)
+        if wanted > _MOST_BLOCKS:
+            raise NodeFault(
+                f"the clock of algod is {behind / 86_400:.0f} days behind, which would take {wanted} blocks of nothing "
+                "to make up: start a new network"
+            )
+        for _ in range(wanted):
+            await pass_block()
+        passed += wanted
+        before, behind = behind, clock() - await newest_time()
+        if behind >= before:
+            raise NodeFault(f"{wanted} blocks of algod did not bring its clock nearer: it is {behind:.0f} s behind")
+    return passed
