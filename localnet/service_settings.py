@@ -33,7 +33,10 @@ _COMMON: Final = (
 _OWN: Final[Mapping[str, tuple[str, ...]]] = {
     "WP_ADDON_": ("DATA_DIR", "FD", "PORT", "RATE"),
     "WP_AGENT_": ("BODY_LIMIT", "FD", "PORT", "PUBLIC_URL", "RATE"),
-    "WP_GATEWAY_": ("DATA_DIR", "DB", "FD", "PORT", "PUBLIC_URL", "ROLE", "SIGNING_KEY_FILE", "TRUSTED_JWKS"),
+    "WP_GATEWAY_": (
+        *("DATA_DIR", "DB", "FD", "NODE_BEHIND_SECONDS", "PORT"),
+        *("PUBLIC_URL", "ROLE", "SIGNING_KEY_FILE", "TRUSTED_JWKS"),
+    ),
     "WP_RAIL_": (
         *("CONFIRM_WAIT", "DATA_DIR", "DB", "DISABLED_SERVICES", "FD", "JOIN_WAIT", "LANES", "LEASE_SECONDS"),
         *("NODE_BEHIND_SECONDS", "NODE_LOOK_SECONDS", "FAILURES", "PAYER_FAILURES"),

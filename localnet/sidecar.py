@@ -99,17 +99,22 @@ async def _serve(fronts: Sequence[Front]) -> None:
                 await exits.enter_async_context(serving(front.fd, node))
             click.echo(orjson.dumps({"ready": True}).decode())
             async with asyncio.TaskGroup() as tasks:
-                keepers = [tasks.create_task(_keep_current(node)) for node in nodes if isinstance(node, MayTrail)]
+                keepers = [tasks.create_task(keep_current(node)) for node in nodes if isinstance(node, MayTrail)]
                 await stop.wait()
                 for keeper in keepers:
                     keeper.cancel()
 
 
-async def _keep_current(node: MayTrail) -> None:
-    """Keep the clock of a node from falling behind, for ever; what goes wrong is reported once, and tried again."""
+async def keep_current(node: MayTrail, every: float = _CURRENT_SECONDS) -> None:
+    """Keep the clock of a node from falling behind, for ever; what goes wrong is reported once, and tried again.
+
+    Args:
+        node: The node.
+        every: Seconds between two looks at its clock.
+    """
     said = ""
     while True:
-        await asyncio.sleep(_CURRENT_SECONDS)
+        await asyncio.sleep(every)
         try:
             await node.keep_current()
             fault = ""

@@ -42,7 +42,9 @@ def test_a_lane_comes_when_its_node_does(chain: SimulatedChain, tmp_path: Path, 
                 else:
                     until(lambda: "another network" in rail.log())
                     refused_otherwise(rail.http.post(COMPLIANCE, json=COMPLIANCE_BODY), 503, "no_lane_available")
-                    assert rail.http.get("/health").json()["lanes_away"] == ["base_sepolia"]
+                    health = rail.http.get("/health").json()
+                    assert health["lanes_away"] == ["base_sepolia"]
+                    assert "another network" in health["lanes_away_reasons"]["base_sepolia"]
             finally:
                 node.terminate()
                 assert node.wait(120) == 0
