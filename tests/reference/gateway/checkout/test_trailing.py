@@ -66,6 +66,7 @@ async def test_a_payment_that_is_made_nevertheless_pays(tmp_path: Path) -> None:
         answer = await shop.post(link, "/verify", {"tx_id": tx_id})
         assert (answer.status_code, answer.json()["status"]) == (200, "paid")
         assert shown((await shop.get(link)).text) == ("Paid", False)
+        assert "payable" not in await shop.status(link)
 
 
 async def test_the_rule_can_be_switched_off(tmp_path: Path) -> None:
