@@ -25,7 +25,9 @@ from solders.instruction import AccountMeta, Instruction
 from solders.keypair import Keypair
 from solders.message import MessageV0
 from solders.pubkey import Pubkey
+from solders.signature import Signature
 from solders.transaction import VersionedTransaction
+from solders.transaction_status import TransactionErrorFieldless
 from spl.token.constants import TOKEN_PROGRAM_ID
 from spl.token.instructions import (
     create_idempotent_associated_token_account,
@@ -39,6 +41,7 @@ SERVICE, PATH = "compliance-receipt", "/pay/v1/compliance/receipt"
 BODY = {"recipient_address": "screen-allow", "network": "solana_mainnet"}
 LEFT_AT_LEAST = 120  # seconds; with less, a slow chain could cost the payment its challenge
 PRICE_AT_MOST = 100_000  # atomic units, 0.10 USDC
+TRIES = 4  # signatures at most, if the node says that a transaction came too late
 # Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
 PROOF_FILE = Path(os.environ.get("PROOF_FILE", "payment.json"))
 
@@ -68,20 +71,37 @@ def challenge() -> dict[str, Any]:
 async def pay(payer: Keypair) -> dict[str, Any]:
     """Send the payment of an earlier run, or a new one that is kept before it is sent, and wait for its block."""
     async with AsyncClient(os.environ["RPC_URL"], Confirmed) as chain:
-        payment = kept()
+        payment, tries = kept(), 1
         if payment is None:
-            payment = await sign(chain, payer, challenge())
+            payment, tries = await sign(chain, payer, challenge()), TRIES
             keep(payment)
-        print(f"paying by {payment['proof']['tx_id']}", file=sys.stderr)
-        try:
-            options = TxOpts(preflight_commitment=Confirmed)
-            sent = (await chain.send_raw_transaction(base64.b64decode(payment["signed"]), options)).value
-        except RPCException as fault:
-            # An earlier run may have sent it. The rail looks at the chain and decides, so present the proof anyway.
-            print(fault, file=sys.stderr)
-        else:
-            await chain.confirm_transaction(sent, last_valid_block_height=payment["last_valid_block_height"])
+        for left in reversed(range(tries)):
+            print(f"paying by {payment['proof']['tx_id']}", file=sys.stderr)
+            try:
+                options = TxOpts(preflight_commitment=Confirmed)
+                sent = (await chain.send_raw_transaction(base64.b64decode(payment["signed"]), options)).value
+            except RPCException as fault:
+                print(fault, file=sys.stderr)
+                if not (left and await came_too_late(chain, payment, fault)):
+                    # It may be on the chain. The rail looks there and decides, so present the proof.
+                    break
+                payment = await sign(chain, payer, challenge())
+                keep(payment)
+            else:
+                await chain.confirm_transaction(sent, last_valid_block_height=payment["last_valid_block_height"])
+                break
     return payment
+
+
+async def came_too_late(chain: AsyncClient, payment: dict[str, Any], fault: RPCException) -> bool:
+    """Return whether a payment was refused for its old blockhash and can land no more, so that another pays once."""
+    result = getattr(fault.args[0] if fault.args else None, "data", None)
+    if getattr(result, "err", None) != TransactionErrorFieldless.BlockhashNotFound:
+        return False
+    if (await chain.get_block_height()).value <= payment["last_valid_block_height"]:
+        return False
+    tx_id = Signature.from_string(payment["proof"]["tx_id"])
+    return (await chain.get_signature_statuses([tx_id])).value[0] is None
 
 
 async def sign(chain: AsyncClient, payer: Keypair, entry: dict[str, Any]) -> dict[str, Any]:

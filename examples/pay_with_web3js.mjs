@@ -11,7 +11,7 @@ import {
   createTransferCheckedInstruction,
   getAssociatedTokenAddressSync,
 } from "@solana/spl-token";
-import { Connection, Keypair, PublicKey, Transaction } from "@solana/web3.js";
+import { Connection, Keypair, PublicKey, SendTransactionError, Transaction } from "@solana/web3.js";
 import bs58 from "bs58";
 import canonicalize from "canonicalize";
 
@@ -21,6 +21,7 @@ const PATH = "/pay/v1/compliance/receipt";
 const BODY = { recipient_address: "screen-allow", network: "solana_mainnet" };
 const LEFT_AT_LEAST = 120; // seconds; with less, a slow chain could cost the payment its challenge
 const PRICE_AT_MOST = 100_000n; // atomic units, 0.10 USDC
+const TRIES = 4; // signatures at most, if the node says that a transaction came too late
 // Holds the payment from before it is made until its answer is here, so that no crash makes anyone pay twice.
 const PROOF_FILE = process.env.PROOF_FILE ?? "payment.json";
 
@@ -56,16 +57,20 @@ async function sign(chain, payer, entry) {
   return { proof, signed: transaction.serialize().toString("base64"), latest };
 }
 
-// Sends the transfer, which counts once however often it is sent, and waits for its block.
+// Sends the transfer, which counts once however often it is sent, and waits for its block. Returns whether it was
+// refused for its old blockhash and can land no more, so that another one pays once.
 async function send(chain, { proof, signed, latest }) {
   console.error(`paying by ${proof.tx_id}`);
   try {
     const signature = await chain.sendRawTransaction(Buffer.from(signed, "base64"));
     await chain.confirmTransaction({ signature, ...latest }, "confirmed");
   } catch (fault) {
-    // An earlier run may have sent it. The rail looks at the chain and decides, so the proof is presented anyway.
     console.error(`${fault}`);
+    if (!(fault instanceof SendTransactionError && fault.message.includes("Blockhash not found"))) return false;
+    if ((await chain.getBlockHeight()) <= latest.lastValidBlockHeight) return false;
+    return (await chain.getSignatureStatus(proof.tx_id)).value === null;
   }
+  return false;
 }
 
 // Writes the payment to disk, whole or not at all, readable by its owner alone.
@@ -128,10 +133,15 @@ const payer = Keypair.fromSecretKey(Uint8Array.from(JSON.parse(await readFile(pr
 const chain = new Connection(process.env.RPC_URL, { commitment: "confirmed", wsEndpoint: process.env.WS_URL });
 let payment = await kept();
 if (payment === null) {
-  payment = await sign(chain, payer, await challenge());
-  await keep(payment);
+  for (let tries = 0; tries < TRIES; tries++) {
+    payment = await sign(chain, payer, await challenge());
+    await keep(payment);
+    // If it may be on the chain, the rail looks there and decides, so the proof is presented.
+    if (!(await send(chain, payment))) break;
+  }
+} else {
+  await send(chain, payment);
 }
-await send(chain, payment);
 const { payable_receipt } = await present(payment.proof);
 console.log(JSON.stringify({ payable_receipt, claims: await claims(payable_receipt) }, null, 2));
 await unlink(PROOF_FILE);

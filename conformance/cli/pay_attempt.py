@@ -22,7 +22,7 @@ from conformance.cli.private_files import InUse
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
 from conformance.lanes.payers import sender_for, take_back
-from conformance.lanes.signed_payment import Fate, Landing, NotAPayment, SignedPayment, land
+from conformance.lanes.signed_payment import Fate, Landing, NotAPayment, SignedPayment, SignsAgain, land
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive, PaidExit
 from conformance.surfaces.gateway.paying import PaymentRefused
@@ -34,6 +34,8 @@ from conformance.vocabulary.networks import network_named
 _SHOWN = 1000
 # Letters of a transaction's id; a longer text in a rail's answer is not an id.
 _LONGEST_ID = 200
+# Pauses before a payment is sent again, if its node says that it came too late. If it can land no more: no pause.
+_SEND_AGAIN_SECONDS = (0.5, 1.0, 2.0)
 
 
 class PaymentOpen(Exception):
@@ -203,17 +205,30 @@ class Attempt:
             NoPaymentFile: The file holds another payment than it says.
             Inconclusive: The node refused it when it was sent for the first time: nothing was paid.
         """
-        signed = self.signed
         sender = sender_for(self.chain(), self.profile.budgets, Names())
         try:
             # The other half is for the proof, which is worth presenting even if this node cannot be asked.
-            left = max(0.0, self.ends - asyncio.get_running_loop().time()) / 2
-            found = await land(sender, signed, left)
+            found = await land(sender, self.signed, self._left() / 2)
+            for pause in _SEND_AGAIN_SECONDS:
+                if not (found.outdated and self._is_signed_here and isinstance(self.payer, SignsAgain)):
+                    break
+                # Signing again pays once only, because the payer does it only if the first transaction can land no
+                # more. A funder has also given the paying account no more than one price.
+                renewed = await self.payer.sign_again(self.signed)
+                if renewed is None:
+                    await asyncio.sleep(pause)
+                else:
+                    self.keep_signed(renewed)
+                found = await land(sender, self.signed, self._left() / 2)
         except NotAPayment as fault:
             raise NoPaymentFile(self.payment.path, str(fault)) from fault
         finally:
             await sender.close()
         await self._conclude(found)
+
+    def _left(self) -> float:
+        """Return the seconds that are left for the payment and its proof."""
+        return max(0.0, self.ends - asyncio.get_running_loop().time())
 
     async def _conclude(self, found: Landing) -> None:
         record = self.payment.record

@@ -59,6 +59,10 @@ class NotTaken(Inconclusive):
     """A node refused a signed transaction."""
 
 
+class OutdatedPayment(NotTaken):
+    """A node refused a signed transaction because its blockhash is too old, or unknown to this node."""
+
+
 class NotAPayment(Inconclusive):
     """A record of a signed payment is malformed, or its parts are of different payments."""
 
@@ -114,6 +118,20 @@ class SignsBills(Protocol):
         """Return the payment of a bill, its money set aside; see `CheckoutPayer.settle`."""
 
 
+@runtime_checkable
+class SignsAgain(Protocol):
+    """A payer whose signed transaction can become too old before it is sent, and be signed again."""
+
+    async def sign_again(self, payment: SignedPayment) -> SignedPayment | None:
+        """Return the same transfer from the same account, as a transaction that a node takes now.
+
+        None if the first transaction has landed or can still land, so that a second one might be a second payment.
+
+        Raises:
+            Inconclusive: The node could not be asked.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Landing:
     """How far a payment came within a time.
@@ -121,12 +139,14 @@ class Landing:
     Attributes:
         fate: What the chain showed last.
         trouble: Why a node refused the transaction or could not be asked, None where neither happened.
-        refused: Whether the node refused the transaction, which is not on the chain.
+        refused: Whether the node refused the transaction, which is not on the chain and was given to no node before.
+        outdated: Whether it was refused because it is too old, or because its blockhash is unknown to the node.
     """
 
     fate: Fate
     trouble: str | None = None
     refused: bool = False
+    outdated: bool = False
 
 
 async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) -> Landing:
@@ -134,11 +154,15 @@ async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) ->
 
     The chain is asked before anything is sent, since an earlier process may have sent the payment.
 
+    A refusal decides only if no node was given the transaction before. A node that took it, or whose answer was lost,
+    may have passed it on, and another node's refusal shows nothing of that. Then only the chain decides.
+
     Raises:
         NotAPayment: The payment is not what it says it is.
     """
     loop = asyncio.get_running_loop()
     ends, wait, sent_at, trouble = loop.time() + seconds, _FIRST_WAIT, None, None
+    is_given = was_given = False
     while True:
         fate = Fate.UNSEEN
         try:
@@ -146,12 +170,17 @@ async def land(sender: PaymentSender, payment: SignedPayment, seconds: float) ->
             if fate not in {Fate.UNSEEN, Fate.SEEN}:
                 return Landing(fate)
             if fate is Fate.UNSEEN and (sent_at is None or loop.time() > sent_at + _SEND_AGAIN_SECONDS):
+                was_given, is_given = is_given, True
                 await sender.send(payment)
                 sent_at = loop.time()
         except NotTaken as refusal:
+            is_given, trouble = was_given, str(refusal)
             fate = await _fate_after_refusal(sender, payment)
-            if fate is not Fate.SEEN:
-                return Landing(fate, str(refusal), refused=fate is Fate.UNSEEN)
+            if fate not in {Fate.UNSEEN, Fate.SEEN}:
+                return Landing(fate, trouble)
+            if fate is Fate.UNSEEN and not is_given:
+                outdated = isinstance(refusal, OutdatedPayment)
+                return Landing(fate, trouble, refused=True, outdated=outdated)
         except NotAPayment:
             raise
         except Inconclusive as fault:

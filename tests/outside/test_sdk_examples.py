@@ -199,6 +199,33 @@ def pays_once_though_killed(payer: Payer, stack: dict[str, str], moment: str) ->
     assert not proof.exists()
 
 
+# Before its first two transactions a script lets the chain outlive their blockhashes, which are good for 3,000 slots.
+LATE_PY = """
+                if left > 1:
+                    late = {"verb": "advance", "blocks": 3100}
+                    httpx.post(os.environ["RPC_URL"] + "/control", timeout=60, json=late).raise_for_status()
+                options = TxOpts("""
+LATE_JS = """  console.error(`paying by ${proof.tx_id}`);
+  globalThis.late = (globalThis.late ?? 0) + 1;
+  const verb = JSON.stringify({ verb: "advance", blocks: 3100 });
+  if (late < 3) await fetch(`${process.env.RPC_URL}/control`, { method: "POST", body: verb });"""
+LATE: dict[str, Edits] = {
+    SOLANA_PY.script: (("\n                options = TxOpts(", LATE_PY),),
+    WEB3JS.script: (("  console.error(`paying by ${proof.tx_id}`);", LATE_JS),),
+}
+
+
+@pytest.mark.parametrize("example", [SOLANA_PY, WEB3JS], ids=lambda one: one.script)
+def test_a_script_whose_blockhash_lapses_signs_again_and_pays_once(payer: Payer, stack: dict[str, str]) -> None:
+    """The chain outlives two blockhashes before the node gets the transactions; the third one pays."""
+    mine, theirs = payer.holdings()
+    ended = payer.run(LATE[payer.example.script])
+    assert ended.returncode == 0, ended.stderr
+    assert len(set(re.findall(r"paying by (\w+)", ended.stderr))) == 3
+    verified(stack, json.loads(ended.stdout)["payable_receipt"])
+    assert payer.holdings() == (mine - PRICE, theirs + PRICE)
+
+
 @pytest.mark.slow
 @every_example
 def test_without_the_weld_the_sdk_buys_nothing(payer: Payer) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeAlias
 
 from solders.instruction import Instruction
@@ -21,7 +22,8 @@ from conformance.http.client import Names
 from conformance.lanes.networks import Served, usdc_of
 from conformance.lanes.node_control import read_secret
 from conformance.lanes.solana.instructions import TokenTransfer, amount_in, associated_account, close, decimals_in
-from conformance.lanes.solana.node import CONFIRMED, Account, Refused, SolanaNode
+from conformance.lanes.solana.node import CONFIRMED, Account, SolanaNode
+from conformance.lanes.solana.refusals import Refused
 from conformance.lanes.spending import SpendingLimit, Wallet, account_seed
 from conformance.outcome import Inconclusive
 from conformance.target.lanes.solana import SolanaChain
@@ -105,8 +107,9 @@ class OperatorFunds:
             raise Inconclusive(f"the account of [{self._limit.table}] funder cannot give {what}: {reason}") from reason
 
     async def _sent(self, instructions: Sequence[Instruction], payer: Account) -> None:
-        made = await self._node.signed(instructions, payer)
-        await self._node.succeeded(await self._node.submit(made), CONFIRMED)
+        sign = partial(self._node.signed, instructions, payer)
+        sent = await self._node.deliver(await sign(), sign)
+        await self._node.succeeded(str(sent.signatures[0]), CONFIRMED)
 
     async def take_back(self, accounts: Iterable[Account], mints: Iterable[Pubkey]) -> None:
         """Send each account's tokens, the rent of its token accounts, and its native coin to the operator."""

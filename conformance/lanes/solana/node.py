@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -19,11 +19,6 @@ from solders.instruction import Instruction
 from solders.keypair import Keypair
 from solders.message import Message, MessageV0
 from solders.pubkey import Pubkey
-from solders.rpc.errors import (
-    InvalidParamsMessage,
-    SendTransactionPreflightFailureMessage,
-    TransactionPrecompileVerificationFailureMessage,
-)
 from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 from solders.transaction_status import TransactionConfirmationStatus, TransactionStatus
@@ -32,6 +27,7 @@ from conformance.http.client import Names
 from conformance.lanes.networks import Served
 from conformance.lanes.node_control import NodeControl
 from conformance.lanes.solana.bounded_client import bounded_client
+from conformance.lanes.solana.refusals import Refused, UnknownBlockhash, error_text, refusal_in
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets
 from conformance.target.lanes.solana import SolanaChain
@@ -43,6 +39,8 @@ _CAIP2 = 32
 _GATHER_SECONDS = 0.05
 _MOST_STATUSES = 256
 _SOON_SECONDS, _LATER_SECONDS = 2.0, 0.5
+# Pauses before a transaction is submitted again. They grow, since a node may be behind its neighbours.
+_SUBMIT_AGAIN_SECONDS = (0.1, 0.5, 1.0, 2.0)
 _RANK = {
     str(level): rank
     for rank, level in enumerate(
@@ -65,11 +63,6 @@ _STRANGE = (
     AttributeError,
     RecursionError,
 )
-_REFUSALS = (
-    SendTransactionPreflightFailureMessage,
-    TransactionPrecompileVerificationFailureMessage,
-    InvalidParamsMessage,
-)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -89,18 +82,6 @@ class Account:
         return str(self.key)
 
 
-class Refused(Inconclusive):
-    """The node refused a transaction, or it failed on the chain. Where nobody expects it, nothing can be decided.
-
-    Attributes:
-        tx_id: Id of that transaction.
-    """
-
-    def __init__(self, reason: str, tx_id: str) -> None:
-        super().__init__(reason)
-        self.tx_id = tx_id
-
-
 class SolanaNode:
     """Asks and submits; whatever else goes wrong is `Inconclusive` with a sentence that says so."""
 
@@ -109,7 +90,8 @@ class SolanaNode:
         self._names = names
         self.client = bounded_client(chain.rpc, budgets.request)
         self.control = NodeControl(chain.control, "Solana", budgets.request)
-        self._sent: set[Signature] = set()
+        # The last block height at which each transaction may still get into a block.
+        self._last_heights: dict[Signature, int] = {}
         self._wanted: set[Signature] = set()
         self._answer: asyncio.Task[dict[Signature, TransactionStatus | None]] | None = None
         self._asking: set[asyncio.Task[dict[Signature, TransactionStatus | None]]] = set()
@@ -141,7 +123,7 @@ class SolanaNode:
             try:
                 return await asked
             except RPCException as fault:
-                raise Inconclusive(f"the Solana node answered with an error: {_error_text(fault)}") from fault
+                raise Inconclusive(f"the Solana node answered with an error: {error_text(fault)}") from fault
 
     @asynccontextmanager
     async def _within_reason(self) -> AsyncIterator[None]:
@@ -215,21 +197,77 @@ class SolanaNode:
             tables: Address tables whose addresses it may take; none for a legacy transaction.
             legacy: Whether it is of the form without a version.
         """
-        wait = _GATHER_SECONDS
+        return await self._signed_afresh(
+            lambda recent: _transaction(instructions, payer, signers, tables, recent, legacy=legacy)
+        )
+
+    async def resigned(self, message: MessageV0, payer: Account) -> VersionedTransaction:
+        """Return the transaction of a message with the newest blockhash; the paying account alone signs it."""
+
+        def build(recent: Hash) -> VersionedTransaction:
+            parts = (message.header, message.account_keys, recent, message.instructions, message.address_table_lookups)
+            return VersionedTransaction(MessageV0(*parts), [payer.keypair])
+
+        return await self._signed_afresh(build)
+
+    async def _signed_afresh(self, build: Callable[[Hash], VersionedTransaction]) -> VersionedTransaction:
         async with asyncio.timeout(self._budgets.confirmation):
             while True:
-                recent = (await self.ask(self.client.get_latest_blockhash(Confirmed))).value.blockhash
-                made = _transaction(instructions, payer, signers, tables, recent, legacy=legacy)
-                if made.signatures[0] not in self._sent:
-                    self._sent.add(made.signatures[0])
+                recent = (await self.ask(self.client.get_latest_blockhash(Confirmed))).value
+                made = build(recent.blockhash)
+                if made.signatures[0] not in self._last_heights:
+                    self._last_heights[made.signatures[0]] = recent.last_valid_block_height
                     self._names.name(str(made.signatures[0]), "TX_ID")
                     return made
-                await asyncio.sleep(wait)
+                await asyncio.sleep(_GATHER_SECONDS)
+
+    async def deliver(
+        self,
+        drafted: VersionedTransaction,
+        sign_again: Callable[[], Awaitable[VersionedTransaction]],
+        *,
+        skip_preflight: bool = False,
+    ) -> VersionedTransaction:
+        """Submit a transaction that this object signed, and return it or the one that took its place.
+
+        A node answers `BlockhashNotFound` if a blockhash is too old, and also if the node is behind its neighbours.
+        So the same bytes are submitted again, unless the chain is past the last block that may contain them and the
+        node does not know the transaction. It can land no more then, and `sign_again` makes another one. Thus no
+        transfer happens twice, even if a proxy gave the first transaction to several nodes.
+
+        Raises:
+            Refused: The node refuses it.
+            Inconclusive: The node could not be asked.
+        """
+        pauses = iter(_SUBMIT_AGAIN_SECONDS)
+        while True:
+            try:
+                await self.submit(drafted, skip_preflight=skip_preflight)
+            except UnknownBlockhash as refusal:
+                is_lapsed = await self.is_lapsed(refusal.tx_id)
+                # The order matters: what is unknown after the chain has passed its last block can land no more.
+                if await self.status(refusal.tx_id) is not None:
+                    return drafted
+                pause = next(pauses, None)
+                if pause is None:
+                    raise
+                if is_lapsed:
+                    drafted = await sign_again()
+                else:
+                    await asyncio.sleep(pause)
+            else:
+                return drafted
+
+    async def is_lapsed(self, tx_id: str) -> bool:
+        """Return whether the chain is past the last block that may contain a transaction which this object signed."""
+        height = (await self.ask(self.client.get_block_height(Confirmed))).value
+        return height > self._last_heights[Signature.from_string(tx_id)]
 
     async def submit(self, sent: VersionedTransaction, *, skip_preflight: bool = False) -> str:
         """Submit a transaction and return its id.
 
         Raises:
+            UnknownBlockhash: The node refuses it because of its blockhash.
             Refused: The node refuses it.
             Inconclusive: The node could not be asked.
         """
@@ -239,10 +277,7 @@ class SolanaNode:
             try:
                 await self.client.send_transaction(sent, opts=options)
             except RPCException as fault:
-                reason = _error_text(fault)
-                if fault.args and isinstance(fault.args[0], _REFUSALS):
-                    raise Refused(f"the Solana node refused the transaction: {reason}", tx_id) from fault
-                raise Inconclusive(f"the Solana node answered a submission with an error: {reason}") from fault
+                raise refusal_in(fault, tx_id) from fault
         return tx_id
 
     async def status(self, tx_id: str) -> TransactionStatus | None:
@@ -335,11 +370,3 @@ def _transaction(
 
 def _rank(status: TransactionStatus) -> int:
     return _RANK.get(str(status.confirmation_status), -1)
-
-
-def _error_text(fault: RPCException) -> str:
-    """Return what an error of the node says, short."""
-    said = fault.args[0] if fault.args else fault
-    data = getattr(said, "data", None)
-    reason = getattr(data, "err", None) or getattr(said, "message", None)
-    return f"{type(said).__name__}: {said if reason is None else reason}"[:_SHORT]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from solders.address_lookup_table_account import AddressLookupTableAccount
@@ -33,13 +36,15 @@ from conformance.lanes.solana.instructions import (
     pubkey,
     with_accounts,
 )
-from conformance.lanes.solana.node import CONFIRMED, FINALIZED, Account, Refused, SolanaNode
+from conformance.lanes.solana.node import CONFIRMED, FINALIZED, Account, SolanaNode
+from conformance.lanes.solana.refusals import Refused, UnknownBlockhash
+from conformance.lanes.solana.sender import read_signed
 from conformance.lanes.solana.table import AddressTables
 from conformance.lanes.spending import Wallet
 from conformance.target import Budgets
 from conformance.target.lanes.solana import SolanaChain
 
-__all__ = ["Account", "Order", "Refused", "SolanaPayer"]
+__all__ = ["Account", "Order", "Refused", "SolanaPayer", "UnknownBlockhash"]
 
 _MOST_GIVEN = 2_000_000_000
 _UINT64 = 2**64
@@ -214,6 +219,18 @@ class SolanaPayer(FundedPayer[Account]):
         named = {"tx_id": tx_id, **proof} if proof else {}
         return SignedPayment(self.address, str(mint), held, tx_id, bytes(drafted).hex(), named)
 
+    async def sign_again(self, payment: SignedPayment) -> SignedPayment | None:
+        """Return a payment's instructions under the newest blockhash; see `SignsAgain`. Nothing is set aside for it."""
+        sent, message = read_signed(payment)
+        tx_id = str(sent.signatures[0])
+        if not await self.node.is_lapsed(tx_id) or await self.node.status(tx_id) is not None:
+            return None
+        signed = await self.node.resigned(message, self.main)
+        tx_id = str(signed.signatures[0])
+        proof = {**payment.proof, "tx_id": tx_id} if payment.proof else {}
+        now = int(time.time())
+        return replace(payment, tx_id=tx_id, transaction=bytes(signed).hex(), proof=proof, signed_at=now)
+
     async def transfer(self, order: Order, *, mint: Pubkey | None = None, **changes: Any) -> TokenTransfer:
         """Return the transfer that an order asks for, not sent, with `changes` made to it; its tokens are set aside.
 
@@ -259,8 +276,26 @@ class SolanaPayer(FundedPayer[Account]):
             Refused: The node refuses it, or it failed on the chain.
             Inconclusive: The node cannot be asked, or the level is not reached in time.
         """
-        made = await self.draft(instructions, sender=sender, signers=signers, tables=tables, legacy=legacy)
-        return await self.submit(made, skip_preflight=skip_preflight, wait=wait)
+        sign = partial(self.draft, instructions, sender=sender, signers=signers, tables=tables, legacy=legacy)
+        sent = await self.deliver(await sign(), sign, skip_preflight=skip_preflight, wait=wait)
+        return str(sent.signatures[0])
+
+    async def deliver(
+        self,
+        drafted: VersionedTransaction,
+        sign_again: Callable[[], Awaitable[VersionedTransaction]],
+        *,
+        skip_preflight: bool = False,
+        wait: TransactionConfirmationStatus | None = FINALIZED,
+    ) -> VersionedTransaction:
+        """Send a draft, or what `sign_again` returns if the draft can land no more; return what was sent.
+
+        `wait` for a level of commitment, with success.
+        """
+        sent = await self.node.deliver(drafted, sign_again, skip_preflight=skip_preflight)
+        if wait is not None:
+            await self.node.succeeded(str(sent.signatures[0]), wait)
+        return sent
 
     async def draft(
         self,

@@ -11,9 +11,10 @@ from solders.transaction import VersionedTransaction
 from solders.transaction_status import TransactionConfirmationStatus
 
 from conformance.http.client import Names
-from conformance.lanes.signed_payment import Fate, NotAPayment, NotTaken, SignedPayment
+from conformance.lanes.signed_payment import Fate, NotAPayment, NotTaken, OutdatedPayment, SignedPayment
 from conformance.lanes.solana.instructions import amount_in, associated_account, pubkey
-from conformance.lanes.solana.node import Refused, SolanaNode
+from conformance.lanes.solana.node import SolanaNode
+from conformance.lanes.solana.refusals import Refused, UnknownBlockhash
 from conformance.target import Budgets
 from conformance.target.lanes.solana import SolanaChain
 
@@ -39,9 +40,11 @@ class SolanaSender:
 
     async def send(self, payment: SignedPayment) -> None:
         """Give the node the transaction; see `PaymentSender`."""
-        sent, _ = _read(payment)
+        sent, _ = read_signed(payment)
         try:
             await self.node.submit(sent)
+        except UnknownBlockhash as refusal:
+            raise OutdatedPayment(str(refusal)) from refusal
         except Refused as refusal:
             raise NotTaken(str(refusal)) from refusal
 
@@ -51,7 +54,7 @@ class SolanaSender:
         Nodes keep old statuses for a while only. That the paying account, which makes this transfer only, holds what it
         held shows that the transfer never happened.
         """
-        sent, message = _read(payment)
+        sent, message = read_signed(payment)
         is_over = time.time() > payment.signed_at + _SURELY_OVER_SECONDS and not await self.node.may_land(message)
         status = await self.node.status(str(sent.signatures[0]))
         if status is not None:
@@ -70,7 +73,7 @@ class SolanaSender:
         return payment.tx_id
 
 
-def _read(payment: SignedPayment) -> tuple[VersionedTransaction, MessageV0]:
+def read_signed(payment: SignedPayment) -> tuple[VersionedTransaction, MessageV0]:
     """Return a signed transaction and its message.
 
     Raises:

@@ -16,9 +16,12 @@ from solders.system_program import (
 )
 
 from conformance.lanes.solana.node import CONFIRMED, Account, SolanaNode
+from conformance.lanes.solana.refusals import UnknownBlockhash
 from conformance.outcome import Inconclusive
 
 _TRIES, _PAUSE = 100, 0.05
+# How often a table is begun at most, if the node says that the transaction came too late.
+_SIGNATURES = 5
 
 
 class AddressTables:
@@ -37,19 +40,7 @@ class AddressTables:
             Inconclusive: The node cannot be asked, or no slot follows.
         """
         node = self._node
-        params = CreateLookupTableParams(
-            authority_address=payer.key, payer_address=payer.key, recent_slot=await self._unused_slot()
-        )
-        made, place = create_lookup_table(params)
-        filled = extend_lookup_table(
-            ExtendLookupTableParams(
-                lookup_table_address=place,
-                authority_address=payer.key,
-                payer_address=payer.key,
-                new_addresses=list(addresses),
-            )
-        )
-        sent = await node.submit(await node.signed([made, filled], payer))
+        sent, place = await self._submitted(payer, addresses)
         slot = (await node.landed(sent, CONFIRMED)).slot
         await node.succeeded(sent, CONFIRMED)
         for _ in range(_TRIES):
@@ -57,6 +48,34 @@ class AddressTables:
                 return AddressLookupTableAccount(place, list(addresses))
             await asyncio.sleep(_PAUSE)
         raise Inconclusive("no slot followed the one in which the address table was filled")
+
+    async def _submitted(self, payer: Account, addresses: Sequence[Pubkey]) -> tuple[str, Pubkey]:
+        """Submit the transaction that makes a table, and return its id and the table's address.
+
+        If its blockhash is too old by then, the slot of which the address is made may be too old as well. So another
+        table is made instead.
+        """
+        tries = 0
+        while True:
+            params = CreateLookupTableParams(
+                authority_address=payer.key, payer_address=payer.key, recent_slot=await self._unused_slot()
+            )
+            made, place = create_lookup_table(params)
+            filled = extend_lookup_table(
+                ExtendLookupTableParams(
+                    lookup_table_address=place,
+                    authority_address=payer.key,
+                    payer_address=payer.key,
+                    new_addresses=list(addresses),
+                )
+            )
+            try:
+                return await self._node.submit(await self._node.signed([made, filled], payer)), place
+            except UnknownBlockhash:
+                tries += 1
+                if tries == _SIGNATURES:
+                    raise
+                await asyncio.sleep(_PAUSE)
 
     async def _unused_slot(self) -> int:
         """Return a slot that no other table was made of, and that the chain surely still knows by its hash."""

@@ -38,6 +38,9 @@ _BANK_LAMPORTS = 9 * 10**14
 # So many units that a mint's whole supply is not given away in one call.
 _MOST_LAMPORTS, _MOST_UNITS = 2**63, 10**15
 _UNITS, _SPREAD = 200_000, 100_000
+# How often a transaction is signed at most. On a busy machine a blockhash may be too old before the node gets it.
+_SIGNATURES = 5
+_UNKNOWN_BLOCKHASH = "Blockhash not found"
 _CONFIRM_SECONDS, _PAUSE = 20.0, 0.02
 
 
@@ -115,12 +118,20 @@ class SolanaVerbs:
         """Send the bank's transaction and return its id once it is confirmed."""
         # Two equal transactions on one blockhash would be one: their compute limits tell them apart.
         apart = set_compute_unit_limit(_UNITS + next(self._numbers) % _SPREAD)
-        recent = await self._rpc.ask("getLatestBlockhash", {"commitment": "confirmed"})
-        blockhash = Hash.from_string(recent["value"]["blockhash"])
-        message = MessageV0.try_compile(self._bank.pubkey(), [apart, *instructions], [], blockhash)
-        raw = base64.b64encode(bytes(VersionedTransaction(message, [self._bank]))).decode()
         options = {"encoding": "base64", "preflightCommitment": "confirmed"}
-        return await self._settled(await self._rpc.ask("sendTransaction", raw, options))
+        left = _SIGNATURES
+        while True:
+            recent = await self._rpc.ask("getLatestBlockhash", {"commitment": "confirmed"})
+            blockhash = Hash.from_string(recent["value"]["blockhash"])
+            message = MessageV0.try_compile(self._bank.pubkey(), [apart, *instructions], [], blockhash)
+            raw = base64.b64encode(bytes(VersionedTransaction(message, [self._bank]))).decode()
+            left -= 1
+            try:
+                return await self._settled(await self._rpc.ask("sendTransaction", raw, options))
+            except NodeFault as fault:
+                # The node says so before it forwards a transaction, and no other node has this one: it never lands.
+                if _UNKNOWN_BLOCKHASH not in str(fault) or not left:
+                    raise
 
     async def _settled(self, tx_id: object) -> str:
         loop = asyncio.get_running_loop()

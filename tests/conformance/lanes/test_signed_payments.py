@@ -22,7 +22,7 @@ from conformance.http.client import Names
 from conformance.lanes.checkout_request import Bill
 from conformance.lanes.payers import checkout_payer, sender_for, take_back
 from conformance.lanes.registry import LANES
-from conformance.lanes.signed_payment import Fate, Landing, NotAPayment, NotTaken, SignedPayment, land
+from conformance.lanes.signed_payment import Fate, Landing, NotAPayment, NotTaken, OutdatedPayment, SignedPayment, land
 from conformance.lanes.spending import Wallet
 from conformance.outcome import Inconclusive
 from conformance.target import Budgets, Chain, Secret
@@ -251,6 +251,9 @@ class Scripted:
 
 
 SIGNED = SignedPayment("P", "1", 1, "TX")
+OUTDATED = Landing(Fate.UNSEEN, "old", refused=True, outdated=True)
+# The first answer is lost, so the node may have passed the transaction on, and the second one is no verdict.
+LOST_THEN_REFUSED = (Fate.UNSEEN, Fate.UNSEEN, Fate.UNSEEN, Fate.SEEN, Fate.LANDED)
 
 
 @pytest.mark.parametrize(
@@ -263,6 +266,9 @@ SIGNED = SignedPayment("P", "1", 1, "TX")
         (Scripted(Fate.UNSEEN, Fate.SEEN, Fate.LANDED, sends=(NotTaken("twice"),)), 10, Landing(Fate.LANDED), 1),
         (Scripted(Inconclusive("away"), Fate.UNSEEN, Fate.LANDED), 10, Landing(Fate.LANDED), 1),
         (Scripted(Fate.UNSEEN, Fate.UNSEEN, Fate.LANDED, sends=(Inconclusive("late"),)), 10, Landing(Fate.LANDED), 2),
+        (Scripted(Fate.UNSEEN, sends=(OutdatedPayment("old"),)), 10, OUTDATED, 1),
+        (Scripted(*LOST_THEN_REFUSED, sends=(Inconclusive("late"), NotTaken("no"))), 10, Landing(Fate.LANDED), 2),
+        (Scripted(*LOST_THEN_REFUSED, sends=(Inconclusive("late"), OutdatedPayment("no"))), 9, Landing(Fate.LANDED), 2),
         (Scripted(Inconclusive("away")), 0, Landing(Fate.UNSEEN, "away"), 0),
         (Scripted(Fate.SEEN), 0, Landing(Fate.SEEN), 0),
         (Scripted(Fate.FAILED), 10, Landing(Fate.FAILED), 0),

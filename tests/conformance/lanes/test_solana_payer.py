@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import base58
+import httpx
 import pytest
 from solana.rpc.commitment import Confirmed
 from solders.keypair import Keypair
@@ -23,7 +24,7 @@ from conformance.http.client import Names
 from conformance.lanes.payers import payer_for
 from conformance.lanes.solana.instructions import TokenTransfer, associated_account, hand_over
 from conformance.lanes.solana.node import CONFIRMED
-from conformance.lanes.solana.payer import Order, Refused, SolanaPayer
+from conformance.lanes.solana.payer import Order, Refused, SolanaPayer, UnknownBlockhash
 from conformance.lanes.solana.relay import through
 from conformance.lanes.solana.transaction_ids import invented_id, spellings
 from conformance.lanes.spending import Wallet
@@ -204,6 +205,111 @@ async def test_a_draft_has_its_id_before_it_is_sent(node: str) -> None:
         draft = await payer.draft([(await payer.transfer(wanted)).instruction()])
         assert await payer.node.status(str(draft.signatures[0])) is None
         assert await payer.submit(draft, wait=CONFIRMED) == str(draft.signatures[0])
+        assert await received(payer, wanted) == PRICE
+
+
+def let_blockhashes_lapse(payer: SolanaPayer, monkeypatch: pytest.MonkeyPatch, times: int) -> list[Signature]:
+    """Let the chain outlive a blockhash before each of the next `times` submissions; return a list of all that come."""
+    client, submitted = payer.node.client, list[Signature]()
+    send = client.send_transaction
+
+    async def late(transaction: VersionedTransaction, *words: Any, **options: Any) -> Any:
+        submitted.append(transaction.signatures[0])
+        if len(submitted) <= times:
+            async with httpx.AsyncClient(trust_env=False, timeout=120) as http:
+                verb = {"verb": "advance", "blocks": 15_000}
+                (await http.post(f"{payer.node.client._provider.endpoint_uri}/control", json=verb)).raise_for_status()
+        return await send(transaction, *words, **options)
+
+    monkeypatch.setattr(client, "send_transaction", late)
+    return submitted
+
+
+async def test_a_blockhash_that_lapsed_before_the_node_got_it_is_replaced(
+    node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same transfer is signed again and lands once; the first transaction never does."""
+    async with opened(node) as payer:
+        wanted = order()
+        transfer = await payer.transfer(wanted)
+        submitted = let_blockhashes_lapse(payer, monkeypatch, 2)
+        tx_id = await payer.send([transfer.instruction()])
+        assert (len(submitted), len(set(submitted)), tx_id) == (3, 3, str(submitted[-1]))
+        assert await received(payer, wanted) == PRICE
+        assert [await payer.node.status(str(one)) for one in submitted[:2]] == [None, None]
+        table = await payer.address_table([wanted.mint])
+        assert list(table.addresses) == [wanted.mint]
+
+
+async def test_an_address_table_and_the_operators_money_outlive_a_blockhash(
+    node: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fills accounts and tables signs again, too, and the operator gives the money once."""
+    pair, mint = Keypair(), Pubkey.from_string(USDC)
+    key_file = tmp_path / "funder"
+    key_file.write_text(pair.to_json())
+    async with opened(node) as bank:
+        await bank.control("fund", address=str(pair.pubkey()), amount=str(10**9))
+        await bank.control("mint", address=str(pair.pubkey()), amount=str(2_000_000))
+        async with opened(node, funder=Secret(file=key_file), spending_limit=LIMIT) as payer:
+            submitted = let_blockhashes_lapse(payer, monkeypatch, 1)
+            await payer.hold(mint, PRICE)
+            assert len(submitted) == 2
+            assert await bank.balance(pair.pubkey(), mint) == 1_000_000
+            submitted = let_blockhashes_lapse(payer, monkeypatch, 1)
+            await payer.address_table([mint])
+            assert len(submitted) == 2
+
+
+async def test_a_node_that_knows_no_blockhash_is_given_up(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After five signatures the refusal is raised, and nothing was paid."""
+    monkeypatch.setattr("conformance.lanes.solana.node._SUBMIT_AGAIN_SECONDS", (0, 0, 0, 0))
+    async with opened(node) as payer:
+        wanted = order()
+        transfer = await payer.transfer(wanted)
+        submitted = let_blockhashes_lapse(payer, monkeypatch, 100)
+        with pytest.raises(UnknownBlockhash, match="BlockhashNotFound"):
+            await payer.send([transfer.instruction()])
+        assert len(submitted) == 5
+        assert await received(payer, wanted) == 0
+
+
+async def test_a_transaction_that_landed_although_it_was_refused_is_not_signed_again(
+    node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy may repeat a request; what the node shows of the first transaction counts."""
+    async with opened(node) as payer:
+        wanted, submitted = order(), list[str]()
+        transfer = await payer.transfer(wanted)
+        submit = payer.node.submit
+
+        async def twice(made: VersionedTransaction, **options: Any) -> str:
+            submitted.append(await submit(made, **options))
+            await payer.node.succeeded(submitted[-1])
+            raise UnknownBlockhash("BlockhashNotFound", submitted[-1])
+
+        monkeypatch.setattr(payer.node, "submit", twice)
+        assert [await payer.send([transfer.instruction()])] == submitted
+        assert await received(payer, wanted) == PRICE
+
+
+async def test_a_node_that_is_behind_gets_the_same_bytes_again(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A blockhash that a node does not know yet is not replaced, since another node may have the transaction."""
+    async with opened(node) as payer:
+        wanted, submitted = order(), list[Signature]()
+        transfer = await payer.transfer(wanted)
+        submit = payer.node.submit
+
+        async def behind(made: VersionedTransaction, **options: Any) -> str:
+            submitted.append(made.signatures[0])
+            if len(submitted) < 3:
+                raise UnknownBlockhash("BlockhashNotFound", str(made.signatures[0]))
+            return await submit(made, **options)
+
+        monkeypatch.setattr("conformance.lanes.solana.node._SUBMIT_AGAIN_SECONDS", (0, 0, 0, 0))
+        monkeypatch.setattr(payer.node, "submit", behind)
+        tx_id = await payer.send([transfer.instruction()])
+        assert [str(one) for one in submitted] == [tx_id] * 3
         assert await received(payer, wanted) == PRICE
 
 

@@ -1,0 +1,57 @@
+"""Transactions that a Solana node refuses: the errors, read from the SDK's exceptions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from solana.rpc.core import RPCException
+from solders.rpc.errors import (
+    InvalidParamsMessage,
+    SendTransactionPreflightFailureMessage,
+    TransactionPrecompileVerificationFailureMessage,
+)
+from solders.transaction_status import TransactionErrorFieldless
+
+from conformance.outcome import Inconclusive
+
+_SHORT: Final = 300
+_REFUSALS = (
+    SendTransactionPreflightFailureMessage,
+    TransactionPrecompileVerificationFailureMessage,
+    InvalidParamsMessage,
+)
+
+
+class Refused(Inconclusive):
+    """The node refused a transaction, or it failed on the chain. Where nobody expects it, nothing can be decided.
+
+    Attributes:
+        tx_id: Id of that transaction.
+    """
+
+    def __init__(self, reason: str, tx_id: str) -> None:
+        super().__init__(reason)
+        self.tx_id = tx_id
+
+
+class UnknownBlockhash(Refused):
+    """The node refused a transaction in preflight, because it does not know the blockhash, or no longer."""
+
+
+def refusal_in(fault: RPCException, tx_id: str) -> Inconclusive:
+    """Return what a node's error about a submission means: `Refused`, or `Inconclusive` for trouble of the node."""
+    reason = error_text(fault)
+    answer = fault.args[0] if fault.args else None
+    if not isinstance(answer, _REFUSALS):
+        return Inconclusive(f"the Solana node answered a submission with an error: {reason}")
+    err = getattr(getattr(answer, "data", None), "err", None)
+    kind = UnknownBlockhash if err == TransactionErrorFieldless.BlockhashNotFound else Refused
+    return kind(f"the Solana node refused the transaction: {reason}", tx_id)
+
+
+def error_text(fault: RPCException) -> str:
+    """Return what an error of the node says, short."""
+    said = fault.args[0] if fault.args else fault
+    data = getattr(said, "data", None)
+    reason = getattr(data, "err", None) or getattr(said, "message", None)
+    return f"{type(said).__name__}: {said if reason is None else reason}"[:_SHORT]
