@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from solders.address_lookup_table_account import AddressLookupTableAccount
@@ -14,9 +16,10 @@ from solders.signature import Signature
 from solders.transaction import VersionedTransaction
 
 from tests.differential.solana_cases import CONFIRMED, NOBODY, Case, held, lamports
-from tests.differential.solana_nodes import USDC, SolanaNode, make_account, pay, told
+from tests.differential.solana_nodes import SECONDS, USDC, SolanaNode, make_account, pay, told
 
 BY_SDK = ("replay", "bad signature", "unknown blockhash", "token overdraft")
+HISTORY = {"searchTransactionHistory": True}
 REFUSALS: dict[str, Case] = {}
 
 
@@ -83,6 +86,33 @@ def _refused(node: SolanaNode, raw: str, *, by_sdk: bool) -> dict[str, Any]:
     if by_sdk:
         facts["solana-py"] = node.attempt(lambda client: client.send_raw_transaction(base64.b64decode(raw)))
     return facts
+
+
+@case
+def lapsed_blockhash(node: SolanaNode) -> dict[str, Any]:
+    """A transaction that is sent after the last block height at which its blockhash is valid, after one in time."""
+    payer, to = node.funded(), Pubkey.from_string(NOBODY)
+    latest = node.call("getLatestBlockhash", CONFIRMED)
+    recent = Hash.from_string(latest["blockhash"])
+    early, late = (node.signed([lamports(payer, to, amount)], payer, recent=recent) for amount in (890_880, 890_881))
+    node.until(node.send(early)["result"], "confirmed")
+    ends = time.monotonic() + SECONDS
+    while node.call("getBlockHeight", CONFIRMED) <= latest["lastValidBlockHeight"]:
+        assert time.monotonic() < ends
+        # The simulator's blockhashes are valid for a minute, as on a public network; its slots pass on command.
+        if node.steer(b'{"verb": "advance", "blocks": 200}')[0] != HTTPStatus.OK:
+            time.sleep(0.05)
+    sent = node.send(late)
+    return {
+        "err": sent["error"]["data"]["err"],
+        "code": sent["error"]["code"],
+        "is valid": node.call("isBlockhashValid", str(recent), CONFIRMED),
+        "statuses": [one is not None for one in node.call("getSignatureStatuses", [_id(early), _id(late)], HISTORY)],
+    }
+
+
+def _id(transaction: str) -> str:
+    return str(VersionedTransaction.from_bytes(base64.b64decode(transaction)).signatures[0])
 
 
 @case
