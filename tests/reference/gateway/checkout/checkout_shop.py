@@ -64,7 +64,7 @@ async def checkout_shop(
         now: Time of the chains' newest blocks.
         trailing: A network whose newest block is ten minutes older.
         beside: What runs in its process.
-        settings: What it is told.
+        settings: Settings of the gateway.
     """
     clock_file = folder / "clock"
     clock_file.write_text("0", "ascii")
