@@ -159,7 +159,10 @@ def crashing(example: Example, moment: str) -> Edits:
     if example.script.endswith(".mjs"):
         kill, kept, presenting = ' process.kill(process.pid, "SIGKILL");', "  await keep(payment);", "  let reason;"
     else:
-        kill, kept, presenting = "; os.kill(os.getpid(), 9)", "keep(payment)\n", "json.dumps(proof).encode()).decode()}"
+        # The Solana script has a second such line, further in, for a payment that it signs again.
+        indent = 12 * " " if example.script == "pay_with_solana_py.py" else 8 * " "
+        kept, presenting = f"\n{indent}keep(payment)\n", "json.dumps(proof).encode()).decode()}"
+        kill = "; os.kill(os.getpid(), 9)"
     return ((kept, kept.rstrip() + kill + "\n"),) if moment == "kept" else ((presenting, presenting + kill),)
 
 

@@ -197,6 +197,7 @@ _EXACT_TERMS: Replacement = (Generation, "in_force", _in_force_exactly)
 # A wall that is held against itself never jumps: its highest reading is the time.
 _WALL_IS_BELIEVED: tuple[Replacement, ...] = ((clock, "boot_time", time.time),)
 _NOT_KEPT: Replacement = (Redemptions, "keep", _do_nothing)
+_NOT_LATE: Replacement = (Eligibility, "_may_come_late", _never)
 # Without the rehearsal the payment is taken first, and then the file is not there.
 _FILES_FAIL_AFTER_PAYMENT: tuple[Replacement, ...] = (
     (LastGood, "_renew", _read_or_fail),
@@ -209,9 +210,9 @@ _LOSSES_PUT_BACK: Mapping[str, tuple[tuple[Replacement, ...], str]] = {
     "skewed-clocks": ((_EXACT_TERMS,), "honest-refused"),
     "clock-jump": (_WALL_IS_BELIEVED, "honest-refused"),
     "clock-jump-and-link": (_WALL_IS_BELIEVED, "link-refused"),
-    "long-outage": ((_NOT_KEPT, (Eligibility, "_may_come_late", _never)), "honest-refused"),
+    "long-outage": ((_NOT_KEPT, _NOT_LATE), "honest-refused"),
     # Looks at the node would use the bad answers up before anybody presents; where none looks, no absence is known.
-    "broken-answers": ((_NOT_KEPT, (Presence, "tend", _do_nothing)), "honest-refused"),
+    "broken-answers": ((_NOT_KEPT, _NOT_LATE, (Presence, "tend", _do_nothing)), "honest-refused"),
     "trusted-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "key-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "switched-off": (((PaidEndpoint, "admit", _refuse_disabled_before_all),), "honest-refused"),
@@ -241,13 +242,13 @@ BROKEN: Mapping[str, Broken] = {
         ((Redemptions, "forget", _forget_after_an_hour),), Scenario(1, 40, kinds=("honest",)), "answer-lost"
     ),
     "paid-stays-unserved": Broken(
-        ((Redeemer, "_claimed", _claimed_while_unpaid),), Scenario(2, 10, kinds=("struck",)), "honest-lost"
+        ((Redeemer, "_claimed", _claimed_while_unpaid),), Scenario(5, 10, kinds=("struck",)), "honest-lost"
     ),
     "doubted-time-ends-links": Broken(
         ((Watcher, "_over", _over_by_any_time),), Scenario(1, 40, kinds=("link", "cold_boot")), "link-refused"
     ),
     "doubt-that-ends-meanwhile": Broken(
-        ((Watcher, "_over", _over_once_believed),), Scenario(2, 60, kinds=("link", "cold_boot")), "link-refused"
+        ((Watcher, "_over", _over_once_believed),), Scenario(3, 60, kinds=("link", "cold_boot")), "link-refused"
     ),
     "links-expire-unseen": Broken(
         ((Watcher, "_expire", _expire_unseen),), Scenario(1, 40, kinds=("link",)), "link-refused"

@@ -15,20 +15,18 @@ def _found(seed: int, kinds: str, *only: int) -> Scenario:
     return Scenario(seed, only[-1] + 1, only, tuple(kinds.split(",")))
 
 
-_PEOPLE = ("honest", "race", "elsewhere", "foreign", "short", "late", "twice", "link", "two_links")
-_MACHINES = ("restart", "kill", "kill_all")
 LOSSES: Mapping[str, Scenario] = {
     # Workers overlap on two prices: what the stray one quotes is unknown_challenge for good.
     "price-change": _found(4, "honest,reprice", 13, 19),
     # The database was first opened by a worker whose clock is ahead: what the others quote is unknown.
     "skewed-clocks": _found(6, "honest,skew", 2),
     # A worker's clock jumps forward and stays there: challenge_expired, and a link that was paid in time is expired.
-    "clock-jump": _found(4, "honest,jump", 13, 14),
+    "clock-jump": _found(14, "honest,jump", 12, 13),
     "clock-jump-and-link": _found(6, "link,jump", 2, 9),
     # A node is away for longer than lifetime and settle window: who obeyed the 503 gets challenge_expired for good.
     "long-outage": _found(1, "honest,outage", 45, 46),
     # The same by a node whose answers are broken for so long.
-    "broken-answers": Scenario(1009, 106, (104, 105), (*_PEOPLE, *_MACHINES, "broken_answers", "idle")),
+    "broken-answers": _found(50, "honest,broken_answers", 0, 1, 2, 3, 4),
     # A file cannot be read after the payment was taken: 500 on each call.
     "trusted-file": _found(1, "honest,trusted_file", 34, 36),
     "key-file": _found(1, "honest,key_file", 34, 36),
