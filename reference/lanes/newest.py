@@ -52,4 +52,4 @@ def refuse_age(newest: int | None, seconds: int) -> None:
         ChainUnavailable: It is.
     """
     if seconds and newest is not None and time.time() - newest > seconds:
-        raise ChainUnavailable("the node is behind its chain")
+        raise ChainUnavailable(f"its newest block is more than {seconds} s old")

@@ -213,12 +213,13 @@ class Presence:
 
     def _reason(self, one: _Watched) -> str:
         """Return why a lane is not offered."""
-        if not one.here or one.newest is None:
-            return one.why or "its node was not asked yet"
-        return (
-            f"its newest block is {self._wall() - one.newest:.0f} s old, so a payment in the next block could be "
-            f"refused as too old; the lane is offered again when that is at most {one.allowance:g} s"
-        )
+        reasons = [] if one.here else [one.why or "its node was not asked yet"]
+        if one.newest is not None and self._trails(one):
+            reasons.append(
+                f"its newest block is {self._wall() - one.newest:.0f} s old, so a payment in the next block could be "
+                f"refused as too old; the lane is offered again when that is at most {one.allowance:g} s"
+            )
+        return "; ".join(reasons)
 
     def _decide(self) -> None:
         """Decide which lanes are offered, and until when that holds if no newer block is seen."""
