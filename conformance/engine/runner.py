@@ -305,22 +305,33 @@ class Run:
                 raise asyncio.CancelledError from fault
             outcome, error = self._fault(one, fault)
         finally:
-            await self._release(case, since)
-            self._finish(case, outcome, None if error is None else self.names.redact_cut(error), started)
+            trailing = await self._release(case, since, is_undecided=outcome == "unreachable")
+            self._finish(case, outcome, self._sentence(error, trailing), started)
 
-    async def _release(self, case: Case, since: float) -> None:
+    async def _release(self, case: Case, since: float, *, is_undecided: bool) -> str | None:
         """Judge what a check found broken: it decides nothing if a chain trailed that the check depends on.
 
         Args:
             case: The check's run.
             since: When it began, in monotonic seconds.
+            is_undecided: Whether the check could not be decided, so that the chain may be the reason.
+
+        Returns:
+            Why its findings decide nothing, None if they decide.
         """
         reason = None
         try:
-            if case.has_held_breaches:
+            if case.has_held_breaches or is_undecided:
                 reason = await case.session.trailing.reason_for(case.check.surface, case.check.lane, since)
         finally:
             case.release(reason)
+        return reason
+
+    def _sentence(self, error: str | None, reason: str | None) -> str | None:
+        """Return why a check was not carried out, with the reason why its findings decide nothing; None if it was."""
+        if error is None:
+            return None
+        return self.names.redact_cut(error if reason is None or reason in error else f"{error}; {reason}")
 
     def _fault(self, one: Check, fault: Exception) -> tuple[str, str]:
         """Keep where a check broke, and return how it ended, with its fault in a line."""

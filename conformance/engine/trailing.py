@@ -1,8 +1,8 @@
 """Chains whose newest block is old: what depends on block times cannot be decided there.
 
 A target compares a block's time with its clock: a payment in a block that is too old is refused, and a careful target
-does not offer a lane whose chain trails. Neither is a breach. Such a chain is an Algorand node in DevMode that was
-idle, since the time of its next block is at most 25 s later, or any chain that stands still.
+does not offer a lane whose chain trails. Neither is a breach. An idle node that makes blocks only for transactions may
+trail, if it gives the next block a time near that of the block before. So does any chain that stands still.
 """
 
 from __future__ import annotations

@@ -154,6 +154,18 @@ async def test_nothing_is_paid_on_a_chain_that_trails(nodes: Nodes) -> None:
         assert (await judged("rail", body))["verdict"] == "inconclusive"
 
 
+async def test_another_reason_does_not_hide_that_a_chain_trails(nodes: Nodes) -> None:
+    """A check may find no paid call, because the lane is not offered: the report has both reasons."""
+    nodes.ages["algorand"] = 300.0
+
+    async def finds_nothing(_: Case) -> None:
+        raise Inconclusive("no paid call was found")
+
+    row = await judged("rail", finds_nothing)
+    assert row["verdict"] == "inconclusive"
+    assert re.match("no paid call was found; " + REASON.format("algorand"), row["reason"])
+
+
 async def test_a_chain_that_became_current_during_the_check_excuses_it_still(nodes: Nodes) -> None:
     """The check may have met the chain before, and a target notices only after a while that it is current."""
     nodes.ages["algorand"] = 100.0
