@@ -22,6 +22,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from localnet import verbs
+from localnet.block_clocks import keep_current
 from localnet.front import Front
 from localnet.lanes.registry import LANES
 from localnet.rpc import NodeFault
@@ -33,7 +34,6 @@ _NODE_SECONDS = 30.0
 _KEPT = 60.0  # longer than clients keep their connections: none of them calls into one that closes
 _END = 0.2
 _LONGEST_BODY = 16 * 1024 * 1024
-_CURRENT_SECONDS = 5.0
 _HOME = {"127.0.0.1", "::1"}
 
 
@@ -103,26 +103,6 @@ async def _serve(fronts: Sequence[Front]) -> None:
                 await stop.wait()
                 for keeper in keepers:
                     keeper.cancel()
-
-
-async def keep_current(node: MayTrail, every: float = _CURRENT_SECONDS) -> None:
-    """Keep the clock of a node from falling behind, for ever; what goes wrong is reported once, and tried again.
-
-    Args:
-        node: The node.
-        every: Seconds between two looks at its clock.
-    """
-    said = ""
-    while True:
-        await asyncio.sleep(every)
-        try:
-            await node.keep_current()
-            fault = ""
-        except NodeFault as trouble:
-            fault = str(trouble)
-        if fault and fault != said:
-            click.echo(f"control sidecar: {fault}", err=True)
-        said = fault
 
 
 @asynccontextmanager

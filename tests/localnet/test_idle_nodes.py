@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from localnet.block_clocks import keep_current
 from localnet.lanes.algorand.trailing import CURRENT_SECONDS, STEP_SECONDS, catch_up
 from localnet.rpc import NodeFault
-from localnet.sidecar import keep_current
 from localnet.verbs import MayTrail, Verb
 
 NOW = 1_800_000_000
@@ -107,4 +107,4 @@ async def test_the_clock_is_kept_current_during_a_run(capsys: pytest.CaptureFixt
         await keeper
     said = capsys.readouterr().err.splitlines()
     assert isinstance(node, MayTrail)
-    assert said == [f"control sidecar: {fault}" for fault in ("away", "refused", "away")]
+    assert said == [f"block clock: {fault}" for fault in ("away", "refused", "away")]
