@@ -21,9 +21,11 @@ def comes_back(answer: Answer, secret: str) -> list[str]:
     places = {"the body": answer.body}
     for name, value in answer.headers.items():
         places[f"the header {name}"] = f"{name}: {value}".encode("utf-8", "surrogateescape")
+    # Computed once for all places: an answer has about ten headers.
+    shapes = shapes_of(secret)
     return [
         f"{place}, {shape}"
         for place, data in places.items()
-        for shape, texts in shapes_of(secret).items()
+        for shape, texts in shapes.items()
         if any(len(text) >= _SHORTEST and text in data for text in texts)
     ]

@@ -37,6 +37,8 @@ class Secrets:
     def __init__(self) -> None:
         self.longest = 0
         self._starts: defaultdict[str, list[str]] = defaultdict(list)
+        # All runs of so many letters in the secrets: a beginning of a secret ends with one of them.
+        self._runs: set[str] = set()
         self._values: list[str] = []
         self._names: dict[str, str] = {}
         self._short: list[int] = []
@@ -49,6 +51,7 @@ class Secrets:
         if before is None:
             self.longest = max(self.longest, len(value))
             self._starts[value[:SHORTEST]].append(value)
+            self._runs.update(value[start : start + SHORTEST] for start in range(len(value) - SHORTEST + 1))
             place = len(self._values)
             self._values.append(value)
             if len(value) < _PIECE + _STEP - 1:
@@ -72,6 +75,8 @@ class Secrets:
     def without_beginnings(self, text: str, cuts: Iterable[int]) -> str:
         """Return `text` with a name for each beginning of a secret that ends at one of the places where it was cut."""
         for cut in sorted(cuts, reverse=True):
+            if text[max(0, cut - SHORTEST) : cut] not in self._runs:
+                continue
             for start in range(max(0, cut - self.longest), cut - SHORTEST + 1):
                 part = text[start:cut]
                 whole = next((one for one in self._starts.get(part[:SHORTEST], ()) if one.startswith(part)), None)
