@@ -151,7 +151,9 @@ async def test_nothing_is_paid_on_a_chain_that_trails(nodes: Nodes) -> None:
         await case.session.gateway_payer("solana")
 
     for body in (pays, buys):
-        assert (await judged("rail", body))["verdict"] == "inconclusive"
+        row = await judged("rail", body)
+        assert row["verdict"] == "inconclusive"
+        assert re.match(REASON.format("solana"), row["reason"])  # at its beginning: nothing else was tried
 
 
 async def test_another_reason_does_not_hide_that_a_chain_trails(nodes: Nodes) -> None:
