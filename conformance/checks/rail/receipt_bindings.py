@@ -225,7 +225,9 @@ async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
     case = seen.case
     if not any(seen.fitting.get((row, operation.path)) for row in ("RAIL-RCPT-04", "RAIL-RCPT-05")):
         return
-    for body in await unusual_bodies(case.client, operation):
+    # Quotes show what an operation refuses, whatever lane pays: they are asked for once, not for each lane.
+    session, name = case.session, f"unusual bodies of {operation.path}"
+    for body in await session.once(name, lambda: unusual_bodies(session.client, operation)):
         with suppress(Inconclusive):  # it refused the body behind the payment
             await _bound(seen, *await bought(case, replace(operation, sure=True), body=body))
             return
