@@ -21,7 +21,7 @@ from localnet.plan import COMPANIONS, PORTS, Plan
 from localnet.prepared.service import Prepared, prepared
 from localnet.processes import Child, ChildFault, all_of, first_end, listening_socket
 from localnet.profile import RESTARTED, StackFacts, restart_file
-from localnet.surfaces import TITLES, Surfaces, payees
+from localnet.surfaces import TITLES, Surfaces, payees, payout_key_file
 
 _CHAIN_PORTS = tuple(name for lane in LANES.values() for name in lane.ports)
 
@@ -138,7 +138,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         await _start_chains(plan, sockets, files, children, forks)
         facts = _facts(plan, sockets, nodes, files)
         facts.clock_file.write_text("0\n", "ascii")
-        await asyncio.gather(*_prepared(plan, session, facts, nodes))
+        await asyncio.gather(*_prepared(plan, session, facts))
         surfaces = Surfaces(plan, facts, sockets, session, children, forks)
         await surfaces.start()
         for name, seed in plan.faults:
@@ -208,30 +208,29 @@ def _facts(
     )
 
 
-def _prepared(
-    plan: Plan, session: aiohttp.ClientSession, facts: StackFacts, nodes: NodeProcesses
-) -> list[Coroutine[Any, Any, None]]:
+def _prepared(plan: Plan, session: aiohttp.ClientSession, facts: StackFacts) -> list[Coroutine[Any, Any, None]]:
     """Return what makes the accounts of the rail ready, and those of the gateway's tenants."""
 
     async def ask(node: str, verb: str, /, **members: object) -> None:
         await _control(session, facts.reach.control[node], verb, **members)
 
     lanes = [LANES[name] for name in facts.lanes]
-    return [lane.prepare(ask, facts.payto[lane.name], plan.data_dir, nodes.found.get(lane.name)) for lane in lanes] + [
-        _payable(ask, facts, payee[lane.name], lane)
-        for payee in facts.payees.values()
+    return [lane.prepare(ask, facts.payto[lane.name], plan.data_dir, facts.reach) for lane in lanes] + [
+        _payable(ask, facts, lane, payee[lane.name], payout_key_file(plan.data_dir, name, lane))
+        for name, payee in facts.payees.items()
         for lane in lanes
         if lane.opts_in and facts.pays_tenants
     ]
 
 
-async def _payable(ask: Ask, facts: StackFacts, payee: str, lane: Lane) -> None:
-    """Give a tenant's account what it must have to be paid: a token account for each asset of its chain."""
+async def _payable(ask: Ask, facts: StackFacts, lane: Lane, payee: str, key_file: Path) -> None:
+    """Give a tenant's account coin, and a holding of each asset of its chain that it opts in to by its key."""
     await ask(lane.name, "fund", address=payee, amount="1000000000")
     for network in facts.networks:
         if network in lane.networks:
-            asset = {"asset": lane.assets[network]} if network in lane.assets else {}
-            await ask(lane.name, "mint", address=payee, amount="1", **asset)
+            asset = lane.assets.get(network)
+            await lane.opt_in(key_file, asset, facts.reach)
+            await ask(lane.name, "mint", address=payee, amount="1", **({"asset": asset} if asset else {}))
 
 
 async def _control(session: aiohttp.ClientSession, url: str, verb: str, **members: object) -> None:

@@ -17,6 +17,7 @@ import aiohttp
 from localnet import isolation
 from localnet.destinations import destinations
 from localnet.hub import HubFacts
+from localnet.lanes.lane import Lane
 from localnet.lanes.registry import LANES, lane_of
 from localnet.plan import Plan
 from localnet.prepared.service import Prepared
@@ -300,8 +301,11 @@ def _nodes(facts: StackFacts) -> dict[str, str]:
 def payees(data_dir: Path) -> dict[str, dict[str, str]]:
     """Return each tenant's account on each chain, made on the first start."""
     return {
-        name: {
-            lane.name: lane.account(data_dir / f"payout_{name}_{lane.name}{lane.key_suffix}") for lane in LANES.values()
-        }
+        name: {lane.name: lane.account(payout_key_file(data_dir, name, lane)) for lane in LANES.values()}
         for name in NAMES
     }
+
+
+def payout_key_file(data_dir: Path, tenant: str, lane: Lane) -> Path:
+    """Return the file with the key of a tenant's account on a chain."""
+    return data_dir / f"payout_{tenant}_{lane.name}{lane.key_suffix}"

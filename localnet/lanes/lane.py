@@ -138,15 +138,26 @@ class Lane(ABC):
         return {}
 
     @abstractmethod
-    async def prepare(self, ask: Ask, payee: str, data_dir: Path, node: object) -> None:
+    async def prepare(self, ask: Ask, payee: str, data_dir: Path, reach: Reach) -> None:
         """Make ready the rail's payee, and whatever account of the rail signs.
 
         Args:
             ask: Carries out control verbs.
             payee: Address that the rail is paid at.
             data_dir: Folder of the stack.
-            node: What `look` returned, None for simulators.
+            reach: How the nodes are reached.
+
+        Raises:
+            ChildFault: A node refused it.
         """
+
+    async def opt_in(self, key_file: Path, asset: str | None, reach: Reach) -> None:
+        """Have an account agree by its own key to hold an asset (USDC when None), on chains that ask for it.
+
+        Raises:
+            ChildFault: The node refused it.
+        """
+        del key_file, asset, reach
 
     @abstractmethod
     def node_settings(self, network: str, reach: Reach) -> Mapping[str, str]:

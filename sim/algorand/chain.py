@@ -246,7 +246,7 @@ class Chain:
     def opt_in(self, key: bytes, asset: int) -> None:
         """Write a holding into an account without its key, with the Algos that it then must keep.
 
-        Only the control verb `mint` does this; everything else on this chain is a signed transaction.
+        Only the control verb `opt_in` does this; everything else on this chain is a signed transaction.
 
         Raises:
             ValueError: There is no such asset.

@@ -25,14 +25,15 @@ class Verbs:
         return {"tx_id": self._bank({"type": "pay", "rcv": receiver, "amt": amount})}
 
     async def mint(self, members: Mapping[str, Any]) -> dict[str, Any]:
-        """`address`, `amount`, `asset`?: USDC; the account is opted in before, and amount 0 does only that."""
+        """`address`, `amount`, `asset`?: USDC to an account that has opted in, by a transfer from the bank."""
         receiver, amount = _address(members), control.amount(members)
-        asset = self._asset(members)
+        return {"tx_id": self._bank({"type": "axfer", "xaid": self._asset(members), "arcv": receiver, "aamt": amount})}
+
+    async def opt_in(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`address`, `asset`?: opts an account in without its key, which no real chain can do."""
         self._chain.seal()
-        self._chain.opt_in(receiver, asset)
-        if amount == 0:
-            return {}
-        return {"tx_id": self._bank({"type": "axfer", "xaid": asset, "arcv": receiver, "aamt": amount})}
+        self._chain.opt_in(_address(members), self._asset(members))
+        return {}
 
     async def clawback(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `receiver`, `amount`, `asset`?, `note`?: the issuer moves USDC that somebody else holds."""
@@ -96,9 +97,9 @@ class Verbs:
 
     def all(self) -> dict[str, control.Verb]:
         """Return every verb by its name."""
-        named = (self.fund, self.mint, self.clawback, self.advance, self.block_time_offset, self.lag, self.reorg)
-        rest = (self.fault, self.release, self.snapshot, self.restore)
-        return {verb.__name__: verb for verb in (*named, *rest)}
+        money = (self.fund, self.mint, self.opt_in, self.clawback)
+        chain = (self.advance, self.block_time_offset, self.lag, self.reorg, self.fault, self.release)
+        return {verb.__name__: verb for verb in (*money, *chain, self.snapshot, self.restore)}
 
     def _asset(self, members: Mapping[str, Any]) -> int:
         named = str(members.get("asset", self._chain.genesis.assets[0]))

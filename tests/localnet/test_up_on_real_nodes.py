@@ -16,6 +16,7 @@ import pytest
 
 from conformance import target
 from localnet.state import Process
+from tests.algorand_signing import opt_in
 from tests.conformance.served import served
 from tests.stack import running_stack
 
@@ -145,12 +146,14 @@ def _children(pid: int) -> list[int]:
 def test_a_lane_runs_on_an_algod_of_the_operators(tmp_path: Path) -> None:
     """At ALGOD_URL the payee opts in by itself, and what payers get comes from the operator's account."""
     from algosdk import account, mnemonic
+    from algosdk.v2client.algod import AlgodClient
 
     with running_stack(tmp_path / "node", "--lane", "algorand") as node:
         key, address = account.generate_account()
         funder = tmp_path / "funder"
         funder.write_text(mnemonic.from_private_key(key) + "\n")
         _control(node["control"], "fund", address=address, amount=str(10**12))
+        opt_in(AlgodClient(Path(node["algod_token_file"]).read_text().strip(), node["algod"]), key, 31566704)
         _control(node["control"], "mint", address=address, amount=str(10**12))
         environment = {
             "ALGOD_URL": node["algod"],

@@ -16,6 +16,8 @@ from solders.pubkey import Pubkey
 from spl.token.instructions import get_associated_token_address
 from web3 import Web3
 
+from tests.algorand_signing import opt_in
+
 GIVEN = 1_000_000
 BALANCE_OF = {
     "type": "function",
@@ -125,7 +127,7 @@ class AlgorandSide:
     usdc = 31566704
 
     def __init__(self, stack: dict[str, str]) -> None:
-        self.url, self.control, self.payee = stack["algod"], stack["control"], stack["payto_algorand"]
+        self.url, self.payee = stack["algod"], stack["payto_algorand"]
         self.token = Path(stack["algod_token_file"]).read_text("ascii").strip()
         self.algod = AlgodClient(self.token, self.url)
 
@@ -134,12 +136,17 @@ class AlgorandSide:
         """The node's URL and token."""
         return {"ALGOD_URL": self.url, "ALGOD_TOKEN": self.token}
 
+    def control(self, verb: str, **members: object) -> None:
+        """Carry out a control verb."""
+        assert asked(f"{self.url}/control", {"verb": verb, **members})["ok"]
+
     def new_payer(self, key_file: Path) -> str:
         """Write a key in base64, seed and public key; the account gets coin for fees too."""
         key, address = account.generate_account()
         key_file.write_text(key, "ascii")
-        for verb, amount in (("fund", 10_000_000), ("mint", GIVEN)):
-            assert asked(self.control, {"verb": verb, "address": address, "amount": str(amount)})["ok"]
+        self.control("fund", address=address, amount="10000000")
+        opt_in(self.algod, key, self.usdc)
+        self.control("mint", address=address, amount=str(GIVEN))
         return str(address)
 
     def dollars(self, address: str) -> int:

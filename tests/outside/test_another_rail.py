@@ -14,9 +14,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from algosdk import mnemonic
+from algosdk.v2client.algod import AlgodClient
 
 from localnet.lanes.registry import LANES
 from tests import prepared
+from tests.algorand_signing import opt_in
 from tests.reference.postgres_cluster import private_cluster
 
 PRICES = {"receipt-verify": "7000", "rfc9421-verify": "12345", "compliance-receipt": "99999"}
@@ -82,6 +85,9 @@ def _payees(stack: Mapping[str, str], folder: Path) -> dict[str, str]:
     solana = LANES["solana"].account(folder / "solana.json")
     settler = LANES["base"].account(folder / "settler.key")
     _control(stack["control"], "fund", algorand, 10**7)
+    token = Path(stack["algod_token_file"]).read_text().strip()
+    key = mnemonic.to_private_key((folder / "algorand.mnemonic").read_text("ascii").strip())
+    opt_in(AlgodClient(token, stack["algod"]), key, 31566704)
     _control(stack["control"], "mint", algorand, 1)
     _control(stack["base"] + "/control", "fund", settler, 10**20)
     _control(stack["solana"] + "/control", "fund", solana, 10**9)

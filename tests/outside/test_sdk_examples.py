@@ -15,9 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 
 import jwt
 import pytest
+from algosdk import account
 
 from localnet.npm import node_modules
 from programs.node import node
@@ -302,3 +304,18 @@ def test_the_lock_file_names_the_public_registry_alone() -> None:
     for place, package in packages.items():
         assert package["resolved"].startswith("https://registry.npmjs.org/"), place
         assert package["integrity"].startswith("sha512-"), place
+
+
+def test_an_account_is_opted_in_by_the_example(stack: dict[str, str], tmp_path: Path) -> None:
+    """The node mints to the account only after the script has opted it in."""
+    side, (key, address) = AlgorandSide(stack), account.generate_account()
+    (tmp_path / "key").write_text(key, "ascii")
+    side.control("fund", address=address, amount="1000000")
+    with pytest.raises(HTTPError, match="400"):
+        side.control("mint", address=address, amount="7")
+    words = [sys.executable, str(EXAMPLES / "opt_in_with_algosdk.py")]
+    environment = {"PATH": os.environ["PATH"], "KEY_FILE": str(tmp_path / "key"), **side.environment}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert (done.returncode, done.stdout) == (0, f"{address} may hold asset {side.usdc}\n"), done.stderr
+    side.control("mint", address=address, amount="7")
+    assert side.dollars(address) == 7

@@ -21,7 +21,7 @@ from algosdk.v2client.algod import AlgodClient
 from pydantic import ValidationError
 from x402.schemas.helpers import parse_payment_required
 
-from tests.algorand_signing import signed_by
+from tests.algorand_signing import opt_in, signed_by
 
 PATH = "/pay/v1/compliance/receipt"
 BODY = json.dumps({"recipient_address": "screen-block", "network": "algorand_mainnet"}).encode()
@@ -54,6 +54,7 @@ class Wallet:
         self.algod = AlgodClient(token, stack["algod"])
         self.key, self.address = account.generate_account()
         control(stack, verb="fund", address=self.address, amount="10000000")
+        opt_in(self.algod, self.key, ASSET)
         control(stack, verb="mint", address=self.address, amount="1000000")
 
     def pay(self, entry: dict[str, Any], note: bytes) -> str:

@@ -140,13 +140,13 @@ class AlgorandCheckout:
         ]
 
     async def elsewhere(self, bill: Bill) -> Sequence[Way]:
-        """Return payments in native coin and, where the node opts the payee in, in look-alike assets."""
+        """Return payments in native coin and, if the node can opt the payee in, in look-alike assets."""
 
         async def coin(bill: Bill) -> str:
             return await self.payer.send_native(bill.address, bill.amount, bill.memo.encode())
 
         ways = [Way("native coin", coin)]
-        if await self.payer.lacks("mint"):
+        if await self.payer.lacks("opt_in"):
             return ways
         fake = await self.payer.create_asset(unit_name="USDC")
         others = {"an asset of the same unit name": fake}
@@ -154,7 +154,7 @@ class AlgorandCheckout:
 
         def paying(asset: int) -> Callable[[Bill], Awaitable[str]]:
             async def pay(bill: Bill) -> str:
-                await self.payer.control("mint", address=bill.address, asset=str(asset), amount="0")
+                await self.payer.control("opt_in", address=bill.address, asset=str(asset))
                 return await self._transfer(bill, asset=asset)
 
             return pay

@@ -40,15 +40,13 @@ class ControlFunds:
         await self._node.control.carry_out("fund", address=account.address, amount="100000000" if main else "10000000")
 
     async def asset(self, account: Account, asset: int, amount: int) -> None:
-        """Have the node give the asset; a simulated one opts the account in, a real one cannot sign for it."""
-        members = {"address": account.address, "amount": str(amount), "asset": str(asset)}
-        try:
-            await self._node.control.carry_out("mint", **members)
-        except Inconclusive:
-            if await self._node.balance(account.address, asset) is not None:
-                raise
-            await opt_in(self._node, account, asset)
-            await self._node.control.carry_out("mint", **members)
+        """Opt the account in and have the node give it the asset.
+
+        The node takes the transfer while the opt-in still waits for its block, since both land in this order.
+        """
+        if await self._node.balance(account.address, asset) is None:
+            await opt_in(self._node, account, asset, wait=False)
+        await self._node.control.carry_out("mint", address=account.address, amount=str(amount), asset=str(asset))
 
     async def take_back(self, accounts: Iterable[Account]) -> None:
         """Leave it: a simulated chain ends with its process."""
@@ -133,14 +131,14 @@ class OperatorFunds:
 Funds: TypeAlias = ControlFunds | OperatorFunds
 
 
-async def opt_in(node: AlgorandNode, account: Account, asset: int) -> None:
-    """Make an account ready to hold an asset.
+async def opt_in(node: AlgorandNode, account: Account, asset: int, *, wait: bool = True) -> None:
+    """Make an account ready to hold an asset; return once the opt-in is in a block, or at once without `wait`.
 
     Raises:
         Inconclusive: The node refuses it.
     """
-    params = await node.params()
-    await node.submit([transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)], account)
+    opting = transaction.AssetTransferTxn(account.address, await node.params(), account.address, 0, asset)
+    await node.submit([opting], account, wait=wait)
 
 
 def funds_of(chain: AlgorandChain, node: AlgorandNode, names: Names, served: Served, wallet: Wallet) -> Funds:

@@ -78,14 +78,18 @@ class Algorand(Lane):
             write_secret(path, os.urandom(32).hex())
         return {self.access_file: path}
 
-    async def prepare(self, ask: Ask, payee: str, data_dir: Path, node: object) -> None:
+    async def prepare(self, ask: Ask, payee: str, data_dir: Path, reach: Reach) -> None:
         """Give the payee Algos and a holding of USDC."""
+        await ask(self.name, "fund", address=payee, amount="10000000")
+        await self.opt_in(data_dir / f"payto_{self.name}{self.key_suffix}", None, reach)
+        await ask(self.name, "mint", address=payee, amount="1")
+
+    async def opt_in(self, key_file: Path, asset: str | None, reach: Reach) -> None:
+        """Opt an account in by its own key, as each holder of an asset must."""
         from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
 
-        await ask(self.name, "fund", address=payee, amount="10000000")
-        if isinstance(node, algod.Algod):
-            await algod.opt_in(node, data_dir / f"payto_{self.name}{self.key_suffix}")
-        await ask(self.name, "mint", address=payee, amount="1")
+        asset_id = int(asset) if asset else algod.USDC
+        await algod.opt_in(reach.addresses[self.algod], reach.files[self.access_file], key_file, asset_id)
 
     def node_settings(self, network: str, reach: Reach) -> Mapping[str, str]:
         """Return algod, indexer and the token of both."""

@@ -70,9 +70,9 @@ class Base(Lane):
         self.account(path)
         return {"settler_key_file": path}
 
-    async def prepare(self, ask: Ask, payee: str, data_dir: Path, node: object) -> None:
+    async def prepare(self, ask: Ask, payee: str, data_dir: Path, reach: Reach) -> None:
         """Give the rail's settler its gas."""
-        del payee, node
+        del payee, reach
         await ask("base", "fund", address=self.account(data_dir / _SETTLER_KEY), amount=str(10**20))
 
     def node_settings(self, network: str, reach: Reach) -> Mapping[str, str]:

@@ -61,9 +61,9 @@ class Solana(Lane):
         fds = {"--fd": "solana", "--ws-fd": "solana_ws"}
         return [Simulator("Solana", "sim.solana", fds, ["--slot-seconds", str(SLOT_SECONDS)])]
 
-    async def prepare(self, ask: Ask, payee: str, data_dir: Path, node: object) -> None:
+    async def prepare(self, ask: Ask, payee: str, data_dir: Path, reach: Reach) -> None:
         """Give the payee lamports and a token account."""
-        del data_dir, node
+        del data_dir, reach
         await ask("solana", "fund", address=payee, amount="1000000000")
         await ask("solana", "mint", address=payee, amount="1")
 

@@ -24,7 +24,7 @@ from algosdk import account, mnemonic, transaction
 from algosdk.v2client.algod import AlgodClient
 
 from tests import prepared
-from tests.algorand_signing import signed_by
+from tests.algorand_signing import opt_in, signed_by
 from tests.conformance.served import served
 
 USDC = 31566704
@@ -48,6 +48,14 @@ class Node:
         body = json.dumps(members).encode()
         with urllib.request.urlopen(urllib.request.Request(f"{self.url}/control", body)) as answer:
             assert json.load(answer)["ok"]
+
+    def payee(self) -> str:
+        """Return a fresh address that may hold USDC and holds none."""
+        key, address = account.generate_account()
+        self.control(verb="fund", address=address, amount="1000000")
+        opt_in(self.algod, key, USDC)
+        self.control(verb="advance", blocks=1)
+        return str(address)
 
     def holds(self, address: str, asset: int) -> int:
         info: Any = self.algod.account_info(address)
@@ -95,9 +103,7 @@ def asked(payee: str, *, asset: int = USDC, amount: int = 50_000) -> dict[str, A
 @pytest.fixture
 def payee(node: Node) -> str:
     """An address that may hold USDC and holds none."""
-    address = account.generate_account()[1]
-    node.control(verb="mint", address=address, amount="0", asset=str(USDC))
-    return str(address)
+    return node.payee()
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,7 @@ def funder(node: Node, tmp_path: Path) -> Funder:
     """A funded account, its words in a file."""
     key, address = account.generate_account()
     node.control(verb="fund", address=address, amount="20000000")
+    opt_in(node.algod, key, USDC)
     node.control(verb="mint", address=address, amount="1000000000", asset=str(USDC))
     (tmp_path / "words").write_text(mnemonic.from_private_key(key))
     return Funder(key, address, tmp_path / "words")
@@ -210,8 +217,7 @@ def test_a_limit_of_the_profile_holds_whoever_s_money_it_is(
 
 def test_another_host_is_paid_only_when_it_was_allowed(node: Node, payee: str, tmp_path: Path) -> None:
     """Neither is the profile's rail paid instead, nor is anything sent to the host before the user agreed."""
-    elsewhere = account.generate_account()[1]
-    node.control(verb="mint", address=elsewhere, amount="0", asset=str(USDC))
+    elsewhere = node.payee()
     with rail(asked(payee)) as ours, rail(asked(elsewhere)) as theirs:
         config = profile(tmp_path, ours, **by_control(node))
         host = theirs.removeprefix("http://")

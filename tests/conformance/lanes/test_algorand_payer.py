@@ -22,6 +22,7 @@ from conformance.outcome import Inconclusive
 from conformance.target import Budgets, Secret
 from conformance.target.lanes.algorand import AlgorandChain
 from tests import prepared
+from tests.algorand_signing import opt_in
 from tests.reserved_port import reserved_port
 
 USDC = 31566704
@@ -113,6 +114,7 @@ async def test_an_operator_without_control_verbs_pays_from_an_account_and_gets_t
     names = Names()
     async with opened(node.with_control()) as rich:
         await rich.control("fund", address=address, amount="10000000")
+        opt_in(node.algod, key, USDC)
         await rich.control("mint", address=address, amount="5000000")
         receiver = await payee(rich)
         async with opened(node.chain(funder=Secret(file=secret), spending_limit=LIMIT), names) as payer:
@@ -135,6 +137,7 @@ async def test_no_payment_goes_beyond_the_spending_limit(node: Node) -> None:
     secret.write_text(mnemonic.from_private_key(key))
     async with opened(node.with_control()) as rich:
         await rich.control("fund", address=address, amount="10000000")
+        opt_in(node.algod, key, USDC)
         await rich.control("mint", address=address, amount="5000000")
         receiver = await payee(rich)
         async with opened(node.chain(funder=Secret(file=secret), spending_limit="10001")) as payer:

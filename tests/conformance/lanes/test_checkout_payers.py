@@ -67,6 +67,7 @@ async def opened(chains: tuple[str, Chains]) -> AsyncIterator[tuple[CheckoutPaye
         bill = Bill(USDC[NETWORKS[lane]], payee(lane), AMOUNT, MEMO)
         if lane == "algorand":
             await below.control("fund", address=bill.address, amount="10000000")
+            await below.control("opt_in", address=bill.address, asset=bill.asset)
             await below.control("mint", address=bill.address, asset=bill.asset, amount="1")
         yield checkout_payer(below), below, bill
     finally:

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from algosdk import account, mnemonic
+from algosdk.v2client.algod import AlgodClient
 from eth_account import Account
 from solders.keypair import Keypair
 
@@ -31,6 +32,7 @@ from conformance.target.lanes.base import BaseChain
 from conformance.target.lanes.solana import SolanaChain
 from conformance.vocabulary.lanes.registry import FACTS
 from tests import prepared
+from tests.algorand_signing import opt_in
 
 BUDGETS = Budgets(confirmation=120.0, request=120.0)
 LABEL = "ab" * 16
@@ -84,11 +86,18 @@ class Node:
 
     async def payee(self) -> str:
         """Return an address that may be paid and holds nothing."""
-        address = _new_account(self.lane)[1]
+        secret, address = _new_account(self.lane)
         self.control(verb="fund", address=address, amount=str(10**9))
-        if self.lane != "base":
+        if self.lane == "algorand":
+            self.opt_in(secret)
+        elif self.lane == "solana":
             self.control(verb="mint", address=address, amount="0", asset=self.usdc)
         return address
+
+    def opt_in(self, words: str) -> None:
+        """Opt the account of a mnemonic in to the asset."""
+        token = self.members["token"].read()
+        opt_in(AlgodClient(token, self.url), mnemonic.to_private_key(words), int(self.usdc))
 
     def entry(self, payee: str) -> dict[str, Any]:
         """Return an `accepts` entry."""
@@ -203,6 +212,8 @@ async def test_what_an_ended_process_left_goes_back_to_the_funder(node: Node, tm
     secret, address = _new_account(node.lane)
     (tmp_path / "funder").write_text(secret)
     node.control(verb="fund", address=address, amount=str(10**19 if node.lane == "base" else 10**10))
+    if node.lane == "algorand":
+        node.opt_in(secret)
     node.control(verb="mint", address=address, amount="1000000", asset=node.usdc)
     funder = {"funder": Secret(file=tmp_path / "funder"), "spending_limit": "500000"}
     wallet = Wallet(main_network=True, most=PRICE, label=LABEL)

@@ -7,7 +7,6 @@ from typing import Any
 
 import jwt
 import pytest
-from algosdk import account
 from x402.schemas.helpers import parse_payment_required
 
 from tests.outside.a2a.environments import LINES
@@ -33,10 +32,7 @@ def payer() -> Iterator[Payer]:
 @pytest.fixture(scope="module")
 def rail(payer: Payer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rail]:
     """A rail as a process, which says in its card where it is."""
-    payee: str = account.generate_account()[1]
-    payer.chain.control("fund", address=payee, amount="10000000")
-    payer.chain.control("mint", address=payee, amount="1")
-    running = Rail(payer.chain, tmp_path_factory.mktemp("rail"), payee).start()
+    running = Rail(payer.chain, tmp_path_factory.mktemp("rail"), payer.chain.new_payee()).start()
     yield running
     running.close()
 

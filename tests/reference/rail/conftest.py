@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from algosdk import account
 from eth_account import Account
 
 from reference.protocol.redemption import State
@@ -33,10 +32,7 @@ def chain() -> Iterator[SimulatedChain]:
 @pytest.fixture(scope="module")
 def pay_to(chain: SimulatedChain) -> str:
     """A payee's address that holds USDC."""
-    address: str = account.generate_account()[1]
-    chain.control("fund", address=address, amount="10000000")
-    chain.control("mint", address=address, amount="1")
-    return address
+    return chain.new_payee()
 
 
 @pytest.fixture(scope="module")

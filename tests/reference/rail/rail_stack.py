@@ -21,7 +21,7 @@ from algosdk import account, transaction
 from algosdk.v2client.algod import AlgodClient
 
 from tests import prepared
-from tests.algorand_signing import signed_by
+from tests.algorand_signing import opt_in, signed_by
 
 USDC = 31566704
 READY_SECONDS = 250.0
@@ -49,6 +49,14 @@ class SimulatedChain:
         assert answer["ok"] is True, answer
         return dict(answer)
 
+    def new_payee(self) -> str:
+        """Return the address of a fresh account that holds Algos and one atomic unit of USDC."""
+        key, address = account.generate_account()
+        self.control("fund", address=address, amount="10000000")
+        opt_in(self.client, key, USDC)
+        self.control("mint", address=address, amount="1")
+        return str(address)
+
     def calm(self) -> None:
         """Switch every fault off and let withheld transactions in."""
         for name in httpx.get(f"{self.algod}/control", trust_env=False, timeout=30).json()["faults"]:
@@ -69,6 +77,7 @@ class Payer:
         self.chain = chain
         self.key, self.address = account.generate_account()
         chain.control("fund", address=self.address, amount="100000000")
+        opt_in(chain.client, self.key, USDC)
         chain.control("mint", address=self.address, amount=str(usdc))
 
     def pay(self, entry: Mapping[str, Any], **changes: Any) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from algosdk import account
 from sqlalchemy import select
 
 from reference.store.opening import open_database, sqlite_dsn
@@ -24,9 +23,7 @@ def test_a_challenge_keeps_its_terms_over_a_change(
     rail = own_rail()
     old, old_payee = rail.quote(), rail.pay_to
     rail.stop()
-    rail.pay_to = account.generate_account()[1]
-    chain.control("fund", address=rail.pay_to, amount="1000000")
-    chain.control("mint", address=rail.pay_to, amount="1")
+    rail.pay_to = chain.new_payee()
     rail.settings["WP_RAIL_PRICES"] = "compliance-receipt=70000"
     rail.start()
     new = rail.quote()

@@ -16,6 +16,7 @@ from aiohttp import web
 from algosdk import account
 from algosdk.transaction import AssetTransferTxn
 
+from tests.algorand_signing import opt_in
 from tests.reference.gateway.gateway_process import GatewayProcess
 from tests.reference.rail.rail_stack import Payer, SimulatedChain
 from tests.reference.webhooks.receiver import Receiver, ok
@@ -71,8 +72,9 @@ class Seller:
     """A tenant with one destination, and its links."""
 
     def __init__(self, shop: GatewayProcess, chain: SimulatedChain, url: str) -> None:
-        _, self.address = account.generate_account()
-        chain.control("mint", address=self.address, amount="0", asset=str(USDC))
+        key, self.address = account.generate_account()
+        chain.control("fund", address=self.address, amount="1000000")
+        opt_in(chain.client, key, USDC)
         self.shop = shop
         made = shop.internal("POST", "", {"name": "shop"})
         self.id, self.key = made["tenant_id"], made["api_key"]
@@ -113,6 +115,7 @@ async def test_two_hundred_payments_while_the_gateway_is_killed_three_times(
     seller = await asyncio.to_thread(Seller, shop, chain, receiver.url)
     links = [await asyncio.to_thread(seller.link, number) for number in range(PAYMENTS)]
     payer = await asyncio.to_thread(Payer, chain)
+    opt_in(chain.client, payer.key, USDC)
     chain.control("mint", address=payer.address, amount=str(10**9), asset=str(USDC))
     for number, link in enumerate(links):
         params = await asyncio.to_thread(chain.client.suggested_params)  # good for a thousand rounds and no longer

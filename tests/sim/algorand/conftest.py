@@ -15,7 +15,7 @@ from algosdk.v2client.algod import AlgodClient
 from algosdk.v2client.indexer import IndexerClient
 
 from tests import prepared
-from tests.algorand_signing import signed_by
+from tests.algorand_signing import opt_in, signed_by
 
 USDC = 31566704
 
@@ -48,6 +48,7 @@ class Node:
         key, address = account.generate_account()
         assert self.control("fund", address=address, amount="10000000")[0] == 200
         for asset in assets:
+            opt_in(self.algod, key, asset)
             assert self.control("mint", address=address, amount="1000000", asset=str(asset))[0] == 200
         return key, address
 

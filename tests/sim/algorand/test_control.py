@@ -13,7 +13,7 @@ import pytest
 from algosdk import account, transaction
 from algosdk.error import AlgodHTTPError, IndexerHTTPError
 
-from tests.algorand_signing import signed_by
+from tests.algorand_signing import opt_in, signed_by
 from tests.sim.algorand.conftest import USDC, Node
 
 
@@ -28,7 +28,7 @@ def get(url: str, seconds: float = 60) -> tuple[int, bytes]:
 def test_verbs_and_faults_are_listed(node: Node) -> None:
     """GET /control says what there is, with a sentence each."""
     listed = json.loads(get(node.algod_url + "/control")[1])
-    assert {"fund", "mint", "advance", "block_time_offset", "lag", "reorg", "fault"} <= set(listed["verbs"])
+    assert {"fund", "mint", "opt_in", "advance", "block_time_offset", "lag", "reorg", "fault"} <= set(listed["verbs"])
     assert {"unavailable", "hang", "cut_off", "not_json", "wrong_shape", "withhold"} <= set(listed["faults"])
     assert all(listed["verbs"].values())
 
@@ -58,14 +58,25 @@ def test_a_bad_verb_is_refused_with_a_reason(node: Node, request_body: Any) -> N
 
 
 def test_money_comes_by_verbs(node: Node) -> None:
-    """Fund and mint credit any address; mint opts it in before, and amount 0 does only that."""
-    address = account.generate_account()[1]
-    assert node.control("fund", address=address, amount="123456")[1]["ok"] is True
+    """Fund credits any address; mint one that has opted in, also when the opt-in still waits for its block."""
+    key, address = account.generate_account()
+    assert node.control("fund", address=address, amount="323456")[1]["ok"] is True
+    status, answer = node.control("mint", address=address, amount="77")
+    assert (status, answer["error"].partition(",")[0]) == (400, "receiver error: must optin")
     assert node.holding(address, USDC) is None
-    assert node.control("mint", address=address, amount="0")[0] == 200
-    assert node.holding(address, USDC) == 0
-    node.control("mint", address=address, amount="77")
+    opt_in(node.algod, key, USDC)
+    assert node.control("mint", address=address, amount="77")[0] == 200
     assert node.holding(address, USDC) == 77
+
+
+def test_an_account_is_opted_in_without_its_key_by_a_verb_for_that_alone(node: Node) -> None:
+    """The verb gives the Algos that the holding takes, and changes nothing the second time."""
+    address = account.generate_account()[1]
+    for _ in range(2):
+        assert node.control("opt_in", address=address) == (200, {"ok": True})
+        info: Any = node.algod.account_info(address)
+        assert (info["amount"], info["assets"]) == (200_000, [{"asset-id": USDC, "amount": 0, "is-frozen": False}])
+    assert node.control("opt_in", address=address, asset="77")[0] == 400
 
 
 def test_block_times_move_forward_only(node: Node) -> None:

@@ -102,12 +102,11 @@ async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -
     native = await payer.send_native(str(entry["payTo"]), price_of(entry), quote.reference(case.lane).encode())
     proof = {"tx_id": native, "payment_reference": quote.reference(case.lane)}
     await refused(case, "RAIL-PAY-10", quote, proof, "native coin instead of the asset")
-    # A node that plays an asset's issuer is a simulated one, and opts accounts in that it has no key of.
-    if await payer.lacks("clawback"):
-        case.note("a look-alike asset needs the payee to opt in, which only a simulated node can be made to do")
+    if await payer.lacks("opt_in"):
+        case.note("a look-alike asset needs the payee to opt in, which only a simulated node does without its key")
         return
     fake = await payer.create_asset(unit_name="USDC")
-    await payer.control("mint", address=str(entry["payTo"]), asset=str(fake), amount="0")
+    await payer.control("opt_in", address=str(entry["payTo"]), asset=str(fake))
     quote = await challenge(case, operation)
     await refused(case, "RAIL-PAY-10", quote, await welded(payer, quote, asset=fake), "an asset of the same unit name")
 
