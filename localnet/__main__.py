@@ -141,6 +141,14 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
 @click.option("--addons/--no-addons", default=True, help="Whether the control plane's addons come along.")
 @click.option("--setting", "settings", type=SettingType(), multiple=True, help="NAME=VALUE for the surfaces.")
 @click.option("--block-seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True, help="Block time.")
+@click.option(
+    "--algorand-mode",
+    type=click.Choice(["steady", "dev", "rounds"]),
+    default="steady",
+    show_default=True,
+    help="The simulated Algorand: blocks at intervals; as algod in DevMode; or ordinary rounds, where a payment lands "
+    "two blocks later.",
+)
 @click.option("--working-profile/--no-working-profile", default=True, help="Write ./weldproof.toml if none is there.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line when ready.")
 def up(**options: Any) -> None:

@@ -46,6 +46,7 @@ class Plan:
             an agent that can reach no network.
         chameleon: Seed of the look that the surfaces take, or None.
         addons: Addons that come along with the control plane.
+        algorand_mode: When the simulated Algorand makes blocks: `steady`, `dev` or `rounds`.
     """
 
     data_dir: Path
@@ -60,6 +61,7 @@ class Plan:
     companions: bool = False
     chameleon: int | None = None
     addons: tuple[str, ...] = ADDONS
+    algorand_mode: str = "steady"
 
     def of_kind(self, kind: str) -> tuple[str, ...]:
         """Return the lanes of this stack whose chain is of a kind."""

@@ -170,7 +170,8 @@ async def _start_chains(
         await child.ready_line()
 
     lanes = [LANES[name] for name in plan.of_kind("sim")]
-    await all_of(start(chain) for lane in lanes for chain in lane.simulators(plan.block_seconds, files))
+    simulators = [chain for lane in lanes for chain in lane.simulators(plan.block_seconds, files, plan.algorand_mode)]
+    await all_of(start(chain) for chain in simulators)
 
 
 def _facts(

@@ -9,6 +9,7 @@ import click
 
 from conformance.cli.connection import connecting
 from conformance.cli.renamed import renamed
+from conformance.vocabulary.claims import ALGORAND_MODES
 
 
 @click.command("replay")
@@ -23,6 +24,11 @@ from conformance.cli.renamed import renamed
 @click.option("--mutant", help="Use the reference as this deliberately broken variant.")
 @click.option("--setting", "settings", multiple=True, metavar="NAME=VALUE", help="A setting of the reference.")
 @click.option("--chains", metavar="KINDS|FILE", help="Chains of the reference, or a file with [chains.LANE] tables.")
+@click.option(
+    "--algorand-mode",
+    type=click.Choice(ALGORAND_MODES),
+    help="The reference's simulated Algorand as algod in DevMode, or with ordinary rounds.",
+)
 @click.option("--main-network", is_flag=True, help="Allow payments on main networks, with real money.")
 @click.option(
     "--tries",

@@ -91,11 +91,12 @@ def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | Non
         UsageFault: It names none.
     """
     nodes = chain_file(options["chains"])
-    kinds = bool(options["chains"]) and nodes is None
+    kinds = (bool(options["chains"]) and nodes is None) or bool(options["algorand_mode"])
     ours = bool(options["own_stack"] or options["mutant"] or options["settings"] or kinds)
     if ours and (options["config"] or options["addresses"]):
         raise UsageFault(
-            "--reference, --mutant, --setting and --chains KINDS cannot be combined with --config or --target"
+            "--reference, --mutant, --setting, --chains KINDS and --algorand-mode cannot be combined with --config or "
+            "--target"
         )
     if options["mutant"]:
         checked_mutant(options["mutant"])
@@ -103,6 +104,7 @@ def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | Non
         words = ["--chains", options["chains"] or "sim"]
         words += ["--mutant", options["mutant"]] if options["mutant"] else []
         words += [word for setting in options["settings"] for word in ("--setting", setting)]
+        words += ["--algorand-mode", options["algorand_mode"]] if options["algorand_mode"] else []
         return None, [*words, *surface_options(recorded.requirements)]
     # ./weldproof.toml is not used unnamed: it may have come in one folder with the log, and a profile runs commands.
     named = bool(options["config"] or options["addresses"])

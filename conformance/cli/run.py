@@ -12,7 +12,7 @@ from conformance.cli.connection import connecting
 from conformance.cli.renamed import renamed
 from conformance.ledger import NEWEST, VERSIONS
 from conformance.report.formats import FORMATS
-from conformance.vocabulary.claims import LANES, SURFACES
+from conformance.vocabulary.claims import ALGORAND_MODES, LANES, SURFACES
 
 
 @click.command("run", cls=WithCommand)
@@ -33,6 +33,11 @@ from conformance.vocabulary.claims import LANES, SURFACES
     metavar="KINDS|FILE",
     help="Chains of the reference: sim, localnet, or localnet,LANE=sim. Or a file with [chains.LANE] tables, whose "
     "nodes replace those of the profile.",
+)
+@click.option(
+    "--algorand-mode",
+    type=click.Choice(ALGORAND_MODES),
+    help="The reference's simulated Algorand as algod in DevMode, or with ordinary rounds.",
 )
 @renamed(
     "--compare-with",

@@ -126,20 +126,24 @@ def _asked(addon_command: Sequence[str], options: dict[str, Any]) -> Asked:
 
 def _own_stack(options: Mapping[str, Any], *, kinds: bool) -> bool:
     """Return whether our own stack is asked for, and see that no target is named beside it."""
-    ours = options["own_stack"] or bool(options["mutant"] or options["settings"] or kinds)
+    named = any(options[name] for name in ("own_stack", "mutant", "settings", "algorand_mode"))
+    ours = named or kinds
     if ours and (options["config"] or options["addresses"]):
         raise UsageFault(
-            "--reference, --mutant, --setting and --chains KINDS cannot be combined with --config or --target"
+            "--reference, --mutant, --setting, --chains KINDS and --algorand-mode cannot be combined with --config or "
+            "--target"
         )
     if options["mutant"]:
         checked_mutant(options["mutant"])
-    return bool(ours)
+    return ours
 
 
 def _check_together(options: Mapping[str, Any], *, ours: bool) -> None:
     """See that the options of an addon go with the others."""
     if options["addon"] and ours:
-        raise UsageFault("--addon cannot be combined with --reference, --mutant, --setting or --chains KINDS")
+        raise UsageFault(
+            "--addon cannot be combined with --reference, --mutant, --setting, --chains KINDS or --algorand-mode"
+        )
     if options["addon_url"] and not options["addon"]:
         raise UsageFault("--addon-url needs --addon -- COMMAND")
     if options["beside"] and options["addon"]:
@@ -267,6 +271,8 @@ def _stack_options(options: Mapping[str, Any]) -> list[str]:
         words += ["--mutant", options["mutant"]]
     for setting in options["settings"]:
         words += ["--setting", setting]
+    if options["algorand_mode"]:
+        words += ["--algorand-mode", options["algorand_mode"]]
     return words
 
 

@@ -129,8 +129,8 @@ class Lane(ABC):
         """Return the address whose key a file holds, writing a new one where there is none."""
 
     @abstractmethod
-    def simulators(self, block_seconds: float, files: Mapping[str, Path]) -> Sequence[Simulator]:
-        """Return the simulators of its networks."""
+    def simulators(self, block_seconds: float, files: Mapping[str, Path], mode: str) -> Sequence[Simulator]:
+        """Return the simulators of its networks; `mode` says when that of Algorand makes blocks."""
 
     def files(self, data_dir: Path, node: object) -> Mapping[str, Path]:
         """Return files that whoever asks its nodes needs, by name; made where they are not there."""

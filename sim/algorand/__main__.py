@@ -14,6 +14,7 @@ import uvloop
 from sim.algorand.algod import build_algod
 from sim.algorand.chain import Chain, Genesis, Miner
 from sim.algorand.indexer import build_indexer
+from sim.algorand.mode import Mode
 from sim.algorand.rest import b64
 from sim.clock import BlockClock
 from sim.faulty import Faulty
@@ -30,6 +31,15 @@ GENESIS_ID = Genesis().id
 @click.option("--algod-fd", type=int, help="A socket that listens already, for algod.")
 @click.option("--indexer-fd", type=int, help="A socket that listens already, for the indexer.")
 @click.option("--block-seconds", default=0.2, show_default=True, help="Time between blocks.")
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in Mode]),
+    default=Mode.STEADY.value,
+    show_default=True,
+    help="steady: blocks at intervals, and their times follow the clock. dev: algod's DevMode. rounds: ordinary "
+    "consensus, a payment lands after two rounds.",
+)
+@click.option("--idle-seconds", type=click.IntRange(0), default=0, help="How old the first block is already.")
 @click.option("--asset", "assets", type=int, multiple=True, default=(31566704, 10458941), help="Ids of USDC assets.")
 @click.option("--genesis-id", default=GENESIS_ID, show_default=True, help="Genesis id, which its genesis hash follows.")
 @click.option("--token-file", type=click.Path(path_type=Path), help="File with the API token; default: 64 times a.")
@@ -40,6 +50,8 @@ def main(
     algod_fd: int | None,
     indexer_fd: int | None,
     block_seconds: float,
+    mode: str,
+    idle_seconds: int,
     assets: tuple[int, ...],
     genesis_id: str,
     token_file: Path | None,
@@ -47,7 +59,7 @@ def main(
     """Serve a simulated Algorand until SIGTERM or Ctrl-C."""
     token = DEFAULT_TOKEN if token_file is None else token_file.read_text("ascii").strip()
     algod, indexer = listening(host, algod_port, algod_fd), listening(host, indexer_port, indexer_fd)
-    chain = Chain(Genesis(genesis_id, assets), BlockClock())
+    chain = Chain(Genesis(genesis_id, assets), BlockClock(), mode=Mode(mode), idle_seconds=idle_seconds)
     apps = [
         (Faulty(build_algod(chain, token), chain.faults), algod),
         (Faulty(build_indexer(chain, token), chain.faults), indexer),

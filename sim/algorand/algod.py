@@ -18,6 +18,7 @@ from sim.algorand.encoding import (
     encode_digest,
     unpack_all,
 )
+from sim.algorand.mode import Mode
 from sim.algorand.rest import account_json, asset_params, block_json, pending_json
 from sim.algorand.rules import Rejected, Signed
 from sim.algorand.service import Refused, new_service, reply
@@ -42,9 +43,13 @@ def _add_node(app: Quart, chain: Chain) -> None:
     route = app.route
 
     @route("/health")
-    @route("/ready")
     async def health() -> Response:
-        return Response(b"null\n", 200, {"Content-Type": "application/json"})
+        return reply(None)
+
+    @route("/ready")
+    async def ready() -> Response:
+        # A node in DevMode never finds itself caught up with a network.
+        return reply(None, 503 if chain.mode is Mode.DEV else 200)
 
     @route("/versions")
     async def versions() -> Response:

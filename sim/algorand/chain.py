@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import count
 
 from nacl.signing import SigningKey
 
 from sim.algorand.encoding import ZERO, digest, pack
 from sim.algorand.evaluator import Applied, Evaluator, Network
+from sim.algorand.mode import LONGEST_STEP_SECONDS, Mode
 from sim.algorand.rules import Protocol, Rejected, Signed
 from sim.algorand.state import Account, Asset, Holding, State
 from sim.clock import BlockClock
@@ -48,9 +50,16 @@ class Block:
 
 @dataclass(slots=True)
 class _Group:
-    """A group in the pool."""
+    """A group in the pool.
+
+    Attributes:
+        signed: Its transactions.
+        due: First round that it may land in.
+        rejected_late: Whether it leaves the pool with an error instead.
+    """
 
     signed: tuple[Signed, ...]
+    due: int
     rejected_late: bool = False
 
 
@@ -83,11 +92,30 @@ class Genesis:
 class Chain:
     """One simulated Algorand network. Nothing here does I/O; time comes from the clock that is passed in."""
 
-    def __init__(self, genesis: Genesis, clock: BlockClock, protocol: Protocol | None = None) -> None:
+    def __init__(
+        self,
+        genesis: Genesis,
+        clock: BlockClock,
+        protocol: Protocol | None = None,
+        *,
+        mode: Mode = Mode.STEADY,
+        idle_seconds: int = 0,
+    ) -> None:
+        """Make the first block.
+
+        Args:
+            genesis: What the chain starts from.
+            clock: Source of block times.
+            protocol: Parameters of the consensus version; the present ones when None.
+            mode: When blocks are made, and which time they bear.
+            idle_seconds: How old the first block is already, as that of a node without traffic is.
+        """
         self.genesis = genesis
         self.clock = clock
+        self.mode = mode
         self.protocol = protocol or Protocol()
         self.faults = Faults(SUBMISSION_FAULTS)
+        self.bank_notes = count()
         self.bank = SigningKey(hashlib.sha256(b"bank" + genesis.id.encode()).digest())
         self.fee_sink = digest(b"fee sink" + genesis.id.encode())
         self.evaluator = Evaluator(Network(genesis.id, genesis.hash), self.protocol, self.fee_sink)
@@ -101,7 +129,7 @@ class Chain:
         self._pending = State(self.state)
         self._saved: list[_Saved] = []
         self._sealed = asyncio.Event()
-        self.seal()
+        self.blocks.append(self._block(0, clock.now() - idle_seconds, ()))
 
     def _first_state(self) -> State:
         state = State()
@@ -136,13 +164,15 @@ class Chain:
         self.evaluator.apply(trial, group, self.round + 1)
         late = self.faults.take_submission("reject_late")
         held = not late and self.faults.take_submission("withhold")
-        entry = _Group(tuple(group), late)
+        entry = _Group(tuple(group), self.round + self.mode.rounds_to_land, late)
         if held:
             self._withheld.append(entry)
         else:
             if not late:
                 trial.merge()
             self._pool.append(entry)
+            if self.mode is Mode.DEV:
+                self.seal()
         return group[0].id
 
     def _check_not_withheld(self, group: Sequence[Signed]) -> None:
@@ -156,20 +186,31 @@ class Chain:
         """Let withheld groups into the pool; return how many."""
         released, self._withheld = self._withheld, []
         for entry in released:
-            try:
-                self.evaluator.apply(self._pending, entry.signed, self.round + 1)
-            except Rejected as reason:
-                self._fail(entry, str(reason))
-            else:
-                self._pool.append(entry)
+            self._pool += self._still_valid(entry)
+            if self.mode is Mode.DEV:
+                self.seal()
         return len(released)
 
+    def _still_valid(self, entry: _Group) -> list[_Group]:
+        """Return the group if it takes effect after what is pending; else it leaves the pool with an error."""
+        try:
+            self.evaluator.apply(self._pending, entry.signed, self.round + 1)
+        except Rejected as reason:
+            self._fail(entry, str(reason))
+            return []
+        return [entry]
+
+    def _next_time(self) -> int:
+        previous = self.blocks[-1].time
+        now = max(self.clock.now(), previous)
+        return min(now, previous + LONGEST_STEP_SECONDS) if self.mode is Mode.DEV else now
+
     def seal(self) -> Block:
-        """Make the next block of what is in the pool."""
-        number = len(self.blocks)
-        time = max(self.clock.now(), self.blocks[-1].time if self.blocks else 0)
+        """Make the next block of what is due in the pool."""
+        number, time = len(self.blocks), self._next_time()
         confirmed: list[Confirmed] = []
-        pool, self._pool = self._pool, []
+        pool = [entry for entry in self._pool if entry.due <= number]
+        self._pool = [entry for entry in self._pool if entry.due > number]
         for entry in pool:
             if entry.rejected_late:
                 self._fail(entry, "transaction left the pool: overspend at evaluation of the block")
@@ -183,10 +224,17 @@ class Chain:
         block = self._block(number, time, confirmed)
         self.blocks.append(block)
         self.index.update({one.applied.signed.id: one for one in confirmed})
-        self._pending = State(self.state)
+        self._look_ahead()
         self._sealed.set()
         self._sealed = asyncio.Event()
         return block
+
+    def _look_ahead(self) -> None:
+        """Evaluate again what waits in the pool, on the newest state; what fails now leaves the pool with an error."""
+        self._pending = State(self.state)
+        waiting, self._pool = self._pool, []
+        for entry in waiting:
+            self._pool += [entry] if entry.rejected_late else self._still_valid(entry)
 
     def _block(self, number: int, time: int, confirmed: Sequence[Confirmed]) -> Block:
         previous = self.blocks[-1].hash if self.blocks else ZERO
@@ -261,6 +309,7 @@ class Chain:
             payer = self.state.account(bank)
             self.state.put(bank, replace(payer, algos=payer.algos - missing))
             self.state.put(key, replace(grown, algos=grown.algos + missing))
+            self._look_ahead()
 
     def totals(self) -> Mapping[str, int]:
         """Return what the chain holds in all, which no transaction changes."""
@@ -273,14 +322,15 @@ class Chain:
 
 @dataclass(slots=True)
 class Miner:
-    """Seals a block every so often."""
+    """Seals a block every so often; in DevMode only submitted groups make blocks."""
 
     chain: Chain
     seconds: float
-    _task: asyncio.Task[None] | None = field(default=None)
 
     async def run(self) -> None:
         """Seal blocks for ever."""
+        if self.chain.mode is Mode.DEV:
+            await asyncio.get_running_loop().create_future()
         while True:
             await asyncio.sleep(self.seconds)
             self.chain.seal()

@@ -8,6 +8,7 @@ from typing import Any
 from sim import control
 from sim.algorand.chain import Chain
 from sim.algorand.encoding import Malformed, decode_address, pack, transaction_id
+from sim.algorand.mode import Mode
 from sim.algorand.rules import Rejected, Signed
 
 _LIFE = 100
@@ -22,16 +23,16 @@ class Verbs:
     async def fund(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `amount`: Algos from the bank."""
         receiver, amount = _address(members), control.amount(members)
-        return {"tx_id": self._bank({"type": "pay", "rcv": receiver, "amt": amount})}
+        return {"tx_id": await self._bank({"type": "pay", "rcv": receiver, "amt": amount})}
 
     async def mint(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC to an account that has opted in, by a transfer from the bank."""
         receiver, amount = _address(members), control.amount(members)
-        return {"tx_id": self._bank({"type": "axfer", "xaid": self._asset(members), "arcv": receiver, "aamt": amount})}
+        sent = {"type": "axfer", "xaid": self._asset(members), "arcv": receiver, "aamt": amount}
+        return {"tx_id": await self._bank(sent)}
 
     async def opt_in(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`address`, `asset`?: opts an account in without its key, which no real chain can do."""
-        self._chain.seal()
         self._chain.opt_in(_address(members), self._asset(members))
         return {}
 
@@ -45,12 +46,14 @@ class Verbs:
             "aamt": control.amount(members),
         }
         note = str(members.get("note", "")).encode()
-        return {"tx_id": self._bank(moved, note=note)}
+        return {"tx_id": await self._bank(moved, note=note)}
 
     async def advance(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """`blocks` or `seconds`: empty blocks, or one block that is later; withheld transactions are let in."""
         if ("blocks" in members) == ("seconds" in members):
             raise control.Refused("give exactly one of blocks and seconds")
+        if "seconds" in members and self._chain.mode is Mode.DEV:
+            raise control.Refused("block times of DevMode cannot be moved on; the verb idle moves the node's clock")
         self._chain.release()
         if "seconds" in members:
             self._chain.clock.set_offset(self._chain.clock.offset + control.integer(members, "seconds"))
@@ -63,6 +66,11 @@ class Verbs:
         """`seconds`: block times are system time plus this; never less than before."""
         self._chain.clock.set_offset(control.integer(members, "seconds"))
         self._chain.seal()
+        return {"round": self._chain.round}
+
+    async def idle(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """`seconds`: so much time passes for the node without a block; only DevMode's block times fall behind."""
+        self._chain.clock.set_offset(self._chain.clock.offset + control.integer(members, "seconds"))
         return {"round": self._chain.round}
 
     async def lag(self, members: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,8 +106,9 @@ class Verbs:
     def all(self) -> dict[str, control.Verb]:
         """Return every verb by its name."""
         money = (self.fund, self.mint, self.opt_in, self.clawback)
-        chain = (self.advance, self.block_time_offset, self.lag, self.reorg, self.fault, self.release)
-        return {verb.__name__: verb for verb in (*money, *chain, self.snapshot, self.restore)}
+        clock = self.idle if self._chain.mode is Mode.DEV else self.block_time_offset
+        rest = (self.advance, clock, self.lag, self.reorg, self.fault, self.release, self.snapshot, self.restore)
+        return {verb.__name__: verb for verb in (*money, *rest)}
 
     def _asset(self, members: Mapping[str, Any]) -> int:
         named = str(members.get("asset", self._chain.genesis.assets[0]))
@@ -107,8 +116,8 @@ class Verbs:
             raise control.Refused("member asset must be an asset id")
         return int(named)
 
-    def _bank(self, fields: Mapping[str, Any], note: bytes = b"") -> str:
-        """Put a signed transaction of the bank into a block of its own."""
+    async def _bank(self, fields: Mapping[str, Any], note: bytes = b"") -> str:
+        """Send a signed transaction of the bank, and return its id once it is in a block."""
         chain = self._chain
         transaction = {
             **fields,
@@ -118,7 +127,7 @@ class Verbs:
             "lv": chain.round + _LIFE,
             "gen": chain.genesis.id,
             "gh": chain.genesis.hash,
-            "note": note or f"bank {chain.round} {len(chain.index)}".encode(),
+            "note": note or f"bank {next(chain.bank_notes)}".encode(),
         }
         kept = {name: value for name, value in transaction.items() if value != 0}
         signature = chain.bank.sign(b"TX" + pack(kept)).signature
@@ -126,8 +135,13 @@ class Verbs:
             chain.submit([Signed.of({"sig": signature, "txn": kept})])
         except Rejected as reason:
             raise control.Refused(str(reason)) from reason
-        chain.seal()
-        return transaction_id(kept)
+        sent = transaction_id(kept)
+        if chain.mode is Mode.ROUNDS:
+            while chain.find_pending(sent) is not None:
+                await chain.wait_after(chain.round, _LIFE)
+        elif chain.mode is Mode.STEADY:
+            chain.seal()
+        return sent
 
 
 async def carry_out(chain: Chain, request: object) -> tuple[int, dict[str, Any]]:

@@ -61,9 +61,10 @@ class Algorand(Lane):
         address: str = account.address_from_private_key(mnemonic.to_private_key(path.read_text("ascii").strip()))
         return address
 
-    def simulators(self, block_seconds: float, files: Mapping[str, Path]) -> Sequence[Simulator]:
+    def simulators(self, block_seconds: float, files: Mapping[str, Path], mode: str) -> Sequence[Simulator]:
         """Return the one simulator of algod and indexer."""
-        words = ["--block-seconds", str(block_seconds), "--token-file", str(files[self.access_file]), *self.chain]
+        words = ["--block-seconds", str(block_seconds), "--mode", mode]
+        words += ["--token-file", str(files[self.access_file]), *self.chain]
         sockets = {"--algod-fd": self.algod, "--indexer-fd": self.indexer}
         return [Simulator(self.title, "sim.algorand", sockets, words)]
 

@@ -54,9 +54,9 @@ class Base(Lane):
         public = PrivateKey.from_hex(path.read_text("ascii").strip()).public_key
         return str(to_checksum_address(keccak(public.format(compressed=False)[1:])[12:]))
 
-    def simulators(self, block_seconds: float, files: Mapping[str, Path]) -> Sequence[Simulator]:
+    def simulators(self, block_seconds: float, files: Mapping[str, Path], mode: str) -> Sequence[Simulator]:
         """Return one simulator a chain id."""
-        del files
+        del files, mode
         words = ["--block-seconds", str(block_seconds)]
         return [
             Simulator("Base", "sim.base", {"--fd": "base"}, words),

@@ -55,9 +55,9 @@ class Solana(Lane):
             write_secret(path, json.dumps(list(bytes(Keypair()))))
         return str(Keypair.from_bytes(bytes(json.loads(path.read_text("ascii")))).pubkey())
 
-    def simulators(self, block_seconds: float, files: Mapping[str, Path]) -> Sequence[Simulator]:
+    def simulators(self, block_seconds: float, files: Mapping[str, Path], mode: str) -> Sequence[Simulator]:
         """Return the one simulator, whose slots follow each other faster than blocks of other chains."""
-        del block_seconds, files
+        del block_seconds, files, mode
         fds = {"--fd": "solana", "--ws-fd": "solana_ws"}
         return [Simulator("Solana", "sim.solana", fds, ["--slot-seconds", str(SLOT_SECONDS)])]
 

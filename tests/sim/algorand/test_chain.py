@@ -16,9 +16,9 @@ def new_chain() -> Chain:
     return Chain(Genesis(), BlockClock(lambda: 1_700_000_000.0))
 
 
-def payment(chain: Chain, amount: int, note: bytes = b"") -> Signed:
+def payment(chain: Chain, amount: int, note: bytes = b"", *, last: int = 900) -> Signed:
     fields = {"type": "pay", "snd": bytes(chain.bank.verify_key), "rcv": PAYEE, "amt": amount, "note": note}
-    unsigned = {**fields, "fee": 1000, "fv": 1, "lv": 900, "gh": chain.genesis.hash}
+    unsigned = {**fields, "fee": 1000, "fv": 1, "lv": last, "gh": chain.genesis.hash}
     kept = {name: value for name, value in unsigned.items() if value}
     return Signed.of({"sig": chain.bank.sign(b"TX" + pack(kept)).signature, "txn": kept})
 

@@ -1,0 +1,136 @@
+"""The modes of the simulated Algorand: when blocks are made, which time they bear, and what the node says of itself."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from algosdk import transaction
+from algosdk.v2client.algod import AlgodClient
+from algosdk.v2client.indexer import IndexerClient
+
+from sim.algorand.chain import Chain, Genesis
+from sim.algorand.mode import Mode
+from sim.clock import BlockClock
+from tests import prepared
+from tests.algorand_signing import signed_by
+from tests.sim.algorand.conftest import USDC, Node
+from tests.sim.algorand.test_chain import payment
+
+
+@contextmanager
+def node_in(mode: str, *words: str) -> Iterator[Node]:
+    """Start a simulator in a mode."""
+    with prepared.serving("sim.algorand", "--algod-port", "0", "--indexer-port", "0", "--mode", mode, *words) as ready:
+        token = ready["token"]
+        algod = AlgodClient(token, ready["algod"])
+        yield Node(ready["algod"], ready["indexer"], algod, IndexerClient(token, ready["indexer"]))
+
+
+@pytest.fixture(scope="module")
+def dev() -> Iterator[Node]:
+    """A node in DevMode that was idle for an hour; its interval would show blocks that nothing was submitted for."""
+    with node_in("dev", "--block-seconds", "0.01", "--idle-seconds", "3600") as node:
+        yield node
+
+
+@pytest.fixture(scope="module")
+def rounds() -> Iterator[Node]:
+    """A node with ordinary rounds."""
+    with node_in("rounds", "--block-seconds", "0.05") as node:
+        yield node
+
+
+def newest(node: Node) -> tuple[int, int]:
+    """Return number and time of the newest block."""
+    status: Any = node.algod.status()
+    block: Any = node.algod.block_info(status["last-round"])
+    return status["last-round"], block["block"]["ts"]
+
+
+def ready(node: Node) -> int:
+    """Return the status of /ready."""
+    try:
+        with urllib.request.urlopen(node.algod_url + "/ready") as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as answer:
+        return answer.code
+
+
+def test_devmode_makes_a_block_for_each_group_and_none_besides(dev: Node) -> None:
+    """A submission returns when its block is there; without one the round stays."""
+    key, sender = dev.funded(USDC)
+    first, _ = newest(dev)
+    time.sleep(0.2)
+    assert newest(dev)[0] == first
+    params = dev.algod.suggested_params()
+    for number in range(1, 4):
+        sent = transaction.PaymentTxn(sender, params, sender, 0, note=bytes([number]))
+        tx_id = dev.algod.send_transaction(signed_by(key, sent))
+        assert dev.algod.pending_transaction_info(tx_id)["confirmed-round"] == first + number
+
+
+def test_block_times_of_devmode_are_at_most_25_s_apart(dev: Node) -> None:
+    """After an idle hour each payment moves the node's time on by 25 s, and no verb moves it further."""
+    key, sender = dev.funded()
+    before = newest(dev)
+    assert before[1] < time.time() - 1800
+    dev.send(key, transaction.PaymentTxn(sender, dev.algod.suggested_params(), sender, 0))
+    assert newest(dev) == (before[0] + 1, before[1] + 25)
+    listed = json.loads(urllib.request.urlopen(dev.algod_url + "/control").read())["verbs"]
+    assert "block_time_offset" not in listed
+    assert dev.control("advance", seconds=60)[0] == 400
+    assert dev.control("advance", blocks=2)[1]["round"] == before[0] + 3
+    assert newest(dev)[1] == before[1] + 75
+
+
+def test_a_node_in_devmode_is_never_ready(dev: Node, rounds: Node) -> None:
+    """/ready is 503 there and 200 with ordinary rounds."""
+    assert (ready(dev), ready(rounds)) == (503, 200)
+
+
+def test_idle_time_passes_for_a_node_in_devmode_without_a_block() -> None:
+    """The clock of the node goes on, and the next block follows it by 25 s."""
+    chain = Chain(Genesis(), BlockClock(lambda: 1_000_000), mode=Mode.DEV)
+    chain.clock.set_offset(600)
+    assert chain.blocks[-1].time == 1_000_000
+    assert [chain.seal().time - 1_000_000 for _ in range(26)] == [*range(25, 601, 25), 600, 600]
+
+
+def test_a_payment_lands_two_rounds_after_the_newest_one(rounds: Node) -> None:
+    """It is in the pool for the block in between, and what follows from it may be submitted at once."""
+    key, sender = rounds.funded(USDC)
+    landed, waited = [], []
+    for number in range(5):
+        round_before: Any = rounds.algod.status()
+        sent = transaction.PaymentTxn(sender, rounds.algod.suggested_params(), sender, 0, note=bytes([number]))
+        tx_id = rounds.algod.send_transaction(signed_by(key, sent))
+        round_after: Any = rounds.algod.status()
+        waited.append("confirmed-round" not in rounds.algod.pending_transaction_info(tx_id))
+        confirmed = transaction.wait_for_confirmation(rounds.algod, tx_id, 10)["confirmed-round"]
+        landed.append(round_before["last-round"] + 2 <= confirmed <= round_after["last-round"] + 2)
+    assert all(landed)
+    assert any(waited)
+
+
+def test_what_waits_is_evaluated_again_on_each_new_block() -> None:
+    """A transaction that can no longer land leaves the pool with an error before its round."""
+    chain = Chain(Genesis(), BlockClock(lambda: 1_000_000), mode=Mode.ROUNDS)
+    tx_id = chain.submit([payment(chain, 200_000, last=chain.round + 1)])
+    chain.seal()
+    failed = chain.find_error(tx_id)
+    assert failed is not None
+    assert failed[1].startswith("txn dead")
+
+
+def test_a_verb_with_money_returns_once_its_block_is_there(rounds: Node) -> None:
+    """What `fund` gives can be spent when it returns, also where blocks take two rounds."""
+    _, address = rounds.funded()
+    info: Any = rounds.algod.account_info(address)
+    assert info["amount"] == 10_000_000
