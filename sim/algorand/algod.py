@@ -13,24 +13,41 @@ from sim.algorand.encoding import (
     ZERO,
     Malformed,
     canonical_id,
-    decode_address,
     encode_address,
     encode_digest,
     unpack_all,
 )
 from sim.algorand.mode import Mode
-from sim.algorand.rest import account_json, asset_params, block_json, pending_json
-from sim.algorand.rules import Rejected, Signed
-from sim.algorand.service import Refused, new_service, reply
+from sim.algorand.node_http import (
+    address_of,
+    flag,
+    new_node_service,
+    reply_in_format,
+    reply_msgpack,
+    unsigned,
+    wants_msgpack,
+)
+from sim.algorand.rest import account_json, account_msgpack, asset_params, block_json, holding_record, pending_json
+from sim.algorand.rules import MAX_GROUP, Rejected, Signed
+from sim.algorand.service import Refused, reply
+from sim.algorand.simulation import simulate
+from sim.algorand.state import Account
 
 _WAIT_SECONDS = 60.0
 _NOT_HERE = "could not find the transaction in the transaction pool or in the last 1000 confirmed rounds"
 _REMEMBERED_ROUNDS = 1000
+_NO_RECORD = "failed to retrieve information from the ledger"
+_LARGEST_KEY = 2**63 - 1  # of the node's data base
+_MOST_HOLDINGS = 1000
+_CATCHPOINT = (
+    *("acquired-blocks", "processed-accounts", "processed-kvs", "total-accounts", "total-blocks", "total-kvs"),
+    *("verified-accounts", "verified-kvs"),
+)
 
 
 def build_algod(chain: Chain, token: str) -> Quart:
     """Return algod's app."""
-    app = new_service(header="X-Algo-API-Token", token=token)
+    app = new_node_service(token)
     _add_node(app, chain)
     _add_transactions(app, chain)
     _add_accounts(app, chain)
@@ -53,8 +70,8 @@ def _add_node(app: Quart, chain: Chain) -> None:
 
     @route("/versions")
     async def versions() -> Response:
-        build = {"major": 4, "minor": 0, "build_number": 0, "branch": "sim", "channel": "sim", "commit_hash": "sim"}
-        facts = {"versions": ["v1", "v2"], "genesis_id": chain.genesis.id, "genesis_hash_b64": chain.genesis.hash}
+        build = {"major": 5, "minor": 1, "build_number": 0, "branch": "sim", "channel": "sim", "commit_hash": "sim"}
+        facts = {"versions": ["v2"], "genesis_id": chain.genesis.id, "genesis_hash_b64": chain.genesis.hash}
         return reply({**facts, "build": build})
 
     @route("/genesis")
@@ -66,10 +83,21 @@ def _add_node(app: Quart, chain: Chain) -> None:
     async def status() -> Response:
         return reply(_status(chain))
 
-    @route("/v2/status/wait-for-block-after/<int:block>")
-    async def wait(block: int) -> Response:
-        await chain.wait_after(block, _WAIT_SECONDS)
+    @route("/v2/status/wait-for-block-after/<block>")
+    async def wait(block: str) -> Response:
+        await chain.wait_after(unsigned(block, "round"), _WAIT_SECONDS)
         return reply(_status(chain))
+
+    @route("/v1/status")
+    async def first_version() -> Response:
+        text = "v1 algod APIs are no longer available, please use the v2 algod API"
+        return Response(text, 410, {"Content-Type": "text/plain; charset=utf-8"})
+
+    @route("/v2/ledger/supply")
+    async def supply() -> Response:
+        total = chain.totals()["algos"] - chain.state.account(chain.fee_sink).algos
+        stake = {"online-money": total, "online-stake": total, "total-money": total}
+        return reply({"current_round": chain.round, **stake})
 
 
 def _add_transactions(app: Quart, chain: Chain) -> None:
@@ -93,14 +121,18 @@ def _add_transactions(app: Quart, chain: Chain) -> None:
         data = await request.get_data(as_text=False)
         return reply({"txId": _submit(chain, data if isinstance(data, bytes) else data.encode())})
 
-    @route("/v2/transactions/pending/<transaction>")
+    @route("/v2/transactions/simulate", methods=["POST"])
+    async def simulated() -> Response:
+        data = await request.get_data(as_text=False)
+        return reply_in_format(simulate(chain, data if isinstance(data, bytes) else data.encode()))
+
+    @route("/v2/transactions/pending/<path:transaction>")
     async def pending(transaction: str) -> Response:
-        return reply(_pending(chain, transaction))
+        return reply_in_format(_pending(chain, transaction))
 
     @route("/v2/transactions/pending")
     async def pool() -> Response:
-        top = [dict(signed.raw) for signed in chain.pooled()]
-        return reply({"top-transactions": top, "total-transactions": len(top)})
+        return reply_in_format(_pooled([dict(signed.raw) for signed in chain.pooled()]))
 
 
 def _add_accounts(app: Quart, chain: Chain) -> None:
@@ -108,38 +140,65 @@ def _add_accounts(app: Quart, chain: Chain) -> None:
 
     @route("/v2/accounts/<address>/transactions/pending")
     async def account_pool(address: str) -> Response:
-        key = _address(address)
-        top = [dict(signed.raw) for signed in chain.pooled() if key in _parties(signed)]
-        return reply({"top-transactions": top, "total-transactions": len(top)})
+        key = address_of(address)
+        return reply_in_format(_pooled([dict(signed.raw) for signed in chain.pooled() if key in _parties(signed)]))
 
     @route("/v2/accounts/<address>")
     async def account(address: str) -> Response:
-        key = _address(address)
-        return reply(account_json(chain, key, chain.state.account(key), chain.round))
+        return _account(chain, address_of(address))
 
-    @route("/v2/accounts/<address>/assets/<int:asset>")
-    async def account_asset(address: str, asset: int) -> Response:
-        return reply(_account_asset(chain, _address(address), asset))
+    @route("/v2/accounts/<address>/assets")
+    async def account_assets(address: str) -> Response:
+        return reply(_account_assets(chain, address_of(address)))
 
-    @route("/v2/assets/<int:asset>")
-    async def asset(asset: int) -> Response:
-        found = chain.state.asset(asset)
+    @route("/v2/accounts/<address>/assets/<asset>")
+    async def account_asset(address: str, asset: str) -> Response:
+        return _account_asset(chain, address_of(address), unsigned(asset, "asset-id"))
+
+    @route("/v2/accounts/<address>/applications/<application>")
+    async def account_application(address: str, application: str) -> Response:
+        address_of(address)
+        unsigned(application, "application-id")
+        raise Refused(404, "account application info not found")
+
+    @route("/v2/assets/<asset>")
+    async def asset(asset: str) -> Response:
+        number = unsigned(asset, "asset-id")
+        if number > _LARGEST_KEY:
+            raise Refused(500, _NO_RECORD)
+        found = chain.state.asset(number)
         if found is None:
             raise Refused(404, "asset does not exist")
-        return reply({"index": asset, "params": asset_params(found)})
+        return reply({"index": number, "params": asset_params(found)})
+
+    @route("/v2/applications/<application>")
+    async def application(application: str) -> Response:
+        unsigned(application, "application-id")
+        raise Refused(404, "application does not exist")
 
 
 def _add_blocks(app: Quart, chain: Chain) -> None:
     route = app.route
 
-    @route("/v2/blocks/<int:block>")
-    async def block(block: int) -> Response:
-        header_only = request.args.get("header-only", "").lower() == "true"
-        return reply({"block": block_json(chain, _block(chain, block), header_only=header_only)})
+    @route("/v2/blocks/<block>")
+    async def block(block: str) -> Response:
+        number, header_only = unsigned(block, "round"), flag("header-only")
+        wants_msgpack()  # a format that is not known is refused before the block is looked up
+        return reply_in_format({"block": block_json(chain, _block(chain, number), header_only=header_only)})
 
-    @route("/v2/blocks/<int:block>/hash")
-    async def block_hash(block: int) -> Response:
-        return reply({"blockHash": encode_digest(_block(chain, block).hash)})
+    @route("/v2/blocks/<block>/hash")
+    async def block_hash(block: str) -> Response:
+        return reply({"blockHash": encode_digest(_block(chain, unsigned(block, "round")).hash)})
+
+    @route("/v2/blocks/<block>/txids")
+    async def block_ids(block: str) -> Response:
+        found = _block(chain, unsigned(block, "round"))
+        return reply({"blockTxids": [one.applied.signed.id for one in found.transactions]})
+
+    @route("/v2/blocks/<block>/logs")
+    async def block_logs(block: str) -> Response:
+        _block(chain, unsigned(block, "round"))
+        return reply({"logs": []})
 
 
 def _add_control(app: Quart, chain: Chain) -> None:
@@ -170,7 +229,9 @@ def _status(chain: Chain) -> dict[str, Any]:
         "catchup-time": 0,
         "stopped-at-unsupported-round": False,
         "time-since-last-round": max(0, chain.clock.now() - block.time) * 10**9,
+        "catchpoint": "",
         "last-catchpoint": "",
+        **{f"catchpoint-{what}": 0 for what in _CATCHPOINT},
     }
 
 
@@ -178,12 +239,19 @@ def _submit(chain: Chain, data: bytes) -> str:
     try:
         group = [Signed.of(raw) for raw in unpack_all(data)]
         if not group:
-            raise Refused(400, "received empty transaction group")
+            raise Refused(400, "empty txgroup")
+        if len(group) > MAX_GROUP:
+            raise Refused(400, f"max group size is {MAX_GROUP}")
         return chain.submit(group)
     except Malformed as fault:
         raise Refused(400, str(fault)) from fault
     except Rejected as reason:
-        raise Refused(400, f"TransactionPool.Remember: {reason}") from reason
+        raise Refused(400, reason.message) from reason
+
+
+def _pooled(signed: list[dict[str, Any]]) -> dict[str, Any]:
+    most = unsigned(request.args.get("max", "0"), "max") or len(signed)
+    return {"top-transactions": signed[:most], "total-transactions": len(signed)}
 
 
 def _pending(chain: Chain, text: str) -> dict[str, Any]:
@@ -207,28 +275,60 @@ def _parties(signed: Signed) -> set[bytes]:
     return {signed.sender, *(signed.address(name) for name in ("rcv", "close", "arcv", "asnd", "aclose"))} - {ZERO}
 
 
-def _account_asset(chain: Chain, key: bytes, asset: int) -> dict[str, Any]:
-    account = chain.state.account(key)
-    answer: dict[str, Any] = {"round": chain.round}
-    if asset in account.assets:
-        holding = account.assets[asset]
-        answer["asset-holding"] = {"asset-id": asset, "amount": holding.amount, "is-frozen": holding.frozen}
-    found = chain.state.asset(asset)
-    if found is not None and asset in account.created:
-        answer["created-asset"] = asset_params(found)
-    if len(answer) == 1:
+def _account(chain: Chain, key: bytes) -> Response:
+    exclude, account = request.args.get("exclude", "none"), chain.state.account(key)
+    if exclude not in {"none", "all"}:
+        raise Refused(400, "failed to parse exclude")
+    if wants_msgpack():
+        return reply_msgpack(account_msgpack(chain, account))
+    shown = account_json(chain, key, account, chain.round)
+    if exclude == "all":
+        left_out = {"assets", "created-assets", "apps-local-state", "created-apps"}
+        shown = {name: value for name, value in shown.items() if name not in left_out}
+    return reply(shown)
+
+
+def _holding(account: Account, asset: int) -> dict[str, Any]:
+    holding = account.assets[asset]
+    return {"asset-id": asset, "amount": holding.amount, "is-frozen": holding.frozen}
+
+
+def _account_assets(chain: Chain, key: bytes) -> dict[str, Any]:
+    account, after = chain.state.account(key), unsigned(request.args.get("next", "0"), "next")
+    limit = unsigned(request.args.get("limit", str(_MOST_HOLDINGS)), "limit")
+    if limit == 0:
+        raise Refused(400, "limit parameter must be a positive integer")
+    if limit > _MOST_HOLDINGS:
+        raise Refused(400, f"limit {limit} exceeds max assets single batch limit {_MOST_HOLDINGS}")
+    numbers = sorted(asset for asset in account.assets if asset > after)
+    holdings: list[dict[str, Any]] = []
+    for asset in numbers[:limit]:
+        found = chain.state.asset(asset)
+        params = {} if found is None else {"asset-params": asset_params(found)}
+        holdings.append({"asset-holding": _holding(account, asset), **params})
+    more = {"next-token": str(numbers[limit - 1])} if len(numbers) > limit else {}
+    return {"asset-holdings": holdings, "round": chain.round, **more}
+
+
+def _account_asset(chain: Chain, key: bytes, asset: int) -> Response:
+    account, found = chain.state.account(key), chain.state.asset(asset)
+    held, created = asset in account.assets, found is not None and asset in account.created
+    if not held and not created:
         raise Refused(404, "account asset info not found")
-    return answer
-
-
-def _address(text: str) -> bytes:
-    try:
-        return decode_address(text)
-    except Malformed as fault:
-        raise Refused(400, str(fault)) from fault
+    if wants_msgpack():
+        record = {"asset-holding": holding_record(account.assets[asset])} if held else {}
+        if found is not None and created:
+            record["asset-params"] = dict(found.params)
+        return reply_msgpack(record)
+    answer: dict[str, Any] = {"round": chain.round}
+    if held:
+        answer["asset-holding"] = _holding(account, asset)
+    if found is not None and created:
+        answer["created-asset"] = asset_params(found)
+    return reply(answer)
 
 
 def _block(chain: Chain, block: int) -> Block:
     if block > chain.round:
-        raise Refused(404, f"failed to retrieve information from the ledger: no block {block}")
+        raise Refused(404, _NO_RECORD)
     return chain.blocks[block]

@@ -10,7 +10,10 @@ from typing import Any
 import msgpack
 
 ZERO = bytes(32)
+_NO_MAP = "msgpack decode error [pos {}]: only encoded map or array can be decoded into a struct"
 _CHECKSUM_BYTES = 4
+_ADDRESS_LENGTH = 58
+_BASE32 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567")
 
 
 class Malformed(Exception):
@@ -31,14 +34,17 @@ def decode_address(text: str) -> bytes:
     """Return the 32 bytes of an address.
 
     Raises:
-        Malformed: It is not an address.
+        Malformed: It is not an address; the text is the node's.
     """
-    try:
-        raw = base64.b32decode(text + "=" * (-len(text) % 8))
-    except (ValueError, TypeError) as fault:
-        raise Malformed(f"failed to parse the address: {text[:80]}") from fault
-    if len(raw) != 36 or digest(raw[:32])[-_CHECKSUM_BYTES:] != raw[32:] or encode_address(raw[:32]) != text:
-        raise Malformed(f"failed to parse the address: {text[:80]}")
+    if not set(text) <= _BASE32:
+        raise Malformed(f"failed to decode address {text} from base 32")
+    if len(text) < _ADDRESS_LENGTH:
+        raise Malformed(f"decoded bad addr: {text}")
+    raw = base64.b32decode(text[:_ADDRESS_LENGTH] + "======")
+    if len(text) > _ADDRESS_LENGTH or digest(raw[:32])[-_CHECKSUM_BYTES:] != raw[32:]:
+        raise Malformed(f"address {text} is malformed, checksum verification failed")
+    if encode_address(raw[:32]) != text:
+        raise Malformed(f"address {text} is non-canonical")
     return raw[:32]
 
 
@@ -76,40 +82,45 @@ def is_zero(value: object, name: str = "") -> bool:
 
 def pack(value: Mapping[str, Any]) -> bytes:
     """Return canonical msgpack: members in order of their names, zero values left out."""
-    packed: bytes = msgpack.packb(_canonical(value), use_bin_type=True)
+    packed: bytes = msgpack.packb(canonical(value), use_bin_type=True)
     return packed
 
 
-def _canonical(value: Any) -> Any:
+def canonical(value: Any) -> Any:
+    """Return a value with the members of each map in order and zero values left out."""
     if isinstance(value, Mapping):
-        return {name: _canonical(member) for name, member in sorted(value.items()) if not is_zero(member, name)}
+        return {name: canonical(member) for name, member in sorted(value.items()) if not is_zero(member, name)}
     if isinstance(value, list | tuple):
-        return [_canonical(member) for member in value]
+        return [canonical(member) for member in value]
     return value
 
 
 def unpack_all(data: bytes) -> list[dict[str, Any]]:
-    """Return the objects that stand one after the other in `data`; each must be in canonical form.
+    """Return the maps that follow each other in `data`, each in canonical form.
+
+    The node reads any msgpack: members in any order, zeros written out, integers longer than needed. It ends at the end
+    of the bytes, so that a map that breaks off is dropped without an error.
 
     Raises:
-        Malformed: They are not.
+        Malformed: There is something else than a map.
     """
     unpacker = msgpack.Unpacker(raw=False, strict_map_key=True, max_buffer_size=0)
     unpacker.feed(data)
-    found: list[dict[str, Any]] = []
+    maps: list[dict[str, Any]] = []
+    start = 0
     try:
         for value in unpacker:
             if not isinstance(value, dict):
-                raise Malformed("msgpack decode error: not a map")
-            found.append(value)
-        again = b"".join(pack(value) for value in found)
+                raise Malformed(_NO_MAP.format(start + 1))
+            maps.append(canonical(value))
+            start = unpacker.tell()
     except Malformed:
         raise
-    except Exception as fault:  # the library's readers and writers raise many kinds: bad bytes, odd keys, depth
-        raise Malformed(f"msgpack decode error: {type(fault).__name__}") from fault
-    if again != data:
-        raise Malformed("msgpack decode error: not in canonical form")
-    return found
+    except msgpack.FormatError as fault:
+        raise Malformed(_NO_MAP.format(start + 1)) from fault
+    except Exception as fault:  # the library's readers raise many kinds: odd keys, bad text, depth
+        raise Malformed(f"msgpack decode error [pos {start + 1}]: {type(fault).__name__}") from fault
+    return maps
 
 
 def transaction_id(transaction: Mapping[str, Any]) -> str:
@@ -117,9 +128,13 @@ def transaction_id(transaction: Mapping[str, Any]) -> str:
     return _base32(digest(b"TX" + pack(transaction)))
 
 
-def group_id(transactions: list[dict[str, Any]]) -> bytes:
-    """Return the group id of transactions, each taken without its own `grp`."""
-    hashes = [digest(b"TX" + pack({k: v for k, v in one.items() if k != "grp"})) for one in transactions]
+def hashes_in_group(transactions: list[Mapping[str, Any]]) -> list[bytes]:
+    """Return the hash of each transaction of a group, taken without its `grp`."""
+    return [digest(b"TX" + pack({k: v for k, v in one.items() if k != "grp"})) for one in transactions]
+
+
+def group_id(hashes: list[bytes]) -> bytes:
+    """Return the id of the group whose transactions have these hashes."""
     return digest(b"TG" + pack({"txlist": hashes}))
 
 

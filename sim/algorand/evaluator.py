@@ -6,8 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sim.algorand.encoding import ZERO, encode_address, group_id, is_zero
-from sim.algorand.rules import MAX_GROUP, Protocol, Rejected, Signed, check_form, check_signature
+from sim.algorand.encoding import ZERO, encode_address, encode_digest, group_id, hashes_in_group, is_zero
+from sim.algorand.rules import (
+    MAX_GROUP,
+    Protocol,
+    Rejected,
+    Signed,
+    Unverified,
+    check_form,
+    check_signature,
+    is_unsigned,
+)
 from sim.algorand.state import Account, Asset, Holding, State
 
 
@@ -41,48 +50,74 @@ class Evaluator:
         Raises:
             Rejected: With the node's reason.
         """
-        self._check_group(group)
+        self.check_group(group)
+        self.check_fees(group)
         trial = State(state)
-        applied = [self._one(trial, signed, block) for signed in group]
+        applied = [self.apply_one(trial, signed, block) for signed in group]
         trial.merge()
         return applied
 
-    def _check_group(self, group: Sequence[Signed]) -> None:
+    def check_group(self, group: Sequence[Signed], *, may_be_unsigned: bool = False) -> None:
+        """Check what can be seen without the ledger: form, group id and signatures.
+
+        Raises:
+            Invalid: A transaction is not well formed, or bears no signature.
+            Unverified: The group does not belong together, or a signature does not verify.
+        """
         if not 0 < len(group) <= MAX_GROUP:
-            raise Rejected(f"group size {len(group)} exceeds maximum {MAX_GROUP}")
+            raise Unverified(f"max group size is {MAX_GROUP}")
         for signed in group:
             check_form(signed, self.protocol)
-        ids = {signed.address("grp") for signed in group}
-        if len(ids) > 1:
-            raise Rejected("transactionGroup: inconsistent group values")
-        named = ids.pop()
-        if named == ZERO and len(group) > 1:
-            raise Rejected("transactionGroup: [0] had zero Group but was submitted in a group")
-        if named not in {ZERO, group_id([dict(signed.transaction) for signed in group])}:
-            raise Rejected("transactionGroup: incomplete group")
-        fees, least = sum(signed.integer("fee") for signed in group), self.protocol.min_fee * len(group)
-        if fees < least:
-            raise Rejected(
-                f"txgroup had {fees} in fees, which is less than the minimum {len(group)} * {self.protocol.min_fee}"
-            )
+        _check_group_id(group)
         for signed in group:
-            check_signature(signed)
+            if not (may_be_unsigned and is_unsigned(signed)):
+                check_signature(signed)
 
-    def _one(self, state: State, signed: Signed, block: int) -> Applied:
+    def check_fees(self, group: Sequence[Signed]) -> None:
+        """Check that a group pays in all what its transactions cost; one may pay for another.
+
+        Raises:
+            Rejected: It pays less.
+        """
+        paid, usage = sum(signed.integer("fee") for signed in group), self.usage(group)
+        needed = -(-self.protocol.min_fee * usage // 1_000_000)
+        if paid < needed:
+            base = _algos_text(self.protocol.min_fee)
+            raise Rejected(
+                f"txgroup with {_algos_text(paid)} fees is less than {_algos_text(needed)} "
+                f"(usage={usage // 1_000_000}.{usage % 1_000_000:06} * base={base})"
+            )
+
+    def usage(self, group: Sequence[Signed]) -> int:
+        """Return millionths of the minimum fee that a group must pay."""
+        return sum(signed.usage(self.protocol) for signed in group)
+
+    def apply_one(self, state: State, signed: Signed, block: int) -> Applied:
+        """Apply a transaction of a group that was checked.
+
+        Raises:
+            Rejected: With the node's reason.
+        """
         self._check_alive(state, signed, block)
         self._check_authorizer(state, signed)
         trial = State(state)
-        _pay(trial, signed.sender, self._fee_sink, signed.integer("fee"))
-        if signed.address("rekey") != ZERO:
-            _rekey(trial, signed.sender, signed.address("rekey"))
-        trial.counter += 1
-        details = _EFFECTS[signed.kind](trial, signed)
-        self._check_balances(trial)
+        try:
+            details = self._take_effect(trial, signed)
+            self._check_balances(trial)
+        except Rejected as reason:
+            raise Rejected(f"transaction {signed.id}: {reason}") from reason
         trial.ids[signed.id] = block
         if signed.address("lx") != ZERO:
             trial.leases[signed.sender, signed.address("lx")] = signed.integer("lv")
         trial.merge()
         return Applied(signed, details)
+
+    def _take_effect(self, trial: State, signed: Signed) -> dict[str, int]:
+        _pay(trial, signed.sender, self._fee_sink, signed.integer("fee"))
+        if signed.address("rekey") != ZERO:
+            _rekey(trial, signed.sender, signed.address("rekey"))
+        trial.counter += 1
+        return _EFFECTS[signed.kind](trial, signed)
 
     def _check_alive(self, state: State, signed: Signed, block: int) -> None:
         first, last = signed.integer("fv"), signed.integer("lv")
@@ -92,12 +127,16 @@ class Evaluator:
         if named not in {"", self.network.genesis_id}:
             raise Rejected(f"tx.GenesisID <{named}> does not match expected <{self.network.genesis_id}>")
         if signed.address("gh") != self.network.genesis_hash:
-            raise Rejected("tx.GenesisHash does not match expected")
+            given, expected = encode_digest(signed.address("gh")), encode_digest(self.network.genesis_hash)
+            raise Rejected(f"tx.GenesisHash <{given}> does not match expected <{expected}>")
         if state.knows(signed.id):
             raise Rejected(f"transaction already in ledger: {signed.id}")
         lease = signed.address("lx")
         if lease != ZERO and state.lease(signed.sender, lease) >= block:
-            raise Rejected(f"transaction {signed.id} using an overlapping lease ({encode_address(signed.sender)})")
+            raise Rejected(
+                f"transaction {signed.id} using an overlapping lease (sender, lease):"
+                f"({encode_address(signed.sender)}, {encode_address(lease)})"
+            )
 
     @staticmethod
     def _check_authorizer(state: State, signed: Signed) -> None:
@@ -120,12 +159,46 @@ class Evaluator:
                 )
 
 
+def _check_group_id(group: Sequence[Signed]) -> None:
+    first = group[0].address("grp")
+    if first == ZERO:
+        if len(group) > 1:
+            raise Unverified(f"transactionGroup: [0] had zero Group but was submitted in a group of {len(group)}")
+        return
+    for signed in group:
+        if signed.address("grp") != first:
+            other = encode_digest(signed.address("grp"))
+            raise Unverified(f"transactionGroup: inconsistent group values: {other} != {encode_digest(first)}")
+    hashes = hashes_in_group([signed.transaction for signed in group])
+    computed = group_id(hashes)
+    if computed != first:
+        listed = " ".join(encode_digest(one) for one in hashes)
+        raise Unverified(
+            f"transactionGroup: incomplete group: {encode_digest(first)} != {encode_digest(computed)} "
+            f"({{{{}} [{listed}]}})"
+        )
+
+
+def _algos_text(micro: int) -> str:
+    """Return an amount of Algos as the node prints it, in the unit that suits its size."""
+    if micro == 0:
+        return "0.0A"
+    if micro < 1000:
+        return f"{micro}uA"
+    size, unit, places = (1000, "mA", 3) if micro < 1_000_000 else (1_000_000, "A", 6)
+    whole, fraction = divmod(micro, size)
+    return f"{whole}.{fraction:0{places}}{unit}" if fraction else f"{whole}{unit}"
+
+
 def _pay(state: State, sender: bytes, receiver: bytes, algos: int) -> None:
     if algos == 0:
         return
     payer = state.account(sender)
     if payer.algos < algos:
-        raise Rejected(f"overspend (account {encode_address(sender)}, tried to spend {{{algos}}})")
+        held = f"{{AccountBaseData:{{Status:Offline MicroAlgos:{_algos_text(payer.algos)}}}}}"
+        raise Rejected(
+            f"overspend (account {encode_address(sender)}, data {held}, tried to spend {_algos_text(algos)})"
+        )
     state.put(sender, replace(payer, algos=payer.algos - algos))
     payee = state.account(receiver)
     state.put(receiver, replace(payee, algos=payee.algos + algos))
@@ -206,7 +279,9 @@ def _put_in(state: State, key: bytes, asset: int, amount: int, *, bypass: bool) 
 def _close_asset(state: State, source: bytes, asset: int, close: bytes) -> int:
     holding = state.account(source).assets.get(asset)
     if holding is None:
-        raise Rejected(f"asset {asset} not present in account {encode_address(source)}")
+        raise Rejected(
+            f"cannot close asset holding on account {encode_address(source)} : account is not opted in asset {asset} "
+        )
     if asset in state.account(source).created:
         raise Rejected("cannot close asset ID in allocating account")
     found = state.asset(asset)

@@ -12,14 +12,14 @@ from quart import Quart, Response, request
 from sim.algorand.chain import Chain, Confirmed
 from sim.algorand.encoding import ZERO, Malformed, canonical_id, decode_address, encode_address
 from sim.algorand.rest import account_json, asset_params, indexed_json
-from sim.algorand.service import Refused, new_service, number, reply
+from sim.algorand.service import Refused, new_indexer_service, number, reply
 
 _DEFAULT_PAGE, _MAX_PAGE = 100, 1000
 
 
 def build_indexer(chain: Chain, token: str) -> Quart:
     """Return the indexer's app."""
-    app = new_service(header="X-Indexer-API-Token", token=token or "")
+    app = new_indexer_service(token)
 
     @app.route("/health")
     async def health() -> Response:
@@ -173,4 +173,4 @@ def _address(text: str) -> bytes:
     try:
         return decode_address(text)
     except Malformed as fault:
-        raise Refused(400, str(fault)) from fault
+        raise Refused(400, f"failed to parse the address: {text[:80]}") from fault

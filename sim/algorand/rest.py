@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from sim.algorand.chain import Block, Chain, Confirmed
-from sim.algorand.encoding import ZERO, encode_address
+from sim.algorand.encoding import ZERO, encode_address, encode_digest
 from sim.algorand.rules import Signed
-from sim.algorand.state import Account, Asset
+from sim.algorand.state import Account, Asset, Holding
 
 _ADDRESS_FIELDS = frozenset(
-    {"snd", "rcv", "close", "arcv", "asnd", "aclose", "fadd", "rekey", "m", "r", "f", "c", "sgnr"}
+    {"snd", "rcv", "close", "arcv", "asnd", "aclose", "fadd", "rekey", "m", "r", "f", "c", "sgnr", "fees"}
 )
 _LONG_ASSET = {
     "t": "total",
@@ -34,11 +34,13 @@ def b64(data: bytes) -> str:
 
 
 def short_json(value: Any, name: str = "") -> Any:
-    """Return a signed transaction in algod's JSON: addresses as text, other bytes in base64."""
+    """Return a signed transaction or a block in algod's JSON: addresses as text, other bytes in base64."""
     if isinstance(value, Mapping):
         return {key: short_json(member, str(key)) for key, member in value.items()}
     if isinstance(value, list | tuple):
         return [short_json(member) for member in value]
+    if name == "prev" and isinstance(value, bytes):
+        return f"blk-{encode_digest(value)}"
     if isinstance(value, bytes):
         return encode_address(value) if name in _ADDRESS_FIELDS and len(value) == 32 else b64(value)
     return value
@@ -78,11 +80,18 @@ def _in_block(one: Confirmed) -> dict[str, Any]:
 
 
 def asset_params(asset: Asset) -> dict[str, Any]:
-    """Return an asset's parameters by their long names."""
-    params: dict[str, Any] = {"creator": encode_address(asset.creator), "decimals": 0, "total": 0}
+    """Return an asset's parameters by their long names, its texts also in base64."""
+    params: dict[str, Any] = {
+        "creator": encode_address(asset.creator),
+        "decimals": 0,
+        "default-frozen": False,
+        "total": 0,
+    }
     for name, value in asset.params.items():
         if name in _LONG_ASSET:
             params[_LONG_ASSET[name]] = encode_address(value) if isinstance(value, bytes) else value
+        if name in _LONG_ASSET and isinstance(value, str):
+            params[f"{_LONG_ASSET[name]}-b64"] = b64(value.encode())
     return params
 
 
@@ -110,12 +119,32 @@ def account_json(chain: Chain, key: bytes, account: Account, at: int) -> dict[st
         "total-assets-opted-in": len(assets),
         "created-assets": created,
         "total-created-assets": len(created),
+        "apps-local-state": [],
+        "apps-total-schema": {"num-byte-slice": 0, "num-uint": 0},
+        "created-apps": [],
+        "reward-base": 0,
         "total-apps-opted-in": 0,
         "total-created-apps": 0,
     }
     if account.auth is not None:
         answer["auth-addr"] = encode_address(account.auth)
     return answer
+
+
+def account_msgpack(chain: Chain, account: Account) -> dict[str, Any]:
+    """Return an account in algod's msgpack, which is the ledger's record with its short names."""
+    record = {
+        "algo": account.algos,
+        "apar": {asset: dict(found.params) for asset in sorted(account.created) if (found := chain.state.asset(asset))},
+        "asset": {asset: holding_record(holding) for asset, holding in sorted(account.assets.items())},
+        "spend": account.auth,
+    }
+    return {name: value for name, value in record.items() if value}
+
+
+def holding_record(holding: Holding) -> dict[str, Any]:
+    """Return a holding with the ledger's short names."""
+    return {**({"a": holding.amount} if holding.amount else {}), **({"f": True} if holding.frozen else {})}
 
 
 def indexed_json(chain: Chain, one: Confirmed) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 from nacl.exceptions import BadSignatureError
 from nacl.signing import VerifyKey
 
-from sim.algorand.encoding import ZERO, encode_address, multisig_address, pack, transaction_id
+from sim.algorand.encoding import ZERO, Malformed, encode_address, multisig_address, pack, transaction_id
 
 MAX_GROUP = 16
 MAX_LIFE = 1000
@@ -18,7 +18,33 @@ _U64 = 2**64 - 1
 
 
 class Rejected(Exception):
-    """A transaction that the node refuses, with the node's own reason."""
+    """A group that the node's pool refuses, with the node's reason."""
+
+    @property
+    def message(self) -> str:
+        """What the node answers to the submission."""
+        return f"TransactionPool.Remember: {self}"
+
+
+class Invalid(Rejected):
+    """A transaction that is not well formed, or bears no signature that could be verified.
+
+    The node prints the whole transaction as Go prints a structure; no client can rely on that.
+    """
+
+    @property
+    def message(self) -> str:
+        """What the node answers to the submission."""
+        return f"transaction {{_struct:{{}}}} invalid : {self}"
+
+
+class Unverified(Rejected):
+    """A group that does not belong together, or whose signatures do not verify."""
+
+    @property
+    def message(self) -> str:
+        """What the node answers to the submission."""
+        return str(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +54,17 @@ class Protocol:
     Attributes:
         version: Its name.
         min_fee: Micro-Algos a transaction of a group.
-        note_bytes: Longest note.
+        note_bytes: Longest note that costs nothing beyond the minimum fee.
+        longest_note_bytes: Longest note.
+        note_byte_usage: Millionths of the minimum fee that each byte between the two costs.
         min_balance: Micro-Algos an account, and again each asset it holds.
     """
 
     version: str = "https://github.com/algorandfoundation/specs/tree/sim"
     min_fee: int = 1000
     note_bytes: int = 1024
+    longest_note_bytes: int = 4096
+    note_byte_usage: int = 100
     min_balance: int = 100_000
 
 
@@ -50,25 +80,25 @@ class Signed:
         """Return the transaction of a decoded map.
 
         Raises:
-            Rejected: It holds no transaction.
+            Malformed: It has members or values that no transaction has.
+            Invalid: Its type is not one that this node evaluates.
         """
-        transaction = raw.get("txn")
-        if not isinstance(transaction, dict):
-            raise Rejected("transaction is missing")
-        kind = transaction.get("type", "")
-        if not isinstance(kind, str) or kind not in _FIELDS:
-            raise Rejected(f"unknown tx type {kind!s:.20}: this node evaluates {_EVALUATED}")
+        transaction = raw.get("txn", {})
         unknown = set(raw) - {"sig", "msig", "lsig", "sgnr", "txn"}
-        if unknown or set(transaction) - _KNOWN:
-            raise Rejected(f"msgpack decode error: unknown field {min(unknown or set(transaction) - _KNOWN)}")
-        for name, value in transaction.items():
-            if not isinstance(value, _TYPES[name]) or isinstance(value, bool) is not (name == "afrz"):
-                raise Rejected(f"msgpack decode error: field {name} has a wrong type")
-            if name in _ADDRESSES and isinstance(value, bytes) and len(value) != 32:
-                raise Rejected(f"msgpack decode error: field {name} is no address")
-            if isinstance(value, int) and not 0 <= value <= _U64:
-                raise Rejected(f"msgpack decode error: field {name} is out of range")
-        return cls(raw, transaction_id(transaction))
+        if unknown:
+            raise Malformed(_NO_FIELD + min(unknown))
+        if not isinstance(transaction, dict):
+            raise Malformed("msgpack decode error: txn is not a map")
+        signer = raw.get("sgnr", ZERO)
+        if not isinstance(signer, bytes) or len(signer) != len(ZERO):
+            raise Malformed("msgpack decode error: field sgnr is no address")
+        kind = transaction.get("type", "")
+        if not isinstance(kind, str):
+            raise Malformed("msgpack decode error: field type has a wrong type")
+        if kind not in _FIELDS:
+            raise Invalid(f"unknown tx type {kind:.20}" + _NOT_EVALUATED * (kind in _OTHER_KINDS))
+        transaction = _decoded(transaction)
+        return cls({**raw, "txn": transaction}, transaction_id(transaction))
 
     @property
     def transaction(self) -> Mapping[str, Any]:
@@ -85,6 +115,11 @@ class Signed:
         """Return an address field; absent is zero."""
         value: bytes = self.transaction.get(name, ZERO)
         return value
+
+    def usage(self, protocol: Protocol) -> int:
+        """Return millionths of the minimum fee that it must pay: one whole, and more for a long note."""
+        beyond = len(self.transaction.get("note", b"")) - protocol.note_bytes
+        return 1_000_000 + max(0, beyond) * protocol.note_byte_usage
 
     @property
     def kind(self) -> str:
@@ -104,7 +139,9 @@ _FIELDS = {
     "acfg": {"caid", "apar"},
     "afrz": {"faid", "fadd", "afrz"},
 }
-_EVALUATED = ", ".join(_FIELDS)
+_OTHER_KINDS = frozenset({"appl", "keyreg", "stpf", "hb"})
+_NOT_EVALUATED = f": this node evaluates {', '.join(_FIELDS)}"
+_NO_FIELD = "msgpack decode error: no matching struct field found when decoding stream map with key "
 _KNOWN = _HEADER.union(*_FIELDS.values())
 _ADDRESSES = {"snd", "gh", "grp", "lx", "rekey", "rcv", "close", "arcv", "asnd", "aclose", "fadd"}
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -123,39 +160,62 @@ _ASSET_TYPES: Mapping[str, type] = {
 }
 
 
+def _decoded(transaction: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a transaction as the node decodes them: text is bytes where it expects bytes.
+
+    Raises:
+        Malformed: A member is unknown, or has a value of another type.
+    """
+    if set(transaction) - _KNOWN:
+        raise Malformed(_NO_FIELD + min(set(transaction) - _KNOWN))
+    decoded = {
+        name: value.encode() if _TYPES[name] == (bytes,) and isinstance(value, str) else value
+        for name, value in transaction.items()
+    }
+    for name, value in decoded.items():
+        if not isinstance(value, _TYPES[name]) or isinstance(value, bool) is not (name == "afrz"):
+            raise Malformed(f"msgpack decode error: field {name} has a wrong type")
+        if name in _ADDRESSES and isinstance(value, bytes) and len(value) != 32:
+            raise Malformed(f"msgpack decode error: field {name} is no address")
+        if isinstance(value, int) and not 0 <= value <= _U64:
+            raise Malformed(f"msgpack decode error: field {name} is out of range")
+    return decoded
+
+
 def check_form(one: Signed, protocol: Protocol) -> None:
     """Check that a transaction is well formed.
 
     Raises:
-        Rejected: With the node's reason.
+        Invalid: With the node's reason.
     """
     kind = one.kind
     foreign = set(one.transaction) - _HEADER - _FIELDS[kind]
     if foreign:
-        raise Rejected(f"transaction of type {kind} has non-zero fields for another type: {min(foreign)}")
+        other = next(other for other, fields in _FIELDS.items() if foreign & fields)
+        raise Invalid(f"transaction of type {kind} has non-zero fields for type {other}")
     if one.sender == ZERO:
-        raise Rejected("transaction cannot have zero sender")
+        raise Invalid("transaction cannot have zero sender")
     first, last = one.integer("fv"), one.integer("lv")
     if last < first:
-        raise Rejected(f"transaction invalid range ({first}--{last})")
+        raise Invalid(f"transaction invalid range ({first}--{last})")
     if last - first > MAX_LIFE:
-        raise Rejected(f"transaction window size excessive ({first}--{last})")
+        raise Invalid(f"transaction window size excessive ({first}--{last})")
     note = len(one.transaction.get("note", b""))
-    if note > protocol.note_bytes:
-        raise Rejected(f"transaction note too big: {note} > {protocol.note_bytes}")
+    if note > protocol.longest_note_bytes:
+        raise Invalid(f"transaction note too big: {note} > {protocol.longest_note_bytes}")
     _check_kind(one)
 
 
 def _check_kind(one: Signed) -> None:
     if one.kind == "pay" and one.address("close") == one.sender:
-        raise Rejected(f"transaction cannot close account to its sender {encode_address(one.sender)}")
+        raise Invalid(f"transaction cannot close account to its sender {encode_address(one.sender)}")
     if one.kind == "axfer":
         if one.integer("xaid") == 0 and one.integer("aamt") > 0:
-            raise Rejected("asset ID cannot be zero")
+            raise Invalid("asset ID cannot be zero")
         if one.address("asnd") != ZERO and one.address("aclose") != ZERO:
-            raise Rejected("cannot close asset by clawback")
+            raise Invalid("cannot close asset by clawback")
     if one.kind == "afrz" and one.integer("faid") == 0:
-        raise Rejected("asset ID cannot be zero")
+        raise Invalid("asset ID cannot be zero")
     if one.kind == "acfg":
         _check_asset(one.transaction.get("apar", {}))
 
@@ -163,34 +223,43 @@ def _check_kind(one: Signed) -> None:
 def _check_asset(params: Mapping[str, Any]) -> None:
     for name, value in params.items():
         if name not in _ASSET_TYPES:
-            raise Rejected(f"msgpack decode error: unknown field {name}")
+            raise Malformed(_NO_FIELD + name)
         if type(value) is not _ASSET_TYPES[name]:
-            raise Rejected(f"msgpack decode error: field {name} has a wrong type")
+            raise Malformed(f"msgpack decode error: field {name} has a wrong type")
         if isinstance(value, bytes) and len(value) != 32:
-            raise Rejected(f"msgpack decode error: field {name} has a wrong length")
+            raise Malformed(f"msgpack decode error: field {name} has a wrong length")
         if isinstance(value, int) and not 0 <= value <= _U64:
-            raise Rejected(f"msgpack decode error: field {name} is out of range")
+            raise Malformed(f"msgpack decode error: field {name} is out of range")
     for name, limit in _ASSET_TEXTS.items():
         if len(params.get(name, "").encode()) > limit:
-            raise Rejected(f"transaction asset {name} too big: > {limit}")
+            raise Invalid(f"transaction asset {name} too big: > {limit}")
     if params.get("dc", 0) > MAX_DECIMALS:
-        raise Rejected(f"transaction asset decimals is too high (max is {MAX_DECIMALS})")
+        raise Invalid(f"transaction asset decimals is too high (max is {MAX_DECIMALS})")
+
+
+def is_unsigned(one: Signed) -> bool:
+    """Return whether it bears no signature of any kind."""
+    return not {"sig", "msig", "lsig"} & set(one.raw)
 
 
 def check_signature(one: Signed) -> None:
     """Check the signature against the key it claims.
 
     Raises:
-        Rejected: It does not verify, or there is none.
+        Invalid: There is none, or it is not of a form that could be verified.
+        Unverified: It does not verify.
     """
     claimed = one.raw.get("sgnr", one.sender)
     message = b"TX" + pack(one.transaction)
+    # v42: "AuthAddr must be empty or different from Sender".
+    if one.raw.get("sgnr") == one.sender:
+        raise Invalid("AuthAddr must be different from Sender")
     if "lsig" in one.raw:
-        raise Rejected("logic signatures are not evaluated by this node")
-    if ("sig" in one.raw) == ("msig" in one.raw):
-        raise Rejected(
-            "signedtxn has no sig" if "sig" not in one.raw else "signedtxn should only have one of Sig or Msig"
-        )
+        raise Invalid("logic signatures are not evaluated by this node")
+    if is_unsigned(one):
+        raise Invalid("signedtxn has no sig")
+    if "sig" in one.raw and "msig" in one.raw:
+        raise Invalid("signedtxn should have only one type of signature")
     if "sig" in one.raw:
         _check_one(claimed, message, one.raw["sig"])
     else:
@@ -198,7 +267,7 @@ def check_signature(one: Signed) -> None:
 
 
 def _check_one(key: object, message: bytes, signature: object) -> None:
-    failed = Rejected("At least one signature didn't pass verification")
+    failed = Unverified("At least one signature didn't pass verification")
     if not isinstance(key, bytes) or not isinstance(signature, bytes) or len(key) != 32 or len(signature) != 64:
         raise failed
     try:
@@ -209,17 +278,17 @@ def _check_one(key: object, message: bytes, signature: object) -> None:
 
 def _check_multisig(claimed: object, message: bytes, multisig: object) -> None:
     if not isinstance(multisig, dict) or not isinstance(multisig.get("subsig"), list):
-        raise Rejected("multisig has no subsignatures")
+        raise Invalid("multisig validation failed: Invalid threshold")
     version, threshold = multisig.get("v"), multisig.get("thr")
     members = multisig["subsig"]
     keys = [member.get("pk") for member in members if isinstance(member, dict) and isinstance(member.get("pk"), bytes)]
     in_range = isinstance(threshold, int) and 0 < threshold <= len(keys) == len(members) <= 255
     if version != 1 or not isinstance(threshold, int) or not in_range:
-        raise Rejected("multisig is not valid: version or threshold")
+        raise Invalid(f"multisig validation failed: Invalid {'version' if version != 1 else 'threshold'}")
     if multisig_address(version, threshold, [key for key in keys if key is not None]) != claimed:
-        raise Rejected("multisig address mismatch")
+        raise Invalid("multisig validation failed: Invalid address")
     given = [member for member in members if "s" in member]
     if len(given) < threshold:
-        raise Rejected(f"multisig has {len(given)} signatures, threshold is {threshold}")
+        raise Invalid("multisig validation failed: Invalid number of signatures")
     for member in given:
         _check_one(member["pk"], message, member["s"])

@@ -1,18 +1,15 @@
-"""What algod's and the indexer's HTTP sides share: the token, errors, JSON and msgpack."""
+"""Errors and JSON of algod and the indexer, and the HTTP side of the indexer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import msgpack
 import orjson
 from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
 from sim.algorand.rest import short_json
-
-NO_TOKEN = frozenset({"/health", "/ready", "/versions", "/genesis", "/control"})
 
 
 class Refused(Exception):
@@ -25,18 +22,16 @@ class Refused(Exception):
 
 
 def reply(value: Any, status: int = 200) -> Response:
-    """Return JSON, or msgpack where the query asks for it."""
-    if request.args.get("format") == "msgpack":
-        return Response(msgpack.packb(value, use_bin_type=True), status, {"Content-Type": "application/msgpack"})
+    """Return JSON."""
     return Response(orjson.dumps(short_json(value)), status, {"Content-Type": "application/json"})
 
 
-def new_service(*, header: str, token: str) -> Quart:
-    """Return an app that knows the token and the node's way to refuse."""
+def new_indexer_service(token: str) -> Quart:
+    """Return an app that asks for the indexer's token and refuses as the indexer does."""
     app = Quart(__name__, static_folder=None)
 
     async def check_token() -> Response | None:
-        if token and request.path not in NO_TOKEN and request.headers.get(header) != token:
+        if token and request.path != "/health" and request.headers.get("X-Indexer-API-Token") != token:
             return reply({"message": "Invalid API Token"}, 401)
         return None
 

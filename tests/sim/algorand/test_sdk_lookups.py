@@ -112,7 +112,7 @@ def test_the_indexer_tells_accounts_and_assets(node: Node) -> None:
     """Holdings, an asset with its creator, who holds it; an account nobody used is not found."""
     _, holder = node.funded(USDC)
     info: Any = node.indexer.account_info(holder)
-    assert info["account"]["amount"] == 10_000_000
+    assert info["account"]["amount"] == 10_000_000 - 1000  # less the fee of the opt-in
     assets: Any = node.indexer.lookup_account_assets(holder)
     assert [(one["asset-id"], one["amount"]) for one in assets["assets"]] == [(USDC, 1_000_000)]
     asset: Any = node.indexer.asset_info(USDC)
