@@ -39,6 +39,7 @@ _REMEMBERED_ROUNDS = 1000
 _NO_RECORD = "failed to retrieve information from the ledger"
 _LARGEST_KEY = 2**63 - 1  # of the node's data base
 _MOST_HOLDINGS = 1000
+_LONGEST_ROUND_SECONDS = 17  # agreement's default deadline
 _CATCHPOINT = (
     *("acquired-blocks", "processed-accounts", "processed-kvs", "total-accounts", "total-blocks", "total-kvs"),
     *("verified-accounts", "verified-kvs"),
@@ -65,8 +66,8 @@ def _add_node(app: Quart, chain: Chain) -> None:
 
     @route("/ready")
     async def ready() -> Response:
-        # A node in DevMode never finds itself caught up with a network.
-        return reply(None, 503 if chain.mode is Mode.DEV else 200)
+        # A node that saw no block for longer than a round may take believes that it fell behind its network.
+        return reply(None, 200 if chain.idle_seconds < _LONGEST_ROUND_SECONDS else 503)
 
     @route("/versions")
     async def versions() -> Response:
@@ -77,7 +78,9 @@ def _add_node(app: Quart, chain: Chain) -> None:
     @route("/genesis")
     async def genesis() -> Response:
         alloc = [{"addr": encode_address(bytes(chain.bank.verify_key)), "comment": "bank", "state": {}}]
-        return reply({"id": "v1", "network": chain.genesis.id, "proto": chain.protocol.version, "alloc": alloc})
+        network, _, version = chain.genesis.id.rpartition("-")
+        facts = {"id": version, "network": network, "proto": chain.protocol.version, "alloc": alloc}
+        return reply({**facts, "devmode": True} if chain.mode is Mode.DEV else facts)
 
     @route("/v2/status")
     async def status() -> Response:
@@ -228,7 +231,7 @@ def _status(chain: Chain) -> dict[str, Any]:
         "next-version-supported": True,
         "catchup-time": 0,
         "stopped-at-unsupported-round": False,
-        "time-since-last-round": max(0, chain.clock.now() - block.time) * 10**9,
+        "time-since-last-round": chain.idle_seconds * 10**9,
         "catchpoint": "",
         "last-catchpoint": "",
         **{f"catchpoint-{what}": 0 for what in _CATCHPOINT},

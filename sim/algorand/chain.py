@@ -129,7 +129,8 @@ class Chain:
         self._pending = State(self.state)
         self._saved: list[_Saved] = []
         self._sealed = asyncio.Event()
-        self.blocks.append(self._block(0, clock.now() - idle_seconds, ()))
+        self._sealed_at = clock.now() - idle_seconds
+        self.blocks.append(self._block(0, self._sealed_at, ()))
 
     def _first_state(self) -> State:
         state = State()
@@ -147,6 +148,11 @@ class Chain:
     def round(self) -> int:
         """Number of the newest block."""
         return len(self.blocks) - 1
+
+    @property
+    def idle_seconds(self) -> int:
+        """How long ago the newest block was made, which its time does not show in DevMode."""
+        return max(0, self.clock.now() - self._sealed_at)
 
     @property
     def indexed_round(self) -> int:
@@ -223,6 +229,7 @@ class Chain:
             confirmed += [Confirmed(one, number, time, len(confirmed) + place) for place, one in enumerate(applied)]
         block = self._block(number, time, confirmed)
         self.blocks.append(block)
+        self._sealed_at = self.clock.now()
         self.index.update({one.applied.signed.id: one for one in confirmed})
         self._look_ahead()
         self._sealed.set()

@@ -166,7 +166,7 @@ def _listed(methods: Iterable[str]) -> str:
 
 
 def _empty(status: int, allowed: Iterable[str]) -> Response:
-    answer = Response("", status, {"Allow": _listed(allowed)})
+    answer = Response("", status, {"Allow": _listed(allowed)} if allowed else {})
     del answer.headers["Content-Type"]
     return answer
 

@@ -72,8 +72,11 @@ def _of_group(chain: Chain, group: list[Signed], *, may_be_unsigned: bool) -> di
     except Unverified:
         raise
     except Rejected as reason:
-        where = {} if len(applied) == len(group) else {"failed-at": [len(applied)]}
-        failure = {**where, "failure-message": reason.message if isinstance(reason, Invalid) else str(reason)}
+        place = min(len(applied), len(group) - 1)  # fees are judged with the last of a group
+        failure = {
+            "failed-at": [place],
+            "failure-message": reason.message if isinstance(reason, Invalid) else str(reason),
+        }
     results = [_result(signed, applied.get(place)) for place, signed in enumerate(group)]
     paid = sum(signed.integer("fee") for signed in group)
     fees = {"group-fees-paid": paid} if paid else {}

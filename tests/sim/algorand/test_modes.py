@@ -90,9 +90,16 @@ def test_block_times_of_devmode_are_at_most_25_s_apart(dev: Node) -> None:
     assert newest(dev)[1] == before[1] + 75
 
 
-def test_a_node_in_devmode_is_never_ready(dev: Node, rounds: Node) -> None:
-    """/ready is 503 there and 200 with ordinary rounds."""
-    assert (ready(dev), ready(rounds)) == (503, 200)
+def test_an_idle_node_in_devmode_is_not_ready(dev: Node, rounds: Node) -> None:
+    """/ready is 503 once there was no block for 17 s; with ordinary rounds that does not happen."""
+    key, sender = dev.funded()
+    assert (ready(dev), ready(rounds)) == (200, 200)
+    dev.control("idle", seconds=18)
+    assert ready(dev) == 503
+    status: Any = dev.algod.status()
+    assert status["time-since-last-round"] >= 18 * 10**9
+    dev.send(key, transaction.PaymentTxn(sender, dev.algod.suggested_params(), sender, 0))
+    assert ready(dev) == 200
 
 
 def test_idle_time_passes_for_a_node_in_devmode_without_a_block() -> None:
