@@ -1,12 +1,13 @@
-"""The network table: one network, four spellings, and what is canonical on it (1.2, P-NW-01 to P-NW-04)."""
+"""The network table: one network, four spellings, and what is canonical on it (1.2, P-NW-01 to P-NW-05)."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 import base58
@@ -17,6 +18,8 @@ Family = Literal["algorand", "evm", "solana", "other"]
 _ALGORAND_TX = re.compile(r"[A-Z2-7]{51}[AQ]")
 _EVM_TX = re.compile(r"0x[0-9a-fA-F]{64}")
 _SOLANA_SIGNATURE_BYTES = 64
+_LOCAL_KEY = re.compile(r"[a-z]+_localnet")
+_TEST_ENDINGS = ("_testnet", "_devnet", "_sepolia", "_localnet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +56,68 @@ class Network:
     @property
     def is_test(self) -> bool:
         """Whether it is a test network (P-NW-02)."""
-        return self.key.endswith(("_testnet", "_devnet", "_sepolia"))
+        return self.key.endswith(_TEST_ENDINGS)
+
+    @property
+    def spellings(self) -> tuple[str, str, str, str]:
+        """Its key, label, event form and CAIP-2 form."""
+        return self.key, self.label, self.event, self.caip2
 
 
 _FILES = (file for file in files(f"{__package__}.network_rows").iterdir() if file.name.endswith(".json"))
-NETWORKS: Mapping[str, Network] = {
+_PUBLIC: Mapping[str, Network] = {
     row["key"]: Network(**row)
     for file in sorted(_FILES, key=lambda file: file.name)
     for row in json.loads(file.read_text("utf-8"))
 }
+_table = dict(_PUBLIC)
+# The public networks, and the local ones that the settings of this process added.
+NETWORKS: Mapping[str, Network] = _table
 # What documents show as an example, and what a resource asks for where nothing is said.
 EXAMPLE = next(iter(NETWORKS))
-_BY_SPELLING: Mapping[str, Network] = {
-    spelling: network
-    for network in NETWORKS.values()
-    for spelling in (network.key, network.label, network.event, network.caip2)
-}
+
+
+def _spelled(networks: Iterable[Network]) -> dict[str, Network]:
+    return {spelling: network for network in networks for spelling in network.spellings}
+
+
+_by_spelling = _spelled(_table.values())
+
+
+def add_local_networks(path: Path) -> None:
+    """Add the local networks that a file lists, instead of those that an earlier call added (P-NW-02).
+
+    A private network has an asset id, a genesis id and a genesis hash that no table can know before. The file is a
+    JSON list of objects with the attributes of `Network`.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: It is malformed, a key does not end in `_localnet`, or a spelling is another network's.
+    """
+    rows = json.loads(path.read_text("utf-8"))
+    try:
+        added = [Network(**row) for row in rows] if isinstance(rows, list) else None
+    except TypeError as fault:
+        raise ValueError(f"{path} is not a list of networks: {fault}") from fault
+    if added is None:
+        raise ValueError(f"{path} is not a list of networks")
+    known = _spelled(_PUBLIC.values())
+    for network in added:
+        if _LOCAL_KEY.fullmatch(network.key) is None:
+            raise ValueError(f"{path}: {network.key!r} is not the key of a local network, such as algorand_localnet")
+        taken = next((one for one in network.spellings if one in known), None)
+        if taken is not None:
+            raise ValueError(f"{path}: {taken} is another network")
+        known |= _spelled([network])
+    _table.clear()
+    _table.update({**_PUBLIC, **{network.key: network for network in added}})
+    _by_spelling.clear()
+    _by_spelling.update(known)
 
 
 def network_of(text: str) -> Network | None:
     """Return the network that any of its four spellings names, or None."""
-    return _BY_SPELLING.get(text)
+    return _by_spelling.get(text)
 
 
 def canonical_tx_id(network: Network, text: str) -> str:

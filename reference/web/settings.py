@@ -13,6 +13,7 @@ import click
 from pydantic import BeforeValidator, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from reference.protocol.networks import add_local_networks
 from reference.protocol.service_word import ServiceWord
 
 EXIT_USAGE = 2
@@ -81,6 +82,18 @@ class CommonSettings(BaseSettings):
     rate_limits: Switch = True
     body_limit: int = Field(default=65536, ge=1)
     server: str = HYPERCORN
+    local_networks: Path | None = None
+
+    @field_validator("local_networks")
+    @classmethod
+    def _are_added(cls, path: Path | None) -> Path | None:
+        # Here, since further settings name networks by their keys.
+        if path is not None:
+            try:
+                add_local_networks(path)
+            except OSError as fault:
+                raise ValueError(str(fault)) from fault
+        return path
 
     @field_validator("server")
     @classmethod

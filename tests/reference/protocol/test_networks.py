@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import base58
 import pytest
 
 from reference.protocol import networks
-from reference.protocol.networks import NETWORKS, canonical_tx_id, network_of, same_address
+from reference.protocol.networks import NETWORKS, add_local_networks, canonical_tx_id, network_of, same_address
 
 ALGORAND = NETWORKS["algorand_mainnet"]
 BASE = NETWORKS["base_mainnet"]
@@ -67,7 +69,7 @@ def test_the_lanes_have_the_assets_of_the_interface() -> None:
 
 
 def test_test_networks_are_told_by_their_key() -> None:
-    """_testnet, _devnet and _sepolia are test networks, all others main (P-NW-02)."""
+    """_testnet, _devnet, _sepolia and _localnet are test networks, all others main (P-NW-02)."""
     assert {key for key in MAIN | TEST if NETWORKS[key].is_test} == TEST
 
 
@@ -116,3 +118,83 @@ def test_addresses_are_compared_by_bytes_on_evm_only() -> None:
     for network in (ALGORAND, SOLANA, STELLAR, NETWORKS["hedera_mainnet"], NETWORKS["voi_mainnet"]):
         assert same_address(network, "ABC", "ABC")
         assert not same_address(network, "ABC", "abc")
+
+
+LOCAL: dict[str, Any] = {
+    "key": "algorand_localnet",
+    "event": "algorand:weldproof-v1",
+    "caip2": "algorand:0123456789abcdefghijklmnopqrstuv",
+    "asset_id": "1001",
+    "decimals": 6,
+    "family": "algorand",
+}
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Iterator[Path]:
+    """A file of local networks; none is known after the test."""
+    path = tmp_path / "local_networks.json"
+    yield path
+    path.write_text("[]")
+    add_local_networks(path)
+    assert "algorand_localnet" not in NETWORKS
+
+
+def write(path: Path, *changed: dict[str, Any]) -> Path:
+    """Write one row for each set of changes to `LOCAL`."""
+    path.write_text(json.dumps([{**LOCAL, **one} for one in changed]))
+    return path
+
+
+def test_a_local_network_is_a_test_network_with_four_spellings(rows: Path) -> None:
+    """A file lists networks that no table can know, and each is known by its four spellings (P-NW-02)."""
+    add_local_networks(write(rows, {}))
+    network = NETWORKS["algorand_localnet"]
+    assert (network.asset_id, network.family, network.is_test) == ("1001", "algorand", True)
+    for spelling in ("algorand_localnet", "algorand-localnet", LOCAL["event"], LOCAL["caip2"]):
+        assert network is network_of(spelling)
+
+
+def test_a_later_file_takes_the_place_of_an_earlier_one(rows: Path) -> None:
+    """A network that was made again has another genesis, and its old spellings name nothing."""
+    add_local_networks(write(rows, {}))
+    add_local_networks(write(rows, {"caip2": "algorand:another", "asset_id": "2002"}))
+    assert NETWORKS["algorand_localnet"].asset_id == "2002"
+    assert network_of(LOCAL["caip2"]) is None
+    assert ALGORAND is network_of(ALGORAND.caip2)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"key": "algorand_mainnet"},
+        {"key": "algorand_private"},
+        {"key": "_localnet"},
+        {"key": "algorand_localnet\n"},
+        {"event": ALGORAND.event},
+        {"caip2": ALGORAND.caip2},
+        {"event": "base-mainnet"},
+        {"genesis": "unknown member"},
+    ],
+    ids=str,
+)
+def test_a_row_that_is_not_a_local_networks_is_refused(rows: Path, changed: dict[str, Any]) -> None:
+    """No row takes the key or a spelling of another network, and a refused file changes nothing (P-NW-02)."""
+    add_local_networks(write(rows, {"key": "base_localnet", "caip2": "eip155:1", "event": "eip155:1"}))
+    with pytest.raises(ValueError, match=r"local_networks\.json"):
+        add_local_networks(write(rows, changed))
+    assert ("base_localnet" in NETWORKS, network_of("eip155:1") is None) == (True, False)
+
+
+@pytest.mark.parametrize("text", ["", "{", '"algorand_localnet"', "[1]", "{}", '[{"key": "algorand_localnet"}]'])
+def test_a_file_that_does_not_list_networks_is_refused(rows: Path, text: str) -> None:
+    """Anything but a JSON list of rows is refused."""
+    rows.write_text(text)
+    with pytest.raises(ValueError):  # noqa: PT011 - the JSON reader's words are its own
+        add_local_networks(rows)
+
+
+def test_two_rows_of_one_network_are_refused(rows: Path) -> None:
+    """Two rows with one spelling would make one of them unreachable."""
+    with pytest.raises(ValueError, match="is another network"):
+        add_local_networks(write(rows, {}, {"key": "base_localnet"}))

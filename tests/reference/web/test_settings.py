@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from reference.protocol.networks import add_local_networks
 from reference.rail.settings import RailSettings
 from reference.web.settings import read_settings
 
@@ -50,6 +54,7 @@ WRONG = {
     "WP_RAIL_PUBLIC_URL": "localhost:8402",
     "WP_RAIL_DB": "mysql://localhost/x",
     "WP_RAIL_LANES": "dogecoin_mainnet",
+    "WP_LOCAL_NETWORKS": "no-such-file.json",
     "WP_RAIL_PRICES": "compliance-receipt=0",
     "WP_CHALLENGE_TTL": "0",
     "WP_RAIL_LEASE_SECONDS": "soon",
@@ -89,3 +94,21 @@ def test_lists_and_prices_are_read_from_text(monkeypatch: pytest.MonkeyPatch) ->
     settings = read_settings(RailSettings)
     assert settings.rail_lanes == ("algorand_testnet", "algorand_mainnet")
     assert (settings.price("receipt-verify"), settings.price("compliance-receipt")) == (20_000, 50_000)
+
+
+def test_lanes_may_name_a_network_of_the_file_of_local_networks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The file is read before the settings that name networks, and without it the same key is unknown (P-NW-02)."""
+    rows = tmp_path / "local_networks.json"
+    row = {"key": "algorand_localnet", "event": "algorand:a-v1", "caip2": "algorand:a", "asset_id": "1001"}
+    rows.write_text(json.dumps([{**row, "decimals": 6, "family": "algorand"}]))
+    monkeypatch.setenv("WP_RAIL_LANES", "algorand_localnet")
+    with pytest.raises(SystemExit):
+        read_settings(RailSettings)
+    monkeypatch.setenv("WP_LOCAL_NETWORKS", str(rows))
+    try:
+        assert read_settings(RailSettings).rail_lanes == ("algorand_localnet",)
+    finally:
+        rows.write_text("[]")
+        add_local_networks(rows)
