@@ -15,6 +15,7 @@ from conformance.lanes.spending import Wallet
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.target import Profile
 from conformance.text.untrusted import one_line
+from conformance.vocabulary.network import with_worth
 
 _UNITS = 10**6
 _YES = frozenset({"y", "yes"})
@@ -64,7 +65,7 @@ class Agreement:
             PaymentRefused: It is more than `most`, and nobody said yes.
         """
         if units > self.most:
-            price = f"{in_usdc(units)} USDC on {network} to {one_line(payee, 100)}"
+            price = f"{in_usdc(units)} USDC on {with_worth(network)} to {one_line(payee, 100)}"
             if not is_at_terminal():
                 raise PaymentRefused(
                     f"{price} is more than --max {in_usdc(self.most)}, and without a terminal no question can be "

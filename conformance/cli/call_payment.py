@@ -28,7 +28,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.surfaces.rail import a2a
 from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values
-from conformance.vocabulary.networks import network_named
+from conformance.vocabulary.network import with_worth
 
 Agree = Callable[[int, str, str], Awaitable[None]]
 
@@ -59,7 +59,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
     entry = quote.entry(case.lane)
     network, units = _price(case, entry)
     payee = str(entry.get("payTo"))
-    attempt.steps.say("challenge", f"{in_usdc(units)} USDC on {network} to {payee}")
+    attempt.steps.say("challenge", f"{in_usdc(units)} USDC on {with_worth(network)} to {payee}")
     await agree(units, payee, network)
     worth_paying(case, quote)
     attempt.begin(
@@ -207,7 +207,7 @@ async def _kept(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, Any
     kept, steps = attempt.kept, attempt.steps
     if kept is not None:
         try:
-            kept.call(bought)
+            kept.call(bought, attempt.payment.record.network)
         except OSError as fault:
             steps.fail(f"--keep {kept.folder}: {fault.strerror}; go on without")
         else:
@@ -311,7 +311,7 @@ def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
     if chain is None:
         raise PaymentRefused(f"the profile has no [chains.{case.lane}], so nothing can be paid on that lane")
     network = chain.network
-    usdc, asset, amount = network_named(network), entry.get("asset"), str(entry.get("maxAmountRequired"))
+    usdc, asset, amount = chain.usdc, entry.get("asset"), str(entry.get("maxAmountRequired"))
     if usdc is None or not usdc.is_asset(str(asset)):
         known = f"USDC of {network} is {usdc.asset_id}" if usdc is not None else f"no USDC of {network} is known"
         raise PaymentRefused(f"the challenge asks for the asset {asset}, and {known}. Nothing was paid")

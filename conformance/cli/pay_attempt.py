@@ -28,7 +28,6 @@ from conformance.outcome import Inconclusive, PaidExit
 from conformance.surfaces.gateway.paying import PaymentRefused
 from conformance.target import Chain, Profile
 from conformance.text.untrusted import one_line
-from conformance.vocabulary.networks import network_named
 
 # Letters of what the other side said that are shown.
 _SHOWN = 1000
@@ -305,8 +304,7 @@ class Attempt:
         try:
             chain = self.chain()
             if chain.funder is not None:
-                usdc = network_named(record.network)  # the funder gives nothing else
-                asset = "" if usdc is None else usdc.asset_id
+                asset = "" if chain.usdc is None else chain.usdc.asset_id  # the funder gives nothing else
                 await take_back(chain, self.profile.budgets, Names(), wallet, asset)
         except (Inconclusive, PaymentRefused):
             return False

@@ -51,8 +51,12 @@ class Kept:
             raise UsageFault(f"--keep {folder}: the folder cannot be written to")
         return cls(folder)
 
-    def call(self, bought: Purchase) -> None:
+    def call(self, bought: Purchase, network: str) -> None:
         """Keep request, answer and settlement of a call that was served.
+
+        Args:
+            bought: The call.
+            network: Key of the network that it was paid on, by the profile.
 
         Raises:
             OSError: A file cannot be written.
@@ -60,7 +64,7 @@ class Kept:
         # With token and request, the stored answer can be had again: their owner alone may read them.
         write_private(self.folder / REQUEST, _json(request_of(bought)))
         write_private(self.folder / ANSWER, bought.answer.body)
-        write_private(self.folder / SETTLEMENT, _json(settlement_of(bought)))
+        write_private(self.folder / SETTLEMENT, _json(settlement_of(bought, network)))
 
     def verification(self, receipt: Path, jwks: str) -> str | None:
         """Return the command that verifies the receipt with what was kept, for a shell; None where nothing was."""
@@ -88,10 +92,12 @@ def request_of(bought: Purchase) -> dict[str, Any]:
     }
 
 
-def settlement_of(bought: Purchase) -> dict[str, Any]:
-    """Return the settlement in the form of `receipt verify --settlement @FILE`; no transaction where none is told."""
-    network = bought.challenge.entry(bought.lane).get("network")
-    known = network_named(network)
+def settlement_of(bought: Purchase, network: str) -> dict[str, Any]:
+    """Return the settlement in the form of `receipt verify --settlement @FILE`; no transaction where none is told.
+
+    The challenge names the network. Only the profile has the key of a private network, which no table lists.
+    """
+    known = network_named(bought.challenge.entry(bought.lane).get("network"))
     found = {
         "tx_id": bought.transaction,
         "network": known.key if known is not None else network,

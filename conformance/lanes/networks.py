@@ -154,7 +154,7 @@ def usdc_of(table: str, chain: Chain, served: Served) -> Network:
     Raises:
         Inconclusive: The suite does not know the USDC there, or the profile claims another network.
     """
-    claimed, known = network_named(chain.network), network_named(served.caip2)
+    claimed, known = chain.usdc, network_named(served.caip2)
     if known is None and served.is_private:
         known = claimed
     if known is None:

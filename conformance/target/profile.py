@@ -359,6 +359,14 @@ class Profile(Table):
         """Return the target's key of a network by its usual key: that itself, where the target has no other."""
         return next((key for key, names in self.networks.items() if names.network == usual), usual)
 
+    def usdc_of(self, network: str) -> str | None:
+        """Return the id of USDC on the network that the target calls so, None where it is open."""
+        usual = self.usual_network(network)
+        nodes = (chains.of(lane) for chains in (self.chains, self.gateway.chains) for lane in LANES)
+        local = {node.network: node.asset for node in nodes if node is not None and node.asset is not None}
+        known = network_named(usual)
+        return local.get(usual) or (None if known is None else known.asset_id)
+
     def network_label(self, network: str) -> str | None:
         """Return the spelling of a network (its key, with underscores) in a link's `chain`, None where it is open."""
         bound = self.networks.get(network, NetworkNames()).label

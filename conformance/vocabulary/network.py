@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-_TEST_ENDINGS: Final = ("_testnet", "_devnet", "_sepolia")
+LOCAL_ENDING: Final = "_localnet"
+_TEST_ENDINGS: Final = ("_testnet", "_devnet", "_sepolia", LOCAL_ENDING)
 
 
 def is_main(key: str) -> bool:
     """Return whether a network key is a main network's: test networks say so at their end (P-NW-02)."""
     return not key.endswith(_TEST_ENDINGS)
+
+
+def with_worth(network: str) -> str:
+    """Return a network's key, and of any but a main network that it is none: its money is worth nothing."""
+    return network if is_main(network) else f"{network} (not a main network)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ async def a_link_is_answered_whole(case: Case) -> None:
     """
     tenant = case.session.tenant()
     made = await run_concurrently(link(case, tenant, label=label) for label in _LABELS)
-    usdc = USDC.get(case.profile.usual_network(tenant.networks[0])) if tenant.networks else None
+    usdc = case.profile.usdc_of(tenant.networks[0]) if tenant.networks else None
     for label, answer in zip(_LABELS, made, strict=True):
         members = answer.object()
         case.client.names.secret(str(members.get("cancel_secret")), "CANCEL_SECRET")
@@ -115,7 +115,7 @@ async def a_resource_is_answered_whole(case: Case) -> None:
     }
     _judge(case, await _made(case, whole), whole, "every member")
     other = await _made(case, {**_LEAST, "resource_id": fresh(case, "resource"), "payment_network": offered[-1]})
-    usdc = USDC.get(case.profile.usual_network(offered[-1]))
+    usdc = case.profile.usdc_of(offered[-1])
     wanted = {"networks": [offered[-1]], **({} if usdc is None else {"asset_id": usdc})}
     _judge(case, other, wanted, "another network")
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from conformance.oracles.receipt_kinds import is_hash_reference
+from conformance.vocabulary.network import LOCAL_ENDING
 from conformance.vocabulary.networks import Network, network_named
 
 _DIGITS = re.compile(r"0|[1-9][0-9]{0,39}")
@@ -51,6 +52,8 @@ def micro_amount(units: Any, unit: str) -> str | None:
 def network_words(value: Any) -> str:
     """Return a network by the name people know."""
     network = network_named(value)
+    if network is None and isinstance(value, str) and value.endswith(LOCAL_ENDING):
+        return f"{value}, a private network, where money is worth nothing"
     if network is None:
         return f"{value_text(value)}, which is no network that this tool knows"
     # Simulated chains carry the names of main networks, so a name alone does not show that real money was paid.

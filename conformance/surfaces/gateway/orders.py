@@ -12,7 +12,7 @@ from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
-from conformance.lanes.checkout_request import USDC, Bill, CheckoutPayer
+from conformance.lanes.checkout_request import Bill, CheckoutPayer
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View
 from conformance.surfaces.gateway.calls import fresh, link
@@ -157,7 +157,7 @@ def order_of(
     if not isinstance(url, str) or not isinstance(token, str) or not isinstance(price, int) or isinstance(price, bool):
         raise Inconclusive("a link was created without checkout_url, token or amount_microunits, which GW-LINK judges")
     asset = made.get("asset_id")
-    known = str(asset) if isinstance(asset, str | int) else USDC.get(case.profile.usual_network(network))
+    known = str(asset) if isinstance(asset, str | int) else case.profile.usdc_of(network)
     if known is None:
         raise Inconclusive(f"unbound: no asset is known for the network {network}; bind [networks.{network}] network")
     _name(case, url, token)

@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 from conformance import extras
 from conformance.engine.session import Session
 from conformance.http.client import Client, Unreachable
-from conformance.lanes.checkout_request import USDC, Bill
+from conformance.lanes.checkout_request import Bill
 from conformance.oracles.addresses import is_address
 from conformance.outcome import Inconclusive
 from conformance.pages.view import View, disagreements, is_state
 from conformance.target import LANES
 from conformance.vocabulary.lanes.registry import FACTS
+from conformance.vocabulary.network import with_worth
 
 _PATH = re.compile(r".*/checkout/([A-Za-z0-9_%.~-]+)/?")
 _LOOK_SECONDS = 0.5
@@ -83,7 +84,7 @@ async def demand_of(session: Session, client: Client, url: str, lane: str | None
     demand = _demand(session, url, view, lane)
     extras.need(FACTS[demand.lane].extra)
     bill = demand.bill
-    say("amount", f"{demand.microunits} micro-units of {bill.asset} on {demand.network}")
+    say("amount", f"{demand.microunits} micro-units of {bill.asset} on {with_worth(demand.network)}")
     say("address", bill.address)
     say("memo", bill.memo)
     await agree(demand.microunits, bill.address, demand.network)
@@ -162,7 +163,7 @@ def _asset(session: Session, view: View, lane: str) -> tuple[str, str]:
             f"the page is paid on {lane}, and the profile has neither [gateway.chains.{lane}] nor [chains.{lane}]. "
             "Nothing was paid"
         )
-    asset = USDC.get(chain.network)
+    asset = None if chain.usdc is None else chain.usdc.asset_id
     coded = {one.asset for one in view.codes if one.asset is not None}
     if asset is None or any(one.lower() != asset.lower() for one in coded):
         raise PaymentRefused(

@@ -12,7 +12,9 @@ class AlgorandChain(Chain):
     """How the suite reaches the Algorand node the target uses, who pays, and how much USDC at most in atomic units.
 
     Attributes:
-        network: Key of the network that the node serves: `algorand_mainnet` or `algorand_testnet`.
+        network: Key of the network that the node serves: `algorand_mainnet`, `algorand_testnet`, or
+            `algorand_localnet` for a private network.
+        asset: Id of USDC on a private network, which only the node knows.
         algod: Address of algod.
         indexer: Address of the indexer.
         token: API token of both.

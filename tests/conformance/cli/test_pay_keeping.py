@@ -6,6 +6,7 @@ import base64
 import json
 import shlex
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def verified(*words: object) -> Result:
 def kept_in(folder: Path, call: Purchase) -> Kept:
     """Keep a call with its receipt."""
     kept = Kept.prepared(folder)
-    kept.call(call)
+    kept.call(call, "algorand_mainnet")
     (folder / RECEIPT).write_text(signed(PAYABLE) + "\n")
     return kept
 
@@ -149,3 +150,12 @@ def test_a_checkout_page_gives_nothing_to_keep(tmp_path: Path, words: tuple[str,
     assert not (tmp_path / name).exists()
     nowhere = ["pay", "http://127.0.0.1:1/pay/v1/x", "--config", str(profile), option, f"{profile}/below/{name}"]
     assert CliRunner().invoke(main, nowhere).exit_code == 2
+
+
+def test_a_private_network_is_kept_by_its_key(tmp_path: Path) -> None:
+    """No table lists the CAIP-2 name of a private network, so the key comes from the profile."""
+    call = bought()
+    entry = {**call.challenge.entry("base"), "network": "algorand:0123456789abcdefghijklmnopqrstuv"}
+    call = replace(call, challenge=replace(call.challenge, accepts=(entry,)), lane="algorand")
+    Kept.prepared(tmp_path).call(call, "algorand_localnet")
+    assert json.loads((tmp_path / SETTLEMENT).read_text())["network"] == "algorand_localnet"

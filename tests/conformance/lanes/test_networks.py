@@ -10,6 +10,8 @@ from conformance.target import Chain, Chains, Profile, ProfileError, Secret, par
 from conformance.target.lanes.algorand import AlgorandChain
 from conformance.target.lanes.base import BaseChain
 from conformance.target.lanes.solana import SolanaChain
+from conformance.vocabulary.lanes.registry import FACTS
+from conformance.vocabulary.network import with_worth
 from conformance.vocabulary.networks import is_main
 
 ELSEWHERE = "https://node.example/rpc"
@@ -37,8 +39,12 @@ def test_nodes_elsewhere(url: str) -> None:
 
 def test_networks_by_their_keys() -> None:
     """A key that does not say that it is a test network is a main network's (P-NW-02)."""
-    assert [is_main(key) for key in ("base_mainnet", "base_sepolia", "algorand_testnet", "solana_devnet")] == [
+    assert [
+        is_main(key)
+        for key in ("base_mainnet", "base_sepolia", "algorand_testnet", "solana_devnet", "algorand_localnet")
+    ] == [
         True,
+        False,
         False,
         False,
         False,
@@ -176,3 +182,20 @@ def test_the_usdc_of_an_account_is_of_the_network_that_the_node_serves() -> None
     for chain, caip2 in refused:
         with pytest.raises(Inconclusive, match="nothing is paid"):
             usdc_of("t", chain, Served(caip2))
+
+
+def test_a_private_network_has_the_usdc_of_the_profile() -> None:
+    """Its node created that asset, which no table lists; on a public network the same claim is refused."""
+    chain = AlgorandChain(algod="http://127.0.0.1:4001", network="algorand_localnet", asset="1001")
+    network = usdc_of("t", chain, Served("algorand:0123456789abcdefghijklmnopqrstuv"))
+    assert (network.key, network.asset_id, network.decimals, network.is_test) == ("algorand_localnet", "1001", 6, True)
+    for public in (FACTS["algorand"].main.caip2, FACTS["algorand"].test.caip2):
+        with pytest.raises(Inconclusive, match="nothing is paid"):
+            usdc_of("t", chain, Served(public))
+
+
+def test_a_network_that_is_not_a_main_one_is_named_so() -> None:
+    """What `pay` shows before a payment says that the money is worth nothing."""
+    assert with_worth("algorand_localnet") == "algorand_localnet (not a main network)"
+    assert with_worth("base_sepolia") == "base_sepolia (not a main network)"
+    assert with_worth("algorand_mainnet") == "algorand_mainnet"

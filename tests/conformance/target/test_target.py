@@ -283,3 +283,33 @@ def test_an_address_without_scheme_or_host_is_a_fault_of_the_profile(url: str) -
     """Otherwise no call is made, and some checks took that for a fault of the suite."""
     with pytest.raises(ProfileError, match=r"surfaces\.rail\.url: .*http://localhost:8402"):
         parse(f'[surfaces.rail]\nurl = "{url}"')
+
+
+LOCAL = """
+[chains.algorand]
+network = "algorand_localnet"
+asset = "1001"
+algod = "http://127.0.0.1:4001"
+"""
+
+
+def test_a_private_network_names_its_usdc() -> None:
+    """The asset of a key that ends in _localnet is known from the profile alone, in any table of nodes."""
+    profile = parse(LOCAL)
+    assert profile.usdc_of("algorand_localnet") == "1001"
+    assert profile.usdc_of("algorand_mainnet") == "31566704"
+    assert profile.usdc_of("base_localnet") is None
+    assert parse(LOCAL.replace("[chains", "[gateway.chains")).usdc_of("algorand_localnet") == "1001"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (LOCAL.replace('asset = "1001"', ""), "give asset"),
+        (LOCAL.replace("algorand_localnet", "algorand_testnet"), "leave asset out"),
+    ],
+)
+def test_an_asset_belongs_to_a_private_network_alone(text: str, reason: str) -> None:
+    """A private network without its USDC, and another asset for a public network, are faults of the profile."""
+    with pytest.raises(ProfileError, match=reason):
+        parse(text)
