@@ -176,8 +176,11 @@ class Schedule:
         if not self._limits_apart:
             await self._in_turn(one for one in self._checks if one.exclusive == "limits")
         await self._starting_again()
-        await self._moving_the_clock()
-        await self._in_turn(one for one in self._checks if one.exclusive == "all")
+        # After the clock has moved, a payment on a lane whose block times stay behind would be too old.
+        behind = await self._staying_behind()
+        await self._in_turn(one for one in self._checks if one.exclusive == "all" and one.lane in behind)
+        await self._moving_the_clock(behind)
+        await self._in_turn(one for one in self._checks if one.exclusive == "all" and one.lane not in behind)
 
     async def _limits_beside(self) -> None:
         """Try the limits of a service of its own: each check of them has it for itself, and nobody else is limited."""
@@ -222,15 +225,18 @@ class Schedule:
             async with self._room:
                 self._room.notify_all()
 
-    async def _moving_the_clock(self) -> None:
+    async def _staying_behind(self) -> frozenset[str]:
+        """Return the lanes whose block times stay behind the clock."""
+        lanes = {one.lane for one in self._checks if one.exclusive in (True, "all") and one.lane is not None}
+        return frozenset([lane for lane in sorted(lanes) if await clock.stays_behind(self._session, lane)])
+
+    async def _moving_the_clock(self, behind: frozenset[str]) -> None:
         """Run the checks that move the clock side by side, the longest first.
 
         Those of lanes whose block times will stay behind it come before the others. Events come after them: what is
         delivered again was so by then, and nobody waits for it.
         """
         moving = [one for one in self._checks if one.exclusive is True]
-        lanes = {one.lane for one in moving if one.lane is not None}
-        behind = {lane for lane in sorted(lanes) if await clock.stays_behind(self._session, lane)}
 
         def place(one: Check) -> tuple[bool, bool]:
             return one.lane not in behind, one.surface == "webhooks"

@@ -160,7 +160,7 @@ async def a_paid_link_outlives_its_time(case: Case) -> None:
         raise Inconclusive("expires_at cannot be read, which GW-LINK-14 judges")
     done = await paid_rightly(paying, await payer(paying), link)
     try:
-        await pass_time(case, max(0, int(expires.timestamp()) - now(case)) + _AFTERWARDS)
+        await pass_time(paying, max(0, int(expires.timestamp()) - now(case)) + _AFTERWARDS)
     except Inconclusive as reason:
         case.documented("GW-CHK-16", f"the time of a paid link does not come to its end: {reason}")
         return

@@ -10,10 +10,11 @@ from conformance.engine.check import Case, check
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.payers import checkout_payer
-from conformance.outcome import Inconclusive
+from conformance.outcome import Inconclusive, NodeCannotShow
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import LINKS, Creation, brief, link_body, named, post, target_of
 from conformance.surfaces.gateway.orders import odd_amount, opened, paid_rightly
+from conformance.vocabulary.network import LOCAL_ENDING
 
 _MILLIONTHS = 1_000_000
 _CENT = 0.01
@@ -72,10 +73,17 @@ def _networks(case: Case) -> tuple[str, str]:
 
     Raises:
         Inconclusive: The profile has no node for either, or both are one network.
+        NodeCannotShow: The node serves a private network, which has no mainnet.
     """
     profile = case.profile
     found = (profile.gateway_chains.of(case.lane), profile.chains.of(case.lane))
     names = [profile.own_network(one.network) for one in found if one is not None]
+    private = next((name for name in names if profile.usual_network(name).endswith(LOCAL_ENDING)), None)
+    if private is not None:
+        raise NodeCannotShow(
+            f"the {case.lane} node serves the private network {private} and no mainnet, so a gateway on it offers test "
+            "networks alone"
+        )
     if len(set(names)) < len(found) or not profile.usual_network(names[1]).endswith("mainnet"):
         raise Inconclusive(f"needs a node of a test network and one of mainnet: give [gateway.chains.{case.lane}], too")
     return names[0], names[1]
