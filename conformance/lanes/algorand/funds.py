@@ -86,15 +86,18 @@ class OperatorFunds:
     async def asset(self, account: Account, asset: int, amount: int) -> None:
         """Opt the account in and send it USDC, which the asset must be, from the operator's account."""
         await self._limit.take(str(asset), amount, lambda: self._node.decimals(asset))
-        if await self._node.balance(account.address, asset) is None:
-            await opt_in(self._node, account, asset)
         params = await self._node.params()
         sent = transaction.AssetTransferTxn(self._funder.address, params, account.address, amount, asset)
-        await self._give([sent], f"{amount} atomic units of asset {asset}")
+        opting = transaction.AssetTransferTxn(account.address, params, account.address, 0, asset)
+        is_in = await self._node.balance(account.address, asset) is not None
+        # One group has one block to wait for, where two transactions of two senders need one after the other.
+        group, signers = ([sent], []) if is_in else ([opting, sent], [account])
+        await self._give(group, f"{amount} atomic units of asset {asset}", *signers)
 
-    async def _give(self, unsigned: list[Any], what: str) -> None:
+    async def _give(self, unsigned: list[Any], what: str, *signers: Account) -> None:
+        """Send what the signers (each of one transaction) and then the funder sign."""
         try:
-            await self._node.submit(unsigned, self._funder)
+            await self._node.submit(unsigned, *signers, self._funder)
         except Refused as reason:
             raise Inconclusive(f"the account of [{self._limit.table}] funder cannot give {what}: {reason}") from reason
 

@@ -172,24 +172,28 @@ class AlgorandNode:
 
     # Submitting.
 
-    async def submit(self, unsigned: Sequence[Any], signer: Account, *, wait: bool = True) -> str:
+    async def submit(self, unsigned: Sequence[Any], *signers: Account, wait: bool = True) -> str:
         """Sign and submit transactions as one group (one alone stands alone) and return the first one's id.
+
+        One signer signs all of them; several sign one each, in their order.
 
         Raises:
             Refused: The node refuses them.
             Inconclusive: The node cannot be asked, or the first is not confirmed in time.
         """
-        tx_id, raw = self.signed(unsigned, signer)
+        tx_id, raw = self.signed(unsigned, *signers)
         await self.send(tx_id, raw)
         if wait:
             await self.confirmed(tx_id)
         return tx_id
 
-    def signed(self, unsigned: Sequence[Any], signer: Account) -> tuple[str, bytes]:
+    def signed(self, unsigned: Sequence[Any], *signers: Account) -> tuple[str, bytes]:
         """Sign transactions as one group, without sending them; return the first one's id and what a node takes."""
+        keys = [signer.key for signer in signers] if len(signers) > 1 else [signers[0].key] * len(unsigned)
         if len(unsigned) > 1:
             transaction.assign_group_id(list(unsigned))
-        signed = AccountTransactionSigner(signer.key).sign_transactions(list(unsigned), list(range(len(unsigned))))
+        pairs = zip(unsigned, keys, strict=True)
+        signed = [AccountTransactionSigner(key).sign_transactions([one], [0])[0] for one, key in pairs]
         raw = b"".join(base64.b64decode(encoding.msgpack_encode(one)) for one in signed)
         tx_id = str(unsigned[0].get_txid())
         self.groups[tx_id] = tuple(str(one.get_txid()) for one in unsigned)

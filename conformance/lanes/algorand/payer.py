@@ -113,8 +113,13 @@ class AlgorandPayer(FundedPayer[Account]):
         if funded:
             await self._funds.algos(fresh, main=not self._accounts)
             self._accounts.append(fresh)
-        for asset in assets:
-            await self.transfer(asset=asset, receiver=fresh.address, amount=0, sender=fresh)
+        # The node takes each while the one before still waits for its block.
+        opted = [
+            await self.transfer(asset=asset, receiver=fresh.address, amount=0, sender=fresh, wait=False)
+            for asset in assets
+        ]
+        for tx_id in opted:
+            await self._node.confirmed(tx_id)
         return fresh
 
     async def hold(self, asset: int, least: int | None = None, owner: Account | None = None) -> None:
