@@ -101,7 +101,7 @@ def status(data_dir: Path, as_json: bool) -> None:
     if running is None:
         click.echo(orjson.dumps({"running": False}) if as_json else "localnet does not run")
         sys.exit(EXIT_MISSING)
-    heads = asyncio.run(asking(lambda session: _heads(session, running)))
+    heads = asyncio.run(asking(lambda session: _heads(session, running, data_dir)))
     if as_json:
         click.echo(orjson.dumps({"running": True, "nodes": heads, "urls": running.urls, "control": running.control}))
     else:
@@ -110,10 +110,10 @@ def status(data_dir: Path, as_json: bool) -> None:
     sys.exit(EXIT_MISSING if None in heads.values() else 0)
 
 
-async def _heads(session: aiohttp.ClientSession, running: State) -> dict[str, int | None]:
+async def _heads(session: aiohttp.ClientSession, running: State, data_dir: Path) -> dict[str, int | None]:
     async def head(name: str, url: str) -> int | None:
         try:
-            return await _HEADS[name].head(session, url)
+            return await _HEADS[name].head(session, url, data_dir)
         except (NodeFault, aiohttp.ClientError, TimeoutError):
             return None
 

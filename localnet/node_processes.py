@@ -11,6 +11,7 @@ from pathlib import Path
 import aiohttp
 
 from localnet.front import Front
+from localnet.lanes.lane import LocalNetwork
 from localnet.processes import Child, ChildFault, listening_socket
 from localnet.rpc import NodeFault, Rpc
 
@@ -28,6 +29,7 @@ class NodeProcesses:
         urls: Address by name.
         controls: Control address by node.
         found: What looking for each lane's nodes found.
+        local: The local network that a lane's node serves, by lane.
         lanes: Lanes that run on these nodes.
     """
 
@@ -39,6 +41,7 @@ class NodeProcesses:
     urls: dict[str, str] = field(default_factory=dict)
     controls: dict[str, str] = field(default_factory=dict)
     found: dict[str, object] = field(default_factory=dict)
+    local: dict[str, LocalNetwork] = field(default_factory=dict)
     lanes: tuple[str, ...] = ()
     _fronts: dict[str, tuple[Front, socket.socket]] = field(default_factory=dict)
 

@@ -13,7 +13,7 @@ from localnet.chains import describe_mixture
 from localnet.destinations import Destination
 from localnet.hub import ADDONS, HubFacts
 from localnet.lanes.lane import Reach
-from localnet.lanes.registry import LANES, lane_of
+from localnet.lanes.registry import LANES
 from localnet.tenants import Tenant
 
 WORKING_NAME = "weldproof.toml"
@@ -81,8 +81,28 @@ class StackFacts:
             lane: LANES[lane].real_networks if self.kinds[lane] == "localnet" else LANES[lane].networks
             for lane in self.lanes
         }
-        keys = [LANES[lane].networks[place] for place in (0, 1) for lane in self.lanes]
-        return tuple(key for key in keys if key in offered[lane_of(key).name])
+        keys = {
+            self.network_of(lane, place): lane
+            for place in (0, 1)
+            for lane in self.lanes
+            if lane in self.reach.local or LANES[lane].networks[place] in offered[lane]
+        }
+        return tuple(keys)
+
+    @property
+    def local_networks_file(self) -> Path | None:
+        """File that lists the local networks for services, None without any."""
+        return self.clock_file.with_name("local_networks.json") if self.reach.local else None
+
+    def network_of(self, lane: str, place: int) -> str:
+        """Return the key of a lane's test network (0) or main network (1); a local network is in both places."""
+        local = self.reach.local.get(lane)
+        return LANES[lane].networks[place] if local is None else local.key
+
+    @property
+    def rail_networks(self) -> tuple[str, ...]:
+        """The networks that the rail is paid on."""
+        return tuple(self.network_of(lane, 1) for lane in self.lanes)
 
     @property
     def pays_tenants(self) -> bool:
@@ -149,9 +169,11 @@ def profile_text(facts: StackFacts) -> str:
     claimed = [*facts.surfaces, *([] if facts.sells is None else ["webhooks"])]
     document["claims"] = {"surfaces": claimed, "lanes": list(facts.lanes), "options": _options(facts)}
     document["chains"] = {lane: _chain(facts, lane, 1) for lane in facts.lanes}
+    if facts.reach.local:
+        document["networks"] = {local.key: {"event": local.event} for local in facts.reach.local.values()}
     if facts.sells is not None:
         document["tenants"] = _tenants(facts, facts.sells.tenants)
-        tested = [lane for lane in facts.lanes if LANES[lane].networks[0] in facts.networks]
+        tested = [lane for lane in facts.lanes if facts.network_of(lane, 0) in facts.networks]
         chains = {lane: _chain(facts, lane, 0) for lane in tested}
         edge = {"edge_url": facts.edge} if facts.edge else {}
         # Limits of a million calls a minute do not limit: rows about limits need a service of their own.
@@ -234,5 +256,7 @@ def _destinations(destinations: Mapping[str, Destination]) -> dict[str, Any]:
 
 def _chain(facts: StackFacts, lane: str, place: int) -> dict[str, Any]:
     """Return how the suite reaches the node of a lane's test network (0) or main network (1), and its control verbs."""
-    network = LANES[lane].networks[place]
-    return {"network": network, **LANES[lane].table(network, facts.reach)}
+    network = facts.network_of(lane, place)
+    local = facts.reach.local.get(lane)
+    asset = {} if local is None else {"asset": local.asset_id}
+    return {"network": network, **asset, **LANES[lane].table(network, facts.reach)}

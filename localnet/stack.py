@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import socket
 from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import aiohttp
 from localnet import nodes as real_nodes
 from localnet.control import ControlFault, control, verbs_of
 from localnet.lanes.lane import Ask, Lane, Reach, Simulator
-from localnet.lanes.registry import LANES
+from localnet.lanes.registry import LANES, lane_of
 from localnet.node_processes import NodeProcesses
 from localnet.plan import COMPANIONS, PORTS, Plan
 from localnet.prepared.service import Prepared, prepared
@@ -138,6 +140,9 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         await _start_chains(plan, sockets, files, children, forks)
         facts = _facts(plan, sockets, nodes, files)
         facts.clock_file.write_text("0\n", "ascii")
+        if facts.local_networks_file is not None:
+            rows = [asdict(local) for local in facts.reach.local.values()]
+            facts.local_networks_file.write_text(json.dumps(rows), "utf-8")
         await asyncio.gather(*_prepared(plan, session, facts))
         surfaces = Surfaces(plan, facts, sockets, session, children, forks)
         await surfaces.start()
@@ -195,7 +200,10 @@ def _facts(
         zkp_receipt=address("zkp_receipt", host="localhost"),
         atb_verifier=address("atb_verifier", host="localhost"),
         reach=Reach(
-            {name: address(name, port.scheme) for name, port in ports.items()}, files, {**control, **nodes.controls}
+            {name: address(name, port.scheme) for name, port in ports.items()},
+            files,
+            {**control, **nodes.controls},
+            nodes.local,
         ),
         payto={
             lane.name: lane.account(plan.data_dir / f"payto_{lane.name}{lane.key_suffix}") for lane in LANES.values()
@@ -228,8 +236,9 @@ async def _payable(ask: Ask, facts: StackFacts, lane: Lane, payee: str, key_file
     """Give a tenant's account coin, and a holding of each asset of its chain that it opts in to by its key."""
     await ask(lane.name, "fund", address=payee, amount="1000000000")
     for network in facts.networks:
-        if network in lane.networks:
-            asset = lane.assets.get(network)
+        if lane_of(network) is lane:
+            local = facts.reach.local.get(lane.name)
+            asset = lane.assets.get(network) if local is None else local.asset_id
             await lane.opt_in(key_file, asset, facts.reach)
             await ask(lane.name, "mint", address=payee, amount="1", **({"asset": asset} if asset else {}))
 

@@ -94,7 +94,7 @@ class Surfaces:
         environment = {
             "WP_RAIL_PUBLIC_URL": facts.rail,
             "WP_RAIL_DATA_DIR": str(plan.data_dir / "rail"),
-            "WP_RAIL_LANES": ",".join(LANES[lane].networks[1] for lane in plan.lanes),
+            "WP_RAIL_LANES": ",".join(facts.rail_networks),
             **{f"WP_RAIL_PAYTO_{lane.upper()}": address for lane, address in facts.payto.items()},
             **{name: value for lane in LANES.values() for name, value in lane.rail_settings(plan.data_dir).items()},
             "WP_RAIL_RATE": _RAISED,
@@ -218,9 +218,9 @@ class Surfaces:
         return payout
 
     def _payee(self, name: str, key: str) -> str:
-        """Return where a tenant is paid on a network: the second one on main networks where the rail is."""
+        """Return where a tenant is paid on a network: the second one to the rail's payee on the rail's networks."""
         lane = lane_of(key).name
-        with_rail = name == "second" and key.endswith("_mainnet") and "rail" in self.plan.surfaces
+        with_rail = name == "second" and key in self.facts.rail_networks and "rail" in self.plan.surfaces
         return self.facts.payto[lane] if with_rail else self.facts.payees[name][lane]
 
     async def _started(
@@ -292,7 +292,7 @@ class Surfaces:
 
 def _nodes(facts: StackFacts) -> dict[str, str]:
     """Return where each network's node is; one node may hold the assets of two networks (P-NW-05)."""
-    settings: dict[str, str] = {}
+    settings = {} if facts.local_networks_file is None else {"WP_LOCAL_NETWORKS": str(facts.local_networks_file)}
     for key in facts.networks:
         settings |= lane_of(key).node_settings(key, facts.reach)
     return settings

@@ -34,7 +34,10 @@ class Tenant:
 
 
 class Seeding:
-    """Makes the two tenants of one gateway: `first` on trial with a test key, `second` approved with a live key."""
+    """Makes the two tenants of one gateway: `first` on trial with a test key, `second` approved with a live key.
+
+    A live key reaches main networks only, so `second` has its test key where the stack offers none.
+    """
 
     def __init__(self, session: aiohttp.ClientSession, url: str, data_dir: Path) -> None:
         """Take the gateway's address and its data directory, which holds the admin key and will hold the keys."""
@@ -79,13 +82,14 @@ class Seeding:
             known = await self._made(name, key_file)
         networks = {network: {"payout_address": address} for network, address in payout.items()}
         await self._ask("PUT", f"/internal/tenants/{known}/networks", networks)
-        return Tenant(known, key_file, payout)
+        reaches_main = name != "second" or any(key.endswith("_mainnet") for key in payout)
+        return Tenant(known, key_file if reaches_main else _test_key_file(key_file), payout)
 
     async def _made(self, name: str, key_file: Path) -> str:
         made = await self._ask("POST", "/internal/tenants", {"name": name})
         tenant_id = str(made["tenant_id"])
         if name == "second":
-            accounts.write_secret(key_file.with_name(f"tenant_{name}_test.key"), str(made["api_key"]))
+            accounts.write_secret(_test_key_file(key_file), str(made["api_key"]))
             await self._ask("POST", f"/internal/tenants/{tenant_id}/kyc", {"status": "approved"})
             made = await self._ask("POST", f"/internal/tenants/{tenant_id}/api-keys", {"mode": "live"})
         accounts.write_secret(key_file, str(made["api_key"]))
@@ -105,3 +109,7 @@ class Seeding:
         if response.status not in {200, 201} or not isinstance(answer, dict):
             raise ChildFault(f"the gateway answered {response.status} to {method} {path}: {answer}")
         return answer
+
+
+def _test_key_file(key_file: Path) -> Path:
+    return key_file.with_name(f"{key_file.stem}_test.key")

@@ -66,6 +66,27 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class LocalNetwork:
+    """The one network that a real node serves, where no public table lists it (P-NW-02).
+
+    Attributes:
+        key: Its key; it ends in `_localnet`.
+        event: Its form in events.
+        caip2: Its CAIP-2 form.
+        asset_id: Its USDC.
+        family: Which rules its ids follow.
+        decimals: Decimals of its USDC.
+    """
+
+    key: str
+    event: str
+    caip2: str
+    asset_id: str
+    family: str
+    decimals: int = 6
+
+
+@dataclass(frozen=True, slots=True)
 class Reach:
     """How a lane's nodes are reached.
 
@@ -73,11 +94,13 @@ class Reach:
         addresses: Their addresses by name.
         files: Files that go with them by name.
         control: Their control addresses by node.
+        local: The local network that a lane's node serves, by lane.
     """
 
     addresses: Mapping[str, str]
     files: Mapping[str, Path] = field(default_factory=dict)
     control: Mapping[str, str] = field(default_factory=dict)
+    local: Mapping[str, LocalNetwork] = field(default_factory=dict)
 
 
 class Ask(Protocol):
@@ -123,6 +146,11 @@ class Lane(ABC):
     options: Mapping[str, str]
     settings: Sequence[str] = ()
     advice: str = ""
+
+    @property
+    def local_key(self) -> str:
+        """The key of its local network, if its real node serves one."""
+        return f"{self.name}_localnet"
 
     @abstractmethod
     def account(self, path: Path) -> str:
@@ -202,8 +230,13 @@ class Lane(ABC):
         """Return the control verbs of one of its real nodes."""
 
     @abstractmethod
-    async def head(self, session: aiohttp.ClientSession, url: str) -> int | None:
-        """Return the number of a node's newest block, None where it answers otherwise.
+    async def head(self, session: aiohttp.ClientSession, url: str, data_dir: Path) -> int | None:
+        """Return the number of a node's newest block, None if it answers with anything else.
+
+        Args:
+            session: Asks the node.
+            url: One of the lane's addresses.
+            data_dir: Folder in which its nodes keep their files.
 
         Raises:
             NodeFault, aiohttp.ClientError, TimeoutError: It could not be asked.

@@ -22,4 +22,4 @@ def lane_of(network: str) -> Lane:
     Raises:
         LookupError: No lane has it.
     """
-    return next(one for one in LANES.values() if network in one.networks)
+    return next(one for one in LANES.values() if network in {*one.networks, one.local_key})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,7 +17,6 @@ import pytest
 
 from conformance import target
 from localnet.state import Process
-from tests.algorand_signing import opt_in
 from tests.conformance.served import served
 from tests.stack import running_stack
 
@@ -48,45 +48,97 @@ def test_a_missing_node_is_named_and_not_replaced(tmp_path: Path) -> None:
         assert word in done.stderr
 
 
-def test_an_algod_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    """An address that nobody answers at is told, and no simulator takes its place."""
-    (tmp_path / "funder").write_text("no words\n")
-    told = {
-        "ALGOD_URL": "http://127.0.0.1:9",
-        "INDEXER_URL": "http://127.0.0.1:9",
-        "ALGOD_FUNDER_FILE": str(tmp_path / "funder"),
-    }
+@pytest.fixture
+def funder(tmp_path: Path) -> Path:
+    """A file with the words of a new account."""
+    from algosdk import account, mnemonic
+
+    path = tmp_path / "funder"
+    path.write_text(mnemonic.from_private_key(account.generate_account()[0]) + "\n")
+    return path
+
+
+def refused(folder: Path, **settings: str) -> str:
+    """Start a stack that must end with 3 for what its environment names, and return what it printed."""
     done = subprocess.run(
         [*UP, "--chains", "localnet", "--lane", "algorand"],
-        cwd=tmp_path,
-        env={**without_algod(tmp_path), **told},
+        cwd=folder,
+        env={**without_algod(folder), **settings},
         capture_output=True,
         text=True,
         timeout=600,
         check=False,
     )
-    assert done.returncode == 3
-    assert "no algod answers at http://127.0.0.1:9" in done.stderr
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    return done.stderr
 
 
-def test_nothing_is_funded_on_algorands_main_network(tmp_path: Path) -> None:
-    """Whoever forwards such a node here would give real money away by the sidecar's verbs."""
-    (tmp_path / "funder").write_text("no words\n")
-    params = {"genesis-hash": "wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=", "genesis-id": "mainnet-v1.0"}
-    with served(lambda _, path, *__: (200, params if path == "/v2/transactions/params" else {})) as node:
-        told = {"ALGOD_URL": node.url, "INDEXER_URL": node.url, "ALGOD_FUNDER_FILE": str(tmp_path / "funder")}
-        done = subprocess.run(
-            [*UP, "--chains", "localnet", "--lane", "algorand"],
-            cwd=tmp_path,
-            env={**without_algod(tmp_path), **told},
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-    assert done.returncode == 3, done.stderr
-    assert "is of Algorand's main network, whose money is real" in done.stderr
-    assert {path for _, path in node.calls} == {"/v2/transactions/params"}
+def test_an_algod_that_does_not_answer_is_named(tmp_path: Path, funder: Path) -> None:
+    """An address at which nothing listens is reported, and no simulator takes its place."""
+    said = refused(tmp_path, ALGOD_URL="http://127.0.0.1:9", ALGOD_FUNDER_FILE=str(funder))
+    assert "no algod answers at http://127.0.0.1:9" in said
+    assert "or or" not in said
+
+
+def test_a_funder_without_words_is_named(tmp_path: Path) -> None:
+    """A missing file, and one without a mnemonic, are two refusals that name the setting; no key is printed."""
+    words = tmp_path / "words"
+    missing = refused(tmp_path, ALGOD_URL="http://127.0.0.1:9", ALGOD_FUNDER_FILE=str(words))
+    words.write_text("abandon " * 24 + "secretish\n")
+    wrong = refused(tmp_path, ALGOD_URL="http://127.0.0.1:9", ALGOD_FUNDER_FILE=str(words))
+    unset = refused(tmp_path, ALGOD_URL="http://127.0.0.1:9")
+    assert all("ALGOD_FUNDER_FILE" in said for said in (missing, wrong, unset))
+    assert "secretish" not in wrong
+
+
+PRIVATE = {"genesis-hash": "A" * 43 + "=", "genesis-id": "weldproof-v1", "last-round": 12, "min-fee": 1000, "fee": 0}
+PARAMS = "/v2/transactions/params"
+
+
+@pytest.mark.parametrize(
+    ("genesis_hash", "named"),
+    [
+        ("wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=", "is of Algorand's main network, whose money is real"),
+        ("SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=", "is of Algorand's public TestNet"),
+    ],
+)
+def test_nothing_is_created_or_funded_on_public_networks(
+    tmp_path: Path, funder: Path, genesis_hash: str, named: str
+) -> None:
+    """A forwarded port makes such a node local, and the sidecar's verbs would give real money away."""
+    params = {**PRIVATE, "genesis-hash": genesis_hash}
+    with served(lambda _, path, *__: (200, params if path == PARAMS else {})) as node:
+        said = refused(tmp_path, ALGOD_URL=node.url, ALGOD_FUNDER_FILE=str(funder))
+    assert named in said
+    assert {path for _, path in node.calls} == {PARAMS}
+
+
+def test_a_funder_without_algos_is_named(tmp_path: Path, funder: Path) -> None:
+    """What it holds is asked before anything is sent, and how much it needs is printed."""
+    with served(lambda _, path, *__: (200, PRIVATE if path == PARAMS else {"amount": 7})) as node:
+        said = refused(tmp_path, ALGOD_URL=node.url, ALGOD_FUNDER_FILE=str(funder))
+    assert "holds 7 microAlgos" in said
+    assert "10000000 microAlgos" in said
+
+
+def test_a_token_that_algod_refuses_is_named(tmp_path: Path, funder: Path) -> None:
+    """A wrong token is reported with the settings that give it."""
+    with served(lambda *_: (401, {"message": "Invalid API Token"})) as node:
+        said = refused(tmp_path, ALGOD_URL=node.url, ALGOD_FUNDER_FILE=str(funder), ALGOD_TOKEN="wrong")
+    assert "refuses the token" in said
+    assert "ALGOD_TOKEN_FILE" in said
+
+
+def test_an_indexer_that_is_given_is_asked(tmp_path: Path, funder: Path) -> None:
+    """An indexer that does not answer, or is not one, is refused: a dead one would be found when a search needs it."""
+    held = {"amount": 10**12, "created-assets": []}
+    given = {"ALGOD_FUNDER_FILE": str(funder), "INDEXER_URL": "http://127.0.0.1:9"}
+    with served(lambda _, path, *__: (200, PRIVATE if path == PARAMS else held)) as node:
+        dead = refused(tmp_path, ALGOD_URL=node.url, **given)
+        other = refused(tmp_path, ALGOD_URL=node.url, **given | {"INDEXER_URL": node.url})
+    assert "no indexer answers at http://127.0.0.1:9" in dead
+    assert "is not an indexer" in other
+    assert all("unset INDEXER_URL" in said for said in (dead, other))
 
 
 @pytest.mark.slow
@@ -143,41 +195,44 @@ def _children(pid: int) -> list[int]:
 
 
 @pytest.mark.slow
-def test_a_lane_runs_on_an_algod_of_the_operators(tmp_path: Path) -> None:
-    """At ALGOD_URL the payee opts in by itself, and what payers get comes from the operator's account."""
+def test_a_lane_runs_on_an_algod_of_the_operators(tmp_path: Path, funder: Path) -> None:
+    """At ALGOD_URL an account with Algos alone is enough: USDC is created, once, and payers get it from there."""
     from algosdk import account, mnemonic
-    from algosdk.v2client.algod import AlgodClient
 
     with running_stack(tmp_path / "node", "--lane", "algorand") as node:
-        key, address = account.generate_account()
-        funder = tmp_path / "funder"
-        funder.write_text(mnemonic.from_private_key(key) + "\n")
+        words = funder.read_text().strip()
+        address = str(account.address_from_private_key(mnemonic.to_private_key(words)))
         _control(node["control"], "fund", address=address, amount=str(10**12))
-        opt_in(AlgodClient(Path(node["algod_token_file"]).read_text().strip(), node["algod"]), key, 31566704)
-        _control(node["control"], "mint", address=address, amount=str(10**12))
         environment = {
             "ALGOD_URL": node["algod"],
-            "INDEXER_URL": node["indexer"],
             "ALGOD_TOKEN_FILE": node["algod_token_file"],
             "ALGOD_FUNDER_FILE": str(funder),
         }
-        words = ["--chains", "localnet", "--lane", "algorand", "--report", "json", "-v"]
-        done = subprocess.run(
-            [sys.executable, "-m", "conformance", "run", "RAIL-PAY-02", "RAIL-PAY-09", *words],
-            cwd=tmp_path,
-            env={**os.environ, **environment},
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert "on real nodes" in done.stderr
-        assert urlsplit(node["algod"]).netloc in done.stdout
-        assert (
-            mnemonic.from_private_key(key)
-            not in gzip.decompress((tmp_path / "report" / "events.ndjson.gz").read_bytes()).decode()
-        )
+        created = [_run_on(tmp_path, environment, words) for _ in range(2)]
+        assert created[0] == created[1]
+        assert created[0] not in {"31566704", "10458941"}
+
+
+def _run_on(folder: Path, environment: dict[str, str], words: str) -> str:
+    """Run rows of two surfaces on the operator's node, and return the id of the USDC that was paid in."""
+    options = ["--chains", "localnet", "--lane", "algorand", "--report", "json", "-v"]
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", "run", "RAIL-PAY-02", "RAIL-PAY-09", "GW-CHK-03", *options],
+        cwd=folder,
+        env={**without_algod(folder), **environment},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "on real nodes" in done.stderr
+    assert urlsplit(environment["ALGOD_URL"]).netloc in done.stdout
+    log = gzip.decompress((folder / "report" / "events.ndjson.gz").read_bytes()).decode()
+    assert words not in log
+    assets = set(re.findall(r'\\"asset\\": ?\\"([0-9]+)\\"', log))
+    assert len(assets) == 1, assets
+    return str(assets.pop())
 
 
 def _control(url: str, verb: str, **members: str) -> None:

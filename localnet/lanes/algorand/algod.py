@@ -1,14 +1,13 @@
-"""Algorand on a real algod: the operator's at ALGOD_URL, or the one that `algokit localnet` runs in containers.
+"""Algorand on a real algod: the operator's, one of programs on the PATH, or AlgoKit's in containers.
 
-No package registry has an algod, so nothing is started here but AlgoKit's containers where an engine answers.
+No package registry has an algod, so nothing is installed here.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -23,21 +22,31 @@ from algosdk.v2client.algod import AlgodClient
 
 from localnet import verbs
 from localnet.accounts import write_secret
+from localnet.lanes.algorand.kmd import first_account_words
+from localnet.lanes.algorand.private_network import Programs, programs
+from localnet.lanes.algorand.rest import Account, NotAnswered, Rest
 from localnet.lanes.algorand.trailing import catch_up
+from localnet.lanes.algorand.usdc import LEAST_MICROALGOS, created_usdc
 from localnet.processes import ChildFault
 from localnet.rpc import NodeFault
 from localnet.verbs import Members, Refused, Verb
 from programs.missing import Missing
 
 T = TypeVar("T")
-USDC = 31566704
-# Genesis hash of Algorand's main network, on which nothing is funded: a funder there gives real money away.
-_MAIN_NETWORK = "wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8="
+USDC = 31566704  # on the simulator
+# By genesis hash. A funder on the main network would give real money away.
+_PUBLIC_NETWORKS = {
+    "wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=": "Algorand's main network, whose money is real",
+    "SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=": "Algorand's public TestNet, where localnet creates no asset",
+}
+_FUNDER = "ALGOD_FUNDER_FILE=FILE with the 25 words of an account that holds Algos there"
 ALGOKIT_INSTALLED = "pipx install algokit && apt install podman; or ALGOD_URL=http://…"
 SIMULATED_INSTEAD = "or go without it: --chains localnet,algorand=sim (up, run), localnet start base solana"
-_ALGOKIT_URL, _ALGOKIT_INDEXER, _ALGOKIT_TOKEN = "http://localhost:4001", "http://localhost:8980", "a" * 64
+_ALGOKIT_URL, _ALGOKIT_KMD, _ALGOKIT_INDEXER = (f"http://localhost:{port}" for port in (4001, 4002, 8980))
+_ALGOKIT_TOKEN = "a" * 64
 _START_SECONDS, _ASK_SECONDS, _WAIT_ROUNDS = 300, 5.0, 10
 _MOST = 2**63
+_NOT_OPTED_IN = re.compile(r"must optin, asset (\d+) missing from ([A-Z2-7]{58})")
 _STRANGE = (error.AlgodHTTPError, error.AlgodResponseError, OSError, ValueError, LookupError, TypeError)
 
 
@@ -47,62 +56,91 @@ class Algod:
 
     Attributes:
         url: Its algod.
-        indexer: Its indexer.
-        token_file: File with the token of algod, mode 0600.
-        funder_file: File with the mnemonic that gives Algos and USDC.
+        indexer: Its indexer, None without one.
+        token_file: File with the token of algod and of the indexer, mode 0600.
+        funder_file: File with the mnemonic that gives Algos and creates USDC.
     """
 
     url: str
-    indexer: str
+    indexer: str | None
     token_file: Path
     funder_file: Path
 
-    def secrets(self) -> str:
-        """Return what the sidecar needs to know: the token, and the funder's words in a second line.
+    def token(self) -> str:
+        """Return the token.
+
+        Raises:
+            Missing: The file cannot be read.
+        """
+        return _secret(self.token_file, "the token of algod", "ALGOD_TOKEN_FILE=FILE or ALGOD_TOKEN=…")
+
+    def funder(self) -> Account:
+        """Return the account that funds payers.
+
+        Raises:
+            Missing: The file cannot be read, or does not contain a mnemonic.
+        """
+        return Account.of(_secret(self.funder_file, "the words of the account that funds payers", _FUNDER))
+
+    def secrets(self, asset: str) -> str:
+        """Return what the sidecar needs in three lines: the token, the funder's words, and the id of USDC.
 
         Raises:
             Missing: One of the files cannot be read.
         """
-        try:
-            return "\n".join(one.read_text("ascii").strip() for one in (self.token_file, self.funder_file))
-        except (OSError, ValueError) as fault:
-            raise Missing(
-                f"cannot read a secret of algod: {fault}", "ALGOD_TOKEN_FILE=…, ALGOD_FUNDER_FILE=…"
-            ) from fault
+        words = _secret(self.funder_file, "the words of the account that funds payers", _FUNDER)
+        return f"{self.token()}\n{words}\n{asset}"
 
 
-def found(data_dir: Path) -> Algod:
-    """Return the node that the environment names; where it names none, AlgoKit's, started when need be.
+def _secret(path: Path, what: str, remedy: str) -> str:
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, ValueError) as fault:
+        raise Missing(f"cannot read {what}: {fault}", remedy) from fault
 
-    ALGOD_URL is the address; ALGOD_TOKEN_FILE or ALGOD_TOKEN its token; INDEXER_URL its indexer;
-    ALGOD_FUNDER_FILE a file with the mnemonic of an account that holds Algos and USDC.
+
+def found(data_dir: Path) -> Algod | Programs:
+    """Return the operator's node, the programs of a private network, or AlgoKit's network, in this order.
+
+    ALGOD_URL is the operator's node. ALGOD_TOKEN_FILE or ALGOD_TOKEN is its token, INDEXER_URL its indexer, and
+    ALGOD_FUNDER_FILE a file with the mnemonic of an account that holds Algos there. AlgoKit's network is started if
+    necessary.
 
     Raises:
-        Missing: There is none, or something that goes with it is not told.
+        Missing: There is no node, or something that belongs to it is not given.
     """
     url = os.environ.get("ALGOD_URL")
-    if url is None:
-        _start_algokit()
-    funder = os.environ.get("ALGOD_FUNDER_FILE")
-    if funder is None:
-        raise Missing(
-            "the Algorand node has no account that funds payers",
-            "ALGOD_FUNDER_FILE=FILE with the 25 words of an account that holds Algos and USDC there, "
-            + SIMULATED_INSTEAD,
-        )
-    local = url is None
-    indexer = os.environ.get("INDEXER_URL", _ALGOKIT_INDEXER if local else "")
-    if not indexer:
-        raise Missing("no indexer goes with ALGOD_URL", f"INDEXER_URL=http://…, {SIMULATED_INSTEAD}")
-    return Algod(url or _ALGOKIT_URL, indexer, _token_file(data_dir, local=local), Path(funder))
+    if url is not None:
+        funder = os.environ.get("ALGOD_FUNDER_FILE")
+        if funder is None:
+            raise Missing(
+                "the Algorand node at ALGOD_URL has no account that funds payers", f"{_FUNDER}, {SIMULATED_INSTEAD}"
+            )
+        return Algod(url, os.environ.get("INDEXER_URL") or None, _token_file(data_dir), Path(funder))
+    own = programs()
+    if own is not None:
+        return own
+    _start_algokit()
+    token_file, funder_file = data_dir / "algod_token", data_dir / "algorand_funder.mnemonic"
+    write_secret(token_file, _ALGOKIT_TOKEN)
+    try:
+        write_secret(funder_file, first_account_words(_ALGOKIT_KMD, _ALGOKIT_TOKEN))
+    except NotAnswered as fault:
+        raise Missing(str(fault), f"algokit localnet reset; {SIMULATED_INSTEAD}") from fault
+    return Algod(_ALGOKIT_URL, _ALGOKIT_INDEXER, token_file, funder_file)
 
 
-def _token_file(data_dir: Path, *, local: bool) -> Path:
+def is_given() -> bool:
+    """Return whether the environment names the operator's node."""
+    return "ALGOD_URL" in os.environ
+
+
+def _token_file(data_dir: Path) -> Path:
     given = os.environ.get("ALGOD_TOKEN_FILE")
     if given is not None:
         return Path(given)
     path = data_dir / "algod_token"
-    write_secret(path, os.environ.get("ALGOD_TOKEN", _ALGOKIT_TOKEN if local else ""))
+    write_secret(path, os.environ.get("ALGOD_TOKEN", ""))
     return path
 
 
@@ -143,50 +181,63 @@ def _start_algokit() -> None:
         raise Missing(f"algokit did not start its network: {said}", f"algokit doctor; {SIMULATED_INSTEAD}")
 
 
-async def check(session: aiohttp.ClientSession, node: Algod) -> None:
-    """Ask the node whether it is there, lets us in, costs nobody anything, and has the asset that the lane is paid in.
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a node answered.
+
+    Attributes:
+        genesis_id: Name of its network.
+        newest_round: Number of its newest block.
+        usdc: USDC that the funder created there earlier, None without one.
+    """
+
+    genesis_id: str
+    newest_round: int
+    usdc: int | None
+
+
+async def check(session: aiohttp.ClientSession, node: Algod) -> Checked:
+    """Ask a node whether it answers, takes the token, is of a private network, and whether its funder has Algos.
 
     Raises:
-        Missing: One of them is not so.
+        Missing: One of them is not so, or a given indexer does not answer.
     """
+    algod, funder = Rest(session, node.url, node.token()), node.funder()
     try:
-        token = node.token_file.read_text("ascii").strip()
-    except OSError as fault:
-        raise Missing(
-            f"cannot read the token of algod, {node.token_file}", "ALGOD_TOKEN_FILE=FILE or ALGOD_TOKEN=…"
-        ) from fault
-    status, params = await _read(session, node, token, "/v2/transactions/params")
-    if status == 401:
-        raise Missing(f"algod at {node.url} refuses the token", "ALGOD_TOKEN_FILE=FILE or ALGOD_TOKEN=…")
-    if params.get("genesis-hash") == _MAIN_NETWORK:
-        raise Missing(
-            f"algod at {node.url} is of Algorand's main network, whose money is real",
-            f"a node of a network of your own, {SIMULATED_INSTEAD}",
+        status, params = await algod.get("/v2/transactions/params")
+        if status == 401:
+            raise Missing(f"algod at {node.url} refuses the token", "ALGOD_TOKEN_FILE=FILE or ALGOD_TOKEN=…")
+        if status != 200 or "genesis-hash" not in params:
+            raise Missing(f"what answers at {node.url} is not an algod (status {status})", "ALGOD_URL=http://…")
+        public = _PUBLIC_NETWORKS.get(str(params["genesis-hash"]))
+        if public is not None:
+            raise Missing(f"algod at {node.url} is of {public}", f"a node of a private network, {SIMULATED_INSTEAD}")
+        _, held = await algod.get(f"/v2/accounts/{funder.address}")
+        if int(held.get("amount", 0)) < LEAST_MICROALGOS:
+            raise Missing(
+                f"the account of ALGOD_FUNDER_FILE, {funder.address}, holds {held.get('amount', 0)} microAlgos there",
+                f"send it {LEAST_MICROALGOS} microAlgos or more, {SIMULATED_INSTEAD}",
+            )
+        if node.indexer is not None:
+            await _check_indexer(session, node)
+        return Checked(
+            str(params.get("genesis-id")),
+            int(params.get("last-round", 0)),
+            await created_usdc(algod, funder.address),
         )
-    status, _ = await _read(session, node, token, f"/v2/assets/{USDC}")
-    if status != 200:
-        raise Missing(
-            f"algod at {node.url} has no asset {USDC} (it answered {status}), which the rail is paid in",
-            f"a node whose USDC has that id, {SIMULATED_INSTEAD}",
-        )
+    except NotAnswered as fault:
+        raise Missing(str(fault), f"start it, {SIMULATED_INSTEAD}") from fault
 
 
-async def _read(session: aiohttp.ClientSession, node: Algod, token: str, path: str) -> tuple[int, dict[str, Any]]:
-    """Return status and JSON object of an answer; an empty object where it is not an object."""
-    timeout = aiohttp.ClientTimeout(total=_ASK_SECONDS)
-    asked = node.url.rstrip("/") + path
+async def _check_indexer(session: aiohttp.ClientSession, node: Algod) -> None:
+    assert node.indexer is not None  # noqa: S101 - asked only if there is one
+    remedy = "start it, or unset INDEXER_URL: the rail and the gateway work with algod alone"
     try:
-        async with session.get(asked, headers={"X-Algo-API-Token": token}, timeout=timeout) as response:
-            status, text = response.status, await response.text()
-    except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
-        raise Missing(
-            f"no algod answers at {node.url}: {type(fault).__name__}", f"start it, or {SIMULATED_INSTEAD}"
-        ) from fault
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    return status, value if isinstance(value, dict) else {}
+        status, told = await Rest(session, node.indexer, node.token()).get("/health")
+    except NotAnswered as fault:
+        raise Missing(f"no indexer answers at {node.indexer}: {fault.__cause__!r}"[:300], remedy) from fault
+    if status != 200 or "round" not in told:
+        raise Missing(f"what answers at {node.indexer} is not an indexer (status {status})", remedy)
 
 
 async def opt_in(url: str, token_file: Path, key_file: Path, asset: int) -> None:
@@ -197,29 +248,14 @@ async def opt_in(url: str, token_file: Path, key_file: Path, asset: int) -> None
     Raises:
         ChildFault: The node refused it.
     """
-    key = mnemonic.to_private_key(key_file.read_text("ascii").strip())
-    address = account.address_from_private_key(key)
-    headers = {"X-Algo-API-Token": token_file.read_text("ascii").strip()}
-    # Not through the SDK's client, which would ask a proxy that the environment names.
-    async with aiohttp.ClientSession(url.rstrip("/"), headers=headers, trust_env=False) as session:
-        async with session.get("/v2/transactions/params") as answer:
-            told = await _members(answer)
-        first, genesis_hash, genesis_id = told["last-round"], told["genesis-hash"], told["genesis-id"]
-        fee = max(told["min-fee"], told["fee"])
-        params = transaction.SuggestedParams(fee, first, first + 1000, genesis_hash, genesis_id, flat_fee=True)
-        opting = transaction.AssetTransferTxn(address, params, address, 0, asset)
-        (signed,) = AccountTransactionSigner(key).sign_transactions([opting], [0])
-        raw = base64.b64decode(encoding.msgpack_encode(signed))
-        async with session.post("/v2/transactions", data=raw) as answer:
-            await _members(answer)
-
-
-async def _members(answer: aiohttp.ClientResponse) -> dict[str, Any]:
-    text = await answer.text()
-    if answer.status != 200:
-        raise ChildFault(f"algod at {answer.url} refused to opt an account in: {answer.status} {text[:300]}")
-    members: dict[str, Any] = json.loads(text)
-    return members
+    holder = Account.of(key_file.read_text("ascii"))
+    me = holder.address
+    async with aiohttp.ClientSession(trust_env=False) as session:
+        algod = Rest(session, url, token_file.read_text("ascii").strip())
+        try:
+            await algod.send(lambda params: transaction.AssetTransferTxn(me, params, me, 0, asset), holder, wait=False)
+        except NotAnswered as fault:
+            raise ChildFault(f"{me} could not opt in to asset {asset}: {fault}") from fault
 
 
 async def _asked(call: Callable[[], T]) -> T:
@@ -239,16 +275,18 @@ class AlgodVerbs:
         Args:
             session: Not used: py-algorand-sdk asks by itself, on threads.
             url: The algod.
-            secrets: File with the token in its first line and the funder's 25 words in its second.
+            secrets: File with the token in its first line, the funder's 25 words in its second, and the id of USDC in
+                its third.
         """
         del session
-        token, words = [*secrets.read_text("ascii").splitlines(), "", ""][:2]
+        token, words, asset = [*secrets.read_text("ascii").splitlines(), "", "", ""][:3]
         self._client = AlgodClient(token.strip(), url.rstrip("/"))
         try:
             self._key = mnemonic.to_private_key(words.strip())
         except (error.WrongMnemonicLengthError, error.WrongChecksumError, ValueError, KeyError):
             raise NodeFault("ALGOD_FUNDER_FILE holds no Algorand mnemonic of 25 words") from None
         self._address = str(account.address_from_private_key(self._key))
+        self._usdc = asset.strip()
         self._turn = asyncio.Lock()
         self._count = 0
 
@@ -273,18 +311,31 @@ class AlgodVerbs:
         await self._sent(lambda params: transaction.PaymentTxn(self._address, params, self._address, 0))
 
     async def fund(self, members: Members) -> dict[str, Any]:
-        """`address`, `amount`: microAlgos from the funder's account."""
+        """`address`, `amount`: microAlgos from the funder's account.
+
+        The node takes what the receiver sends with them while they still wait for their block.
+        """
         receiver, units = _address(members), verbs.amount(members, most=_MOST)
-        return await self._sent(lambda params: transaction.PaymentTxn(self._address, params, receiver, units))
+        return await self._sent(
+            lambda params: transaction.PaymentTxn(self._address, params, receiver, units), wait=False
+        )
 
     async def mint(self, members: Members) -> dict[str, Any]:
         """`address`, `amount`, `asset`?: USDC from the funder's account to one that has opted in."""
-        receiver, units = _address(members), verbs.amount(members, most=_MOST)
-        asset = str(members.get("asset", USDC))
-        if not (asset.isascii() and asset.isdecimal() and len(asset) < 20):
-            raise Refused("member asset must be the number of an asset")
-        return await self._sent(
-            lambda params: transaction.AssetTransferTxn(self._address, params, receiver, units, int(asset))
+        receiver, units, asset = _address(members), verbs.amount(members, most=_MOST), self._asset(members)
+        return await self._moved(
+            lambda params: transaction.AssetTransferTxn(self._address, params, receiver, units, asset)
+        )
+
+    async def clawback(self, members: Members) -> dict[str, Any]:
+        """`address`, `receiver`, `amount`, `asset`?, `note`?: the issuer moves USDC that another account holds."""
+        holder, receiver = _address(members), _address(members, "receiver")
+        units, asset = verbs.amount(members, most=_MOST), self._asset(members)
+        note = str(members.get("note", "")).encode()
+        return await self._moved(
+            lambda params: transaction.AssetTransferTxn(
+                self._address, params, receiver, units, asset, revocation_target=holder, note=note or None
+            )
         )
 
     async def advance(self, members: Members) -> dict[str, Any]:
@@ -295,10 +346,29 @@ class AlgodVerbs:
 
     def all(self) -> Mapping[str, Verb]:
         """Return every verb by its name."""
-        return {verb.__name__: verb for verb in (self.fund, self.mint, self.advance)}
+        return {verb.__name__: verb for verb in (self.fund, self.mint, self.clawback, self.advance)}
 
-    async def _sent(self, make: Callable[[Any], Any]) -> dict[str, Any]:
-        """Send what `make` returns from suggested parameters, and return its id once it is in a block."""
+    def _asset(self, members: Members) -> int:
+        asset = str(members.get("asset", self._usdc))
+        if not (asset.isascii() and asset.isdecimal() and len(asset) < 20):
+            raise Refused("member asset must be the number of an asset")
+        return int(asset)
+
+    async def _moved(self, make: Callable[[Any], Any]) -> dict[str, Any]:
+        """Send a transfer of an asset; a refusal for lack of an opt-in says what to do."""
+        try:
+            return await self._sent(make)
+        except NodeFault as fault:
+            lacking = _NOT_OPTED_IN.search(str(fault))
+            if lacking is None:
+                raise
+            raise Refused(
+                f"{lacking[2]} has not opted in to asset {lacking[1]}: let its owner send 0 units of asset "
+                f"{lacking[1]} from it to itself, then ask again"
+            ) from fault
+
+    async def _sent(self, make: Callable[[Any], Any], *, wait: bool = True) -> dict[str, Any]:
+        """Send what `make` returns from suggested parameters; return its id, with `wait` once it is in a block."""
         async with self._turn:
             params = await _asked(self._client.suggested_params)
             # Two equal transactions would be one: their last rounds tell them apart.
@@ -306,12 +376,13 @@ class AlgodVerbs:
             params.last = params.first + 1000 - self._count % 500
             (signed,) = AccountTransactionSigner(self._key).sign_transactions([make(params)], [0])
             tx_id = await _asked(lambda: self._client.send_transaction(signed))
-        await _asked(lambda: transaction.wait_for_confirmation(self._client, tx_id, _WAIT_ROUNDS))
+        if wait:
+            await _asked(lambda: transaction.wait_for_confirmation(self._client, tx_id, _WAIT_ROUNDS))
         return {"tx_id": str(tx_id)}
 
 
-def _address(members: Members) -> str:
-    value = verbs.text(members, "address")
+def _address(members: Members, name: str = "address") -> str:
+    value = verbs.text(members, name)
     if not encoding.is_valid_address(value):
-        raise Refused("member address must be an address")
+        raise Refused(f"member {name} must be an Algorand address")
     return value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from localnet.accounts import write_secret
 from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
+from localnet.processes import ChildFault
 
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
 
 
 class Algorand(Lane):
-    """Algorand: one node with an indexer holds the assets of both networks, a real one those of one.
+    """Algorand: one simulator with an indexer has the assets of both networks; a real node is a local network.
 
     A network of its protocol under another genesis names its own addresses, file and node.
 
@@ -39,7 +39,7 @@ class Algorand(Lane):
     chain: Sequence[str] = ()
     name = "algorand"
     networks = ("algorand_testnet", "algorand_mainnet")
-    real_networks = ("algorand_mainnet",)
+    real_networks = ()
     ports: Mapping[str, Port] = {"algod": Port(4001, 0), "indexer": Port(8980, 1)}
     nodes: Mapping[str, str] = {"algorand": "algod"}
     key_suffix = ".mnemonic"
@@ -72,7 +72,7 @@ class Algorand(Lane):
         """Return the file of the node's API token."""
         from localnet.lanes.algorand.algod import Algod  # noqa: PLC0415 - as above
 
-        if isinstance(node, Algod):
+        if isinstance(node, Algod):  # which `start` has put in place of the programs that it ran
             return {self.access_file: node.token_file}
         path = data_dir / self.access_file.removesuffix("_file")
         if not path.exists():
@@ -89,55 +89,64 @@ class Algorand(Lane):
         """Opt an account in by its own key, as each holder of an asset must."""
         from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
 
-        asset_id = int(asset) if asset else algod.USDC
+        local = reach.local.get(self.name)
+        known = str(algod.USDC) if local is None else local.asset_id
+        asset_id = int(asset or known)
         await algod.opt_in(reach.addresses[self.algod], reach.files[self.access_file], key_file, asset_id)
 
     def node_settings(self, network: str, reach: Reach) -> Mapping[str, str]:
-        """Return algod, indexer and the token of both."""
+        """Return algod, the indexer if there is one, and the token of both."""
         name = network.upper()
+        indexer = reach.addresses.get(self.indexer)
         return {
             f"WP_NODE_{name}": reach.addresses[self.algod],
-            f"WP_INDEXER_{name}": reach.addresses[self.indexer],
+            **({f"WP_INDEXER_{name}": indexer} if indexer else {}),
             f"WP_NODE_TOKEN_{name}_FILE": str(reach.files[self.access_file]),
         }
 
     def table(self, network: str, reach: Reach) -> dict[str, Any]:
-        """Return algod, indexer, the token of both, and the control address."""
+        """Return algod, the indexer if there is one, the token of both, and the control address."""
         del network
+        indexer = reach.addresses.get(self.indexer)
         return {
             "algod": reach.addresses[self.algod],
-            "indexer": reach.addresses[self.indexer],
+            **({"indexer": indexer} if indexer else {}),
             "token": {"file": str(reach.files[self.access_file])},
             "control": reach.control.get(self.name),
         }
 
     def examine(self) -> Found:
-        """Look for the operator's algod, then for AlgoKit with a container engine."""
-        from localnet.lanes.algorand.algod import ALGOKIT_INSTALLED, algokit_lacks  # noqa: PLC0415 - as above
+        """Ask the operator's algod, or look for the programs of a private network, or for AlgoKit."""
+        from localnet.lanes.algorand import examination  # noqa: PLC0415 - as above
 
-        if "ALGOD_URL" in os.environ:
-            return Found(self.name, ready=True, how="algod at ALGOD_URL, not asked yet")
-        tool = shutil.which("algokit")
-        lacking = algokit_lacks(tool)
-        if not lacking:
-            return Found(self.name, ready=True, how=f"{tool} with a container engine")
-        return Found(self.name, ready=False, how=f"ALGOD_URL is not set; {lacking}", remedy=ALGOKIT_INSTALLED)
+        return examination.examine(self.name)
 
     def look(self, data_dir: Path) -> object:
-        """Return the node that the environment names, or AlgoKit's."""
+        """Return the node that the environment names, the programs of a private network, or AlgoKit's node."""
         from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
 
         return algod.found(data_dir)
 
     async def start(self, processes: NodeProcesses, node: object) -> None:
-        """Ask the node, which runs already, whether it can be used."""
-        from localnet.lanes.algorand import algod  # noqa: PLC0415 - as above
+        """Ask the node whether it can be used, after its start if it is one of ours, and make sure of its USDC."""
+        from localnet.lanes.algorand import algod, private_network, usdc  # noqa: PLC0415 - as above
+        from localnet.lanes.algorand.rest import NotAnswered, Rest  # noqa: PLC0415 - as above
 
+        if isinstance(node, private_network.Programs):
+            own = await private_network.start(processes, node)
+            node = algod.Algod(own.url, None, own.token_file, own.funder_file)
+            processes.found[self.name] = node
         assert isinstance(node, algod.Algod)  # noqa: S101 - `look` found it
         await algod.check(processes.session, node)
+        asked = Rest(processes.session, node.url, node.token())
+        try:
+            local = await usdc.local_network(self.name, self.local_key, asked, node.funder())
+        except NotAnswered as fault:
+            raise ChildFault(str(fault)) from fault
+        processes.local[self.name] = local
         secrets = processes.data_dir / "algod_sidecar"
-        write_secret(secrets, node.secrets())
-        processes.urls |= {"algod": node.url, "indexer": node.indexer}
+        write_secret(secrets, node.secrets(local.asset_id))
+        processes.urls |= {"algod": node.url, **({} if node.indexer is None else {"indexer": node.indexer})}
         processes.front("algorand", self.kind, node.url, secrets)
 
     def verbs(self, session: aiohttp.ClientSession, front: Front) -> Verbs:
@@ -147,10 +156,20 @@ class Algorand(Lane):
         assert front.secret is not None  # noqa: S101 - the sidecar looked
         return AlgodVerbs(session, front.url, front.secret)
 
-    async def head(self, session: aiohttp.ClientSession, url: str) -> int | None:
-        """Return 0 where it answers: its newest block is for those with a token only."""
-        async with session.get(url + "/versions") as response:
-            return 0 if response.status == 200 else None
+    async def head(self, session: aiohttp.ClientSession, url: str, data_dir: Path) -> int | None:
+        """Return the newest round of algod, which the token of the data folder lets in, or of the indexer."""
+        from localnet.lanes.algorand.rest import NotAnswered, Rest  # noqa: PLC0415 - as above
+
+        try:
+            token, *_ = (data_dir / "algod_sidecar").read_text("ascii").splitlines()
+            node = Rest(session, url, token)
+            status, told = await node.get("/v2/status")
+            if status != 200:
+                status, told = await node.get("/health")
+        except (OSError, NotAnswered):
+            return None
+        newest = told.get("last-round", told.get("round"))
+        return newest if status == 200 and isinstance(newest, int) else None
 
 
 LANE: Final = Algorand()

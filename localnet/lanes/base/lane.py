@@ -136,8 +136,9 @@ class Base(Lane):
 
         return AnvilVerbs(Rpc(session, front.url))
 
-    async def head(self, session: aiohttp.ClientSession, url: str) -> int | None:
+    async def head(self, session: aiohttp.ClientSession, url: str, data_dir: Path) -> int | None:
         """Return the number of the newest block."""
+        del data_dir
         from localnet.rpc import Rpc  # noqa: PLC0415 - as above
 
         return int(await Rpc(session, url).ask("eth_blockNumber"), 16)

@@ -145,8 +145,9 @@ class Solana(Lane):
         assert front.secret is not None  # noqa: S101 - the sidecar looked
         return SolanaVerbs(Rpc(session, front.url), read_bank(front.secret))
 
-    async def head(self, session: aiohttp.ClientSession, url: str) -> int | None:
+    async def head(self, session: aiohttp.ClientSession, url: str, data_dir: Path) -> int | None:
         """Return the newest slot."""
+        del data_dir
         from localnet.rpc import Rpc  # noqa: PLC0415 - as above
 
         return int(await Rpc(session, url).ask("getSlot"))
