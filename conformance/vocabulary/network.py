@@ -15,7 +15,7 @@ def is_main(key: str) -> bool:
 
 
 def with_worth(network: str) -> str:
-    """Return a network's key, and of any but a main network that it is none: its money is worth nothing."""
+    """Return a network's key, with the words that it is not a main network if its money is worth nothing."""
     return network if is_main(network) else f"{network} (not a main network)"
 
 

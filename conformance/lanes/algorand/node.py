@@ -31,6 +31,9 @@ _LIVES = 500
 _SHORT = 300
 # Letters of a genesis hash in a CAIP-2 name.
 _CAIP2 = 32
+# A node takes a transaction into its pool before it passes it on, and answers so when it cannot pass it on. The only
+# node of a network with ordinary rounds never can, and puts the transaction into a block.
+_QUEUE_FULL = "broadcast queue full"
 # What the SDK lets through when an answer is no answer of an algod: not JSON, not an object, members missing.
 _STRANGE = (
     AlgodResponseError,
@@ -211,6 +214,8 @@ class AlgorandNode:
         try:
             await self._call(lambda: self._algod.send_raw_transaction(base64.b64encode(raw).decode()))
         except AlgodHTTPError as fault:
+            if _QUEUE_FULL in str(fault) and await self.info(tx_id):
+                return
             if fault.code == http.HTTPStatus.BAD_REQUEST:
                 raise Refused(f"the Algorand node refused the transaction: {fault}"[:_SHORT], tx_id) from fault
             raise Inconclusive(

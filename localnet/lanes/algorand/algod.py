@@ -24,7 +24,7 @@ from localnet import verbs
 from localnet.accounts import write_secret
 from localnet.lanes.algorand.kmd import first_account_words
 from localnet.lanes.algorand.private_network import Programs, programs
-from localnet.lanes.algorand.rest import Account, NotAnswered, Rest
+from localnet.lanes.algorand.rest import QUEUE_FULL, Account, NotAnswered, Rest
 from localnet.lanes.algorand.trailing import catch_up
 from localnet.lanes.algorand.usdc import LEAST_MICROALGOS, created_usdc
 from localnet.processes import ChildFault
@@ -375,10 +375,21 @@ class AlgodVerbs:
             self._count += 1
             params.last = params.first + 1000 - self._count % 500
             (signed,) = AccountTransactionSigner(self._key).sign_transactions([make(params)], [0])
-            tx_id = await _asked(lambda: self._client.send_transaction(signed))
+            tx_id = await self._given(signed)
         if wait:
             await _asked(lambda: transaction.wait_for_confirmation(self._client, tx_id, _WAIT_ROUNDS))
-        return {"tx_id": str(tx_id)}
+        return {"tx_id": tx_id}
+
+    async def _given(self, signed: Any) -> str:
+        """Give the node a signed transaction and return its id."""
+        try:
+            return str(await _asked(lambda: self._client.send_transaction(signed)))
+        except NodeFault as fault:
+            if QUEUE_FULL not in str(fault):
+                raise
+        tx_id = str(signed.transaction.get_txid())
+        await _asked(lambda: self._client.pending_transaction_info(tx_id))
+        return tx_id
 
 
 def _address(members: Members, name: str = "address") -> str:

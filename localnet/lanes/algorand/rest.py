@@ -15,6 +15,9 @@ from algosdk.atomic_transaction_composer import AccountTransactionSigner
 
 from programs.missing import Missing
 
+# A node takes a transaction into its pool before it passes it on, and answers so when it cannot pass it on. The only
+# node of a network with ordinary rounds never can, and puts the transaction into a block.
+QUEUE_FULL = "broadcast queue full"
 _ASK_SECONDS, _CONFIRM_SECONDS, _PAUSE = 30.0, 60.0, 0.1
 
 
@@ -68,10 +71,10 @@ class Rest:
         Raises:
             NotAnswered: It gave none.
         """
-        status, told = await self.get("/v2/transactions/params")
+        status, answered = await self.get("/v2/transactions/params")
         if status != 200:
-            raise NotAnswered(f"algod at {self.url} answered {status}: {told.get('message', '')}")
-        return told
+            raise NotAnswered(f"algod at {self.url} answered {status}: {answered.get('message', '')}")
+        return answered
 
     async def send(
         self, make: Callable[[transaction.SuggestedParams], Any], signer: Account, *, wait: bool = True
@@ -84,17 +87,23 @@ class Rest:
         Raises:
             NotAnswered: The node refused it, or it was not confirmed in time.
         """
-        told = await self.params()
-        first, fee = told["last-round"], max(told["min-fee"], told["fee"])
+        answered = await self.params()
+        first, fee = answered["last-round"], max(answered["min-fee"], answered["fee"])
         params = transaction.SuggestedParams(
-            fee, first, first + 1000, told["genesis-hash"], told["genesis-id"], flat_fee=True
+            fee, first, first + 1000, answered["genesis-hash"], answered["genesis-id"], flat_fee=True
         )
-        (signed,) = AccountTransactionSigner(signer.key).sign_transactions([make(params)], [0])
+        unsigned = make(params)
+        (signed,) = AccountTransactionSigner(signer.key).sign_transactions([unsigned], [0])
         raw = base64.b64decode(encoding.msgpack_encode(signed))
         status, answer = await self._ask("POST", "/v2/transactions", raw)
-        if status != 200:
+        tx_id = str(unsigned.get_txid())
+        if status != 200 and not (QUEUE_FULL in str(answer) and await self._has(tx_id)):
             raise NotAnswered(f"algod at {self.url} refused a transaction: {answer.get('message', status)}"[:300])
-        return await self._confirmed(str(answer["txId"])) if wait else answer
+        return await self._confirmed(tx_id) if wait else {"txId": tx_id}
+
+    async def _has(self, tx_id: str) -> bool:
+        status, _ = await self.get(f"/v2/transactions/pending/{tx_id}")
+        return status == 200
 
     async def _confirmed(self, tx_id: str) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
@@ -118,7 +127,7 @@ class Rest:
         except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
             raise NotAnswered(f"no algod answers at {self.url}: {type(fault).__name__}") from fault
         try:
-            told = json.loads(text)
+            answered = json.loads(text)
         except ValueError:
-            told = None
-        return status, told if isinstance(told, dict) else {}
+            answered = None
+        return status, answered if isinstance(answered, dict) else {}
