@@ -117,6 +117,7 @@ async def _until(stop: asyncio.Event, stack: Stack) -> int:
         asyncio.create_task(stop.wait()),
         ended := asyncio.create_task(stack.first_end()),
         asyncio.create_task(stack.follow_clock()),
+        asyncio.create_task(stack.follow_block_clocks()),
         asyncio.create_task(stack.follow_restarts()),
     ]
     try:

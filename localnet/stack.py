@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 
 from localnet import nodes as real_nodes
+from localnet.block_clocks import keep_current
 from localnet.control import ControlFault, control, verbs_of
 from localnet.lanes.lane import Ask, Lane, Reach, Simulator
 from localnet.lanes.registry import LANES, lane_of
@@ -73,6 +74,15 @@ class Stack:
                         await control(self._session, url, "block_time_offset", seconds=int(wanted))
                     applied = wanted
             await asyncio.sleep(0.02)
+
+    async def follow_block_clocks(self) -> None:
+        """Keep the block clocks of simulators from falling behind, for ever."""
+        reach, mode = self.facts.reach, self.plan.algorand_mode
+        clocks = [
+            LANES[name].simulated_clock(self._session, reach, self.facts.payto[name], mode)
+            for name in self.plan.of_kind("sim")
+        ]
+        await asyncio.gather(asyncio.Event().wait(), *(keep_current(clock) for clock in clocks if clock is not None))
 
     async def first_end(self) -> Child:
         """Wait until a child ends by itself and return it; one that is started again has not."""

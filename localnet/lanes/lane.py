@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
 
     from localnet.front import Front
     from localnet.node_processes import NodeProcesses
-    from localnet.verbs import Verbs
+    from localnet.verbs import MayTrail, Verbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +186,18 @@ class Lane(ABC):
             ChildFault: The node refused it.
         """
         del key_file, asset, reach
+
+    def simulated_clock(self, session: aiohttp.ClientSession, reach: Reach, payee: str, mode: str) -> MayTrail | None:
+        """Return its simulator as a node whose block clock falls behind in a mode; None if it does not.
+
+        Args:
+            session: Asks it.
+            reach: How it is reached.
+            payee: Address that the rail is paid at.
+            mode: When the simulator makes blocks, as `simulators` takes it.
+        """
+        del session, reach, payee, mode
+        return None
 
     @abstractmethod
     def node_settings(self, network: str, reach: Reach) -> Mapping[str, str]:

@@ -6,13 +6,21 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
+import aiohttp
 import pytest
+from algosdk import account
+from algosdk.v2client.algod import AlgodClient
 
 from localnet.block_clocks import keep_current
-from localnet.lanes.algorand.trailing import CURRENT_SECONDS, STEP_SECONDS, catch_up
+from localnet.lanes.algorand.trailing import CURRENT_SECONDS, STEP_SECONDS, SimulatedDevMode, catch_up
+from localnet.lanes.lane import Reach
+from localnet.lanes.registry import LANES
 from localnet.rpc import NodeFault
 from localnet.verbs import MayTrail, Verb
+from tests import prepared
 
 NOW = 1_800_000_000
 
@@ -108,3 +116,32 @@ async def test_the_clock_is_kept_current_during_a_run(capsys: pytest.CaptureFixt
     said = capsys.readouterr().err.splitlines()
     assert isinstance(node, MayTrail)
     assert said == [f"block clock: {fault}" for fault in ("away", "refused", "away")]
+
+
+async def test_the_simulator_in_devmode_is_caught_up_by_payments_of_nothing() -> None:
+    """As many blocks as the idle time needs, and a node of another mode is left alone."""
+    words = ("--algod-port", "0", "--indexer-port", "0", "--mode", "dev", "--idle-seconds", "600")
+    with prepared.serving("sim.algorand", *words) as ready:
+        client = AlgodClient(ready["token"], ready["algod"])
+        address = account.generate_account()[1]
+        async with aiohttp.ClientSession(trust_env=False) as session:
+            clock = SimulatedDevMode(session, ready["algod"], ready["token"], f"{ready['algod']}/control", address)
+            await clock.keep_current()
+            made: Any = await asyncio.to_thread(client.status)
+            await clock.keep_current()
+            later: Any = await asyncio.to_thread(client.status)
+    assert made["last-round"] == later["last-round"] == 24
+
+
+async def test_the_stack_keeps_the_simulator_current_in_devmode_alone(tmp_path: Path) -> None:
+    """The launcher keeps it current in DevMode, and leaves the other modes alone."""
+    lane, token = LANES["algorand"], tmp_path / "token"
+    token.write_text("a" * 64, "ascii")
+    reach = Reach({"algod": "http://127.0.0.1:9"}, {"algod_token_file": token}, {"algorand": "http://127.0.0.1:9/c"})
+    async with aiohttp.ClientSession(trust_env=False) as session:
+        clocks = {mode: lane.simulated_clock(session, reach, "payee", mode) for mode in ("steady", "dev", "rounds")}
+        assert {mode for mode, clock in clocks.items() if isinstance(clock, MayTrail)} == {"dev"}
+        clock = clocks["dev"]
+        assert clock is not None
+        with pytest.raises(NodeFault, match="the simulated Algorand"):
+            await clock.keep_current()

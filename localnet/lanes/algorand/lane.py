@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
 
     from localnet.front import Front
     from localnet.node_processes import NodeProcesses
-    from localnet.verbs import Verbs
+    from localnet.verbs import MayTrail, Verbs
 
 
 class Algorand(Lane):
@@ -93,6 +93,15 @@ class Algorand(Lane):
         known = str(algod.USDC) if local is None else local.asset_id
         asset_id = int(asset or known)
         await algod.opt_in(reach.addresses[self.algod], reach.files[self.access_file], key_file, asset_id)
+
+    def simulated_clock(self, session: aiohttp.ClientSession, reach: Reach, payee: str, mode: str) -> MayTrail | None:
+        """Return the simulator in DevMode."""
+        from localnet.lanes.algorand.trailing import SimulatedDevMode  # noqa: PLC0415 - as above
+
+        if mode != "dev":
+            return None
+        token = reach.files[self.access_file].read_text("ascii").strip()
+        return SimulatedDevMode(session, reach.addresses[self.algod], token, reach.control[self.name], payee)
 
     def node_settings(self, network: str, reach: Reach) -> Mapping[str, str]:
         """Return algod, the indexer if there is one, and the token of both."""

@@ -11,8 +11,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
+import aiohttp
+
+from localnet.control import ControlFault, control
 from localnet.rpc import NodeFault
 
 # A node is current when its newest block is this recent, so that the next block is of the present time.
@@ -53,3 +56,49 @@ async def catch_up(
         if behind >= before:
             raise NodeFault(f"{wanted} blocks of algod did not bring its clock nearer: it is {behind:.0f} s behind")
     return passed
+
+
+class SimulatedDevMode:
+    """A simulated Algorand in DevMode, kept current by payments of 0 from its bank."""
+
+    def __init__(self, session: aiohttp.ClientSession, url: str, token: str, control_url: str, receiver: str) -> None:
+        """Take a node.
+
+        Args:
+            session: Asks it.
+            url: Its algod.
+            token: The API token of that.
+            control_url: Address of its control verbs.
+            receiver: Address that receives the payments of 0.
+        """
+        self._session = session
+        self._url = url
+        self._headers = {"X-Algo-API-Token": token}
+        self._control_url = control_url
+        self._receiver = receiver
+
+    async def keep_current(self) -> None:
+        """Let blocks pass while the newest one is too old.
+
+        Raises:
+            NodeFault: The node could not be asked, or its clock does not get there.
+        """
+        await catch_up(self._newest_time, self._pass_block)
+
+    async def _newest_time(self) -> int:
+        try:
+            status = await self._read("/v2/status")
+            block = await self._read(f"/v2/blocks/{status['last-round']}?header-only=true")
+            return int(block["block"].get("ts", 0))
+        except (aiohttp.ClientError, TimeoutError, LookupError, TypeError, ValueError) as fault:
+            raise NodeFault(f"the simulated Algorand did not give the time of its newest block: {fault!r}") from fault
+
+    async def _read(self, path: str) -> Any:
+        async with self._session.get(self._url + path, headers=self._headers) as answer:
+            return await answer.json()
+
+    async def _pass_block(self) -> None:
+        try:
+            await control(self._session, self._control_url, "fund", address=self._receiver, amount="0")
+        except ControlFault as fault:
+            raise NodeFault(str(fault)) from fault

@@ -34,8 +34,8 @@ RECEIPT_BODY: dict[str, Any] = {"jws": "e30.e30.AA"}
 class SimulatedChain:
     """A simulated Algorand as a process of its own."""
 
-    def __init__(self, *, block_seconds: float = 0.05) -> None:
-        command = ["sim.algorand", "--algod-port", "0", "--indexer-port", "0"]
+    def __init__(self, *words: str, block_seconds: float = 0.05) -> None:
+        command = ["sim.algorand", "--algod-port", "0", "--indexer-port", "0", *words]
         command += ["--block-seconds", str(block_seconds)]
         self._process, ready = prepared.ready(*command)
         self.algod: str = ready["algod"]
