@@ -143,6 +143,7 @@ class ChainsType(click.ParamType[Mapping[str, str]]):
 @click.option("--block-seconds", type=click.FloatRange(0.01, 60), default=0.2, show_default=True, help="Block time.")
 @click.option(
     "--algorand-mode",
+    "block_mode",
     type=click.Choice(["steady", "dev", "rounds"]),
     default="steady",
     show_default=True,

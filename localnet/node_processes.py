@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 
 from localnet.front import Front
-from localnet.lanes.lane import LocalNetwork
+from localnet.local_network import LocalNetwork
 from localnet.processes import Child, ChildFault, listening_socket
 from localnet.rpc import NodeFault, Rpc
 

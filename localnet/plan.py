@@ -46,7 +46,7 @@ class Plan:
             an agent that can reach no network.
         chameleon: Seed of the look that the surfaces take, or None.
         addons: Addons that come along with the control plane.
-        algorand_mode: When the simulated Algorand makes blocks: `steady`, `dev` or `rounds`.
+        block_mode: When simulators that know modes make blocks: `steady`, `dev` or `rounds`.
     """
 
     data_dir: Path
@@ -61,7 +61,7 @@ class Plan:
     companions: bool = False
     chameleon: int | None = None
     addons: tuple[str, ...] = ADDONS
-    algorand_mode: str = "steady"
+    block_mode: str = "steady"
 
     def of_kind(self, kind: str) -> tuple[str, ...]:
         """Return the lanes of this stack whose chain is of a kind."""

@@ -43,7 +43,7 @@ def up(
     addons: bool,
     settings: tuple[tuple[str, str], ...],
     block_seconds: float,
-    algorand_mode: str,
+    block_mode: str,
     working_profile: bool,
     as_json: bool,
 ) -> None:
@@ -58,7 +58,7 @@ def up(
         companions=companions,
         addons=ADDONS if addons else (),
         chameleon=chameleon,
-        algorand_mode=algorand_mode,
+        block_mode=block_mode,
     )
     if mutant is not None and chameleon is not None:
         raise click.UsageError("a mutant and a chameleon do not go together")

@@ -77,7 +77,7 @@ class Stack:
 
     async def follow_block_clocks(self) -> None:
         """Keep the block clocks of simulators from falling behind, for ever."""
-        reach, mode = self.facts.reach, self.plan.algorand_mode
+        reach, mode = self.facts.reach, self.plan.block_mode
         clocks = [
             LANES[name].simulated_clock(self._session, reach, self.facts.payto[name], mode)
             for name in self.plan.of_kind("sim")
@@ -185,7 +185,7 @@ async def _start_chains(
         await child.ready_line()
 
     lanes = [LANES[name] for name in plan.of_kind("sim")]
-    simulators = [chain for lane in lanes for chain in lane.simulators(plan.block_seconds, files, plan.algorand_mode)]
+    simulators = [chain for lane in lanes for chain in lane.simulators(plan.block_seconds, files, plan.block_mode)]
     await all_of(start(chain) for chain in simulators)
 
 

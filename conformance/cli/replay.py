@@ -9,7 +9,7 @@ import click
 
 from conformance.cli.connection import connecting
 from conformance.cli.renamed import renamed
-from conformance.vocabulary.claims import ALGORAND_MODES
+from conformance.vocabulary.claims import BLOCK_MODES
 
 
 @click.command("replay")
@@ -26,7 +26,8 @@ from conformance.vocabulary.claims import ALGORAND_MODES
 @click.option("--chains", metavar="KINDS|FILE", help="Chains of the reference, or a file with [chains.LANE] tables.")
 @click.option(
     "--algorand-mode",
-    type=click.Choice(ALGORAND_MODES),
+    "block_mode",
+    type=click.Choice(BLOCK_MODES),
     help="The reference's simulated Algorand as algod in DevMode, or with ordinary rounds.",
 )
 @click.option("--main-network", is_flag=True, help="Allow payments on main networks, with real money.")

@@ -91,7 +91,7 @@ def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | Non
         UsageFault: It names none.
     """
     nodes = chain_file(options["chains"])
-    kinds = (bool(options["chains"]) and nodes is None) or bool(options["algorand_mode"])
+    kinds = (bool(options["chains"]) and nodes is None) or bool(options["block_mode"])
     ours = bool(options["own_stack"] or options["mutant"] or options["settings"] or kinds)
     if ours and (options["config"] or options["addresses"]):
         raise UsageFault(
@@ -104,7 +104,7 @@ def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | Non
         words = ["--chains", options["chains"] or "sim"]
         words += ["--mutant", options["mutant"]] if options["mutant"] else []
         words += [word for setting in options["settings"] for word in ("--setting", setting)]
-        words += ["--algorand-mode", options["algorand_mode"]] if options["algorand_mode"] else []
+        words += ["--algorand-mode", options["block_mode"]] if options["block_mode"] else []
         return None, [*words, *surface_options(recorded.requirements)]
     # ./weldproof.toml is not used unnamed: it may have come in one folder with the log, and a profile runs commands.
     named = bool(options["config"] or options["addresses"])

@@ -12,7 +12,7 @@ from conformance.cli.connection import connecting
 from conformance.cli.renamed import renamed
 from conformance.ledger import NEWEST, VERSIONS
 from conformance.report.formats import FORMATS
-from conformance.vocabulary.claims import ALGORAND_MODES, LANES, SURFACES
+from conformance.vocabulary.claims import BLOCK_MODES, LANES, SURFACES
 
 
 @click.command("run", cls=WithCommand)
@@ -36,7 +36,8 @@ from conformance.vocabulary.claims import ALGORAND_MODES, LANES, SURFACES
 )
 @click.option(
     "--algorand-mode",
-    type=click.Choice(ALGORAND_MODES),
+    "block_mode",
+    type=click.Choice(BLOCK_MODES),
     help="The reference's simulated Algorand as algod in DevMode, or with ordinary rounds.",
 )
 @renamed(

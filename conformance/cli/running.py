@@ -126,7 +126,7 @@ def _asked(addon_command: Sequence[str], options: dict[str, Any]) -> Asked:
 
 def _own_stack(options: Mapping[str, Any], *, kinds: bool) -> bool:
     """Return whether our own stack is asked for, and see that no target is named beside it."""
-    named = any(options[name] for name in ("own_stack", "mutant", "settings", "algorand_mode"))
+    named = any(options[name] for name in ("own_stack", "mutant", "settings", "block_mode"))
     ours = named or kinds
     if ours and (options["config"] or options["addresses"]):
         raise UsageFault(
@@ -271,8 +271,8 @@ def _stack_options(options: Mapping[str, Any]) -> list[str]:
         words += ["--mutant", options["mutant"]]
     for setting in options["settings"]:
         words += ["--setting", setting]
-    if options["algorand_mode"]:
-        words += ["--algorand-mode", options["algorand_mode"]]
+    if options["block_mode"]:
+        words += ["--algorand-mode", options["block_mode"]]
     return words
 
 

@@ -70,7 +70,7 @@ def _codes(image: Image.Image) -> tuple[str, ...]:
 
     # A look for every kind of barcode takes eight times as long.
     kinds = zxingcpp.BarcodeFormat
-    wanted = (kinds.QRCode, kinds.MicroQRCode, kinds.RMQRCode)
+    wanted = zxingcpp.BarcodeFormats((kinds.QRCode, kinds.MicroQRCode, kinds.RMQRCode))
     return tuple(found.text for found in zxingcpp.read_barcodes(image, formats=wanted))
 
 

@@ -18,7 +18,7 @@ from conformance.http.recorded import curl_line
 from conformance.log.events import Event
 
 # Options of a run that brings a stack of its own up, and ends it.
-_OWN_STACK: Final = ("own_stack", "mutant", "settings", "algorand_mode")
+_OWN_STACK: Final = ("own_stack", "mutant", "settings", "block_mode")
 # Methods that ask for what is there (RFC 9110, 9.2.1).
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _KINDS: Final = re.compile(r"(?:[a-z]+=)?(?:sim|localnet)(?:,|$)")

@@ -19,7 +19,7 @@ WORKING_PROFILE: Final = "weldproof.toml"
 # Letters of a run's id by which a replay id names it.
 RUN_LETTERS: Final = 8
 # Options of a run that name its target and how it is reached, in the order in which they are printed.
-_VALUES: Final = {"mutant": "--mutant", "chains": "--chains", "algorand_mode": "--algorand-mode", "config": "--config"}
+_VALUES: Final = {"mutant": "--mutant", "chains": "--chains", "block_mode": "--algorand-mode", "config": "--config"}
 _LISTS: Final = {"settings": "--setting", "addresses": "--target"}
 _CONNECTION: Final = {"cacert": "--cacert", "timeout": "--timeout"}
 # Placeholders of what only the run that made a log prints.
@@ -32,7 +32,7 @@ _PLACEHOLDERS: Final = {
 # Values that name nothing but a part of the suite: a mutant's id, or kinds of chains that it starts itself.
 _OF_THE_SUITE: Final = {
     "mutant": re.compile(r"[a-z0-9][a-z0-9-]{0,80}"),
-    "algorand_mode": re.compile(r"[a-z]{1,20}"),
+    "block_mode": re.compile(r"[a-z]{1,20}"),
     "chains": re.compile(r"(?:[a-z]+=)?(?:sim|localnet)(?:,(?:[a-z]+=)?(?:sim|localnet))*"),
 }
 

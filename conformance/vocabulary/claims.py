@@ -8,8 +8,8 @@ from conformance.vocabulary.lanes.registry import FACTS
 
 SURFACES: Final = ("rail", "gateway", "agent", "control_plane", "webhooks", "shared")
 LANES: Final = tuple(FACTS)
-# When the reference's simulated Algorand makes blocks: at intervals, as algod in DevMode, or as ordinary rounds.
-ALGORAND_MODES: Final = ("steady", "dev", "rounds")
+# When a simulator that knows modes makes blocks: at intervals, on demand (DevMode), or in ordinary rounds.
+BLOCK_MODES: Final = ("steady", "dev", "rounds")
 # A gateway that verifies receipts and has no links, resources or screening: its other rows do not apply.
 RECEIPTS_ONLY: Final = "gateway.receipts_only"
 # What the interface leaves open of a gateway and the specification settles: every member of links and resources (3.4,

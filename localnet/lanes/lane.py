@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from localnet.local_network import LocalNetwork
+
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
 
@@ -63,27 +65,6 @@ class Found:
     ready: bool
     how: str
     remedy: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LocalNetwork:
-    """The one network that a real node serves, where no public table lists it (P-NW-02).
-
-    Attributes:
-        key: Its key; it ends in `_localnet`.
-        event: Its form in events.
-        caip2: Its CAIP-2 form.
-        asset_id: Its USDC.
-        family: Which rules its ids follow.
-        decimals: Decimals of its USDC.
-    """
-
-    key: str
-    event: str
-    caip2: str
-    asset_id: str
-    family: str
-    decimals: int = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +139,7 @@ class Lane(ABC):
 
     @abstractmethod
     def simulators(self, block_seconds: float, files: Mapping[str, Path], mode: str) -> Sequence[Simulator]:
-        """Return the simulators of its networks; `mode` says when that of Algorand makes blocks."""
+        """Return the simulators of its networks; `mode` says when those that know modes make blocks."""
 
     def files(self, data_dir: Path, node: object) -> Mapping[str, Path]:
         """Return files that whoever asks its nodes needs, by name; made where they are not there."""

@@ -118,7 +118,7 @@ class Documents:
         service = f"{self._settings.word.lower}-rail"
         away, faults = dict(self._away()), list(self._faults())
         lanes = [lane for lane in self._lanes() if lane not in away]
-        told = {"status": "ok", "service": service, "version": version("weldproof"), "lanes": lanes}
+        told: dict[str, Any] = {"status": "ok", "service": service, "version": version("weldproof"), "lanes": lanes}
         if away or faults:
             told |= {"status": "degraded", "lanes_away": list(away), "lanes_away_reasons": away, "faults": faults}
         return orjson.dumps(told)
