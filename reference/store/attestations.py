@@ -19,7 +19,7 @@ class Attestations:
         self._database = database
 
     async def of_payment(self, payment_id: str) -> str | None:
-        """Return the compact JWS of a payment's attestation, or None when nobody has asked for one."""
+        """Return the compact JWS of a payment's attestation, or None if none was requested yet."""
         rows = await self._database.rows(_GET, of_payment=payment_id)
         return str(rows[0][0]) if rows else None
 

@@ -75,18 +75,18 @@ class Audit:
     ) -> tuple[Outcome, Step | None]:
         """Make one change of trust together with its entry.
 
-        Every such change adds an entry, and an entry's number is unique. So whoever decided on a state that is no
-        longer the last one loses, and decides again.
+        Every such change adds an entry, and an entry's number is unique. So a caller that decided on an outdated
+        state fails, and decides again.
 
         Args:
-            decide: Reads what it needs, told the end of the log as it was before, and returns the outcome and the
+            decide: Takes the end of the log before the change, reads what it needs, and returns the outcome and the
                 step that leads to it; without a step nothing is changed.
 
         Returns:
             The outcome, and the step that was made.
 
         Raises:
-            DatabaseUnavailable: The database refuses the step although nobody else made one meanwhile.
+            DatabaseUnavailable: The database refuses the step although no other caller made one meanwhile.
         """
         lost: Head | None = None
         while True:

@@ -48,7 +48,7 @@ link_prices = Table(
     Column("rate", Text, nullable=False),
 )
 
-# How a link ended: whoever inserts its row has decided it, on any worker.
+# How a link ended. The worker that inserts its row decides it.
 link_ends = Table(
     "gateway_link_ends",
     METADATA,
@@ -91,7 +91,7 @@ Index(
 _due = payments.c.recheck_at.isnot(None)
 Index("gateway_payment_recheck", payments.c.network, payments.c.recheck_at, sqlite_where=_due)
 
-# The attestation of a payment as it was first handed out: whoever inserts its row has made it, on any worker.
+# The attestation of a payment as it was first returned. The worker that inserts its row has made it.
 attestations = Table(
     "gateway_attestations",
     METADATA,
@@ -102,7 +102,7 @@ attestations = Table(
 _listed = payments.c.state != "paid"
 Index("gateway_uncounted", payments.c.state, payments.c.network, sqlite_where=_listed)
 
-# Payments that counted for no link and that somebody gave back. Their transfers are among the used ones, too.
+# Payments that counted for no link and were refunded. Their transfers are also among the used ones.
 refunds = Table(
     "gateway_refunds",
     METADATA,

@@ -18,7 +18,7 @@ Row: TypeAlias = Sequence[Any]
 
 
 class Taken(Exception):
-    """A unique index refused a change: somebody has that key. The whole transaction changed nothing."""
+    """A unique index refused a change: the key exists already. The whole transaction changed nothing."""
 
 
 class Missed(Exception):
@@ -84,8 +84,8 @@ class Database(Protocol):
     async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds, with a change carried out for each row in the same transaction.
 
-        The change has the same values, and `found`: the row's first column. Nobody changes a row in between; where
-        writers stand side by side, the query says so (`with_for_update`).
+        The change has the same values, and `found`: the row's first column. No other writer changes a row in
+        between; on a database with several writers, the query locks its rows (`with_for_update`).
 
         Raises:
             Taken: A unique index refused a change, and none was carried out.

@@ -1,7 +1,8 @@
 """The outbox: events, their deliveries, and the attempts of each (P-WH-03, P-WH-08).
 
-An event and its deliveries are inserted by the transaction that makes the event true. An attempt belongs to whoever
-raised the delivery's attempt number: in the transaction that found it due, so that no two workers make the same.
+An event and its deliveries are inserted by the transaction that makes the event true. An attempt belongs to the worker
+that raised the delivery's attempt number. It does so in the transaction that found the delivery due, so that no two
+workers make the same attempt.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ class Event:
 
     Attributes:
         id: `evt_` and a UUID.
-        tenant_id: Whose it is.
-        link_id: The link it tells of.
-        type: What it tells.
-        created_at: Unix seconds of the change that it tells.
+        tenant_id: The tenant that owns it.
+        link_id: The link that it is about.
+        type: The type of the change that it reports.
+        created_at: Unix seconds of that change.
         body: The bytes that every attempt sends.
     """
 
@@ -93,7 +94,7 @@ class Attempt:
         number: Counted from 1.
         started_ms: Unix milliseconds.
         ended_ms: Unix milliseconds.
-        outcome: What came of it.
+        outcome: Its result.
         status: Status of the answer, None without one.
     """
 
@@ -211,7 +212,7 @@ _DUE = (
     .where(*_IS_DUE_THERE)
     .order_by(_ROW.due_ms)
     .limit(bindparam("most"))
-    # What another worker is about to claim is left to it: nobody waits.
+    # Rows that another worker is about to claim are skipped, so that no worker waits for a lock.
     .with_for_update(of=deliveries, skip_locked=True)
 )
 _CLAIM = (
@@ -296,7 +297,7 @@ _PAGE, _FURTHER_PAGE = _with_attempts(_OF_TENANT), _with_attempts(_FURTHER)
 
 
 class Deliveries:
-    """Statements over events and deliveries. Each public method is one transaction, or part of somebody's."""
+    """Statements over events and deliveries. Each public method is one transaction, or part of the caller's."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -333,7 +334,8 @@ class Deliveries:
         """Claim the next attempts of what is due for a destination, the longest waiting first, all in one transaction.
 
         Returns:
-            What is now the caller's: nothing of what somebody else has, or of a destination that is deleted.
+            The attempts that now belong to the caller. Attempts of other workers and of a deleted destination are
+            not among them.
         """
         rows = await self._database.take(_DUE, _CLAIM, destination=destination_id, now_ms=now_ms, most=most)
         return [
@@ -344,10 +346,10 @@ class Deliveries:
     async def finish(
         self, delivery_id: str, attempt: Attempt, *, move: DeliveryMove, failures: int, due_ms: int | None
     ) -> None:
-        """Tell what came of a claimed attempt; one that was told already, or never claimed, changes nothing.
+        """Record the result of a claimed attempt; one that is recorded already, or was never claimed, changes nothing.
 
-        What is told at the same time shares a transaction, and so does what comes while that is under way. It is on the
-        disk when this returns.
+        Results recorded at the same time share a transaction; those that arrive while it runs share the next one. The
+        result is on the disk when this returns.
 
         Args:
             delivery_id: The delivery.
@@ -364,7 +366,7 @@ class Deliveries:
         await self._notes.write(delivery_id, changes)
 
     async def in_flight(self) -> Sequence[InFlight]:
-        """Return the attempts that are claimed and not told, of every worker."""
+        """Return the attempts of every worker that are claimed and have no recorded result."""
         rows = await self._database.rows(_IN_FLIGHT)
         return [InFlight(str(row[0]), *(int(one) for one in row[1:])) for row in rows]
 

@@ -91,7 +91,7 @@ class Destinations:
             except Taken:
                 if await self._database.rows(_KNOWN, destination=destination.id):
                     raise
-                continue  # the place was taken, by somebody who adds another one at the same moment
+                continue  # another request took the place at the same moment
             return True
 
     async def of_tenant(self, tenant_id: str) -> Sequence[Destination]:

@@ -19,12 +19,12 @@ class Facts:
         self._set = update(table).where(is_it).values(value=bindparam("content"))
 
     async def get(self, name: str) -> str | None:
-        """Return a fact, or None when nobody has stated it."""
+        """Return a fact, or None if it is not stated."""
         rows = await self._database.rows(self._get, fact=name)
         return str(rows[0][0]) if rows else None
 
     async def agree(self, name: str, value: str) -> str:
-        """State a fact unless somebody has, and return what holds: the first to state it decides."""
+        """State a fact unless it is stated already, and return its value: the first statement decides."""
         while (there := await self.get(name)) is None:
             try:
                 await self._database.change(self._add, fact=name, content=value)
@@ -34,7 +34,7 @@ class Facts:
         return there
 
     async def put(self, name: str, value: str) -> None:
-        """State a fact anew, whatever held before."""
+        """State a fact, replacing its previous value."""
         while await self._database.change(self._set, fact=name, content=value) == 0:
             try:
                 await self._database.change(self._add, fact=name, content=value)

@@ -1,8 +1,8 @@
 """Which terms were in force when, common to all workers and kept over restarts (P-CH-13).
 
-Two tables. A row of `terms_in_force` says what is in force now for one service and lane, and who changes it is decided
-by the row, not by clocks. `generations` says when each terms were, by the clock of whoever changed them; terms that
-came back have several rows.
+There are two tables. A row of `terms_in_force` contains the terms in force now for one service and lane; the row, not a
+clock, decides which worker changes it. `generations` contains when each terms were in force, by the clock of the worker
+that changed them; terms that came back have several rows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NEXT = (
     .where(_IN_FORCE_HERE, _NOW.place == bindparam("seen"))
     .values(place=_NOW.place + 1, **{name: bindparam(f"new_{name}") for name in _TERMS})
 )
-# An end is never before its beginning, whatever clock it is told by.
+# An end is never before its beginning, even if the clocks of the workers differ.
 _CLOSE = (
     update(generations)
     .where(_HERE, _ROW.until.is_(None))

@@ -1,4 +1,4 @@
-"""Which keys this installation has used: so a file that vanished is told apart from a first start (P-KY-01)."""
+"""Keys that this installation has used, which distinguish a lost key file from a first start (P-KY-01)."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ _WATCH_ON = update(links).where(_ROW.id == bindparam("ended_link")).values(watch
 
 
 class Links:
-    """Statements over links and their ends. Each public method is one transaction, or part of somebody's."""
+    """Statements over links and their ends. Each public method is one transaction, or part of the caller's."""
 
     def __init__(self, database: Database, word: ServiceWord) -> None:
         self._database = database
@@ -239,7 +239,7 @@ class Links:
         return _one(await self._database.rows(_BY_NONCE, nonce=nonce))
 
     async def of_tenant_by_id(self, tenant_id: str, link_id: str) -> Listed | None:
-        """Return a link of a tenant and what became of it, None when there is none or it is another tenant's."""
+        """Return a link of a tenant and its state, or None if the tenant has no such link."""
         rows = await self._database.rows(_ONE, tenant_id=tenant_id, link_id=link_id)
         return _listed(rows[0]) if rows else None
 

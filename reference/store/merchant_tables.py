@@ -22,7 +22,7 @@ contacts = Table(
     Column("email", String(254), nullable=False),
 )
 
-# The logo of a tenant, a PNG. Whoever knows its SHA-256 may have it.
+# The logo of a tenant, a PNG. Any client that knows its SHA-256 may download it.
 logos = Table(
     "gateway_logos",
     METADATA,

@@ -1,4 +1,4 @@
-"""What came of attempts, written down together: whoever tells of one shares a transaction with all who tell then."""
+"""Results of attempts, written together: results that are reported at the same time share a transaction."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from reference.store.database import Change, Database, Taken
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Note:
-    """The changes of one attempt; `written` is done when they are on the disk, or are somebody else's to make."""
+    """The changes of one attempt; `written` is done when they are on the disk, or another worker has made them."""
 
     about: str
     changes: Sequence[Change]
     written: asyncio.Future[None]
 
     def end(self) -> None:
-        if not self.written.done():  # whoever waited may be cancelled
+        if not self.written.done():  # the caller that waited may be cancelled
             self.written.set_result(None)
 
     def fail(self, fault: Exception) -> None:
@@ -27,10 +27,10 @@ class _Note:
 
 
 class Notes:
-    """Those of one worker. One transaction is under way at a time; what comes meanwhile waits for the next one."""
+    """The notes of one worker. One transaction runs at a time; notes that arrive meanwhile wait for the next one."""
 
     def __init__(self, database: Database) -> None:
-        """Take where they are written."""
+        """Take the database that they are written to."""
         self._database = database
         self._waiting: list[_Note] = []
         self._writing: asyncio.Task[None] | None = None
@@ -61,13 +61,13 @@ class Notes:
                 await self._together(notes)
         finally:
             self._writing = None
-            for note in (*notes, *self._waiting):  # where this was cancelled: nobody writes them any more
+            for note in (*notes, *self._waiting):  # if this task was cancelled, they are never written
                 note.written.cancel()
 
     async def _together(self, notes: Sequence[_Note]) -> None:
         try:
             await self._database.change_all(*(change for note in notes for change in note.changes))
-        except Taken:  # by somebody who tells of one of them at the same moment
+        except Taken:  # another worker reported one of them at the same moment
             for note in notes if len(notes) > 1 else ():
                 await self._together([note])
         except Exception as fault:  # noqa: BLE001 - it is handed to those who wait

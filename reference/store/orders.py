@@ -1,6 +1,6 @@
-"""What those who were not served yet have asked for: kept with the claim, gone when it is served, refunded or dropped.
+"""Requests that were not served yet: kept with the claim until it is served, refunded or dropped.
 
-Without it only the payer's own call could be served; an operator could do nothing for one who does not come back.
+Without them only the payer's own call could be served, and an operator could not serve a payer that never returns.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from sqlalchemy import BigInteger, LargeBinary, bindparam, cast, delete, exists,
 from reference.store.database import Change, Database
 from reference.store.tables import orders, redemptions
 
-# A claim of which nobody knows whether it pays is anybody's to make: of its request no more than this is kept.
+# Any client can make a claim before its payment is known, so no more than this is kept of the claim's request.
 MOST_UNPAID_BYTES = 4096
 
 _ROW = orders.c
-# Casts, as PostgreSQL takes a value that stands in a query of its own for text.
+# The values are cast, because PostgreSQL treats a bare value in a query as text.
 _NEW = select(
     cast(bindparam("order_of", type_=BigInteger), BigInteger),
     cast(bindparam("request", type_=LargeBinary), LargeBinary),
@@ -32,7 +32,7 @@ def keeping(claim_id: int, request: bytes) -> Change:
 
 
 def forgetting() -> Change:
-    """Return the change that forgets what nobody can be served for any more."""
+    """Return the change that deletes the requests that can no longer be served."""
     return Change(_FORGET)
 
 

@@ -1,8 +1,8 @@
-"""How long a statement may take: whoever pays is answered, also when the database is locked or half gone.
+"""How long a statement may take: the payer gets an answer even if the database is locked or does not respond.
 
 A call carries out several statements one after another and ends with the first that fails, so that one limit bounds
-them all. A statement that was given up may still have been carried out, as after a crash: what relies on the database
-finds out by reading.
+them all. A statement that was given up may still have been carried out, as after a crash. A caller finds out by
+reading.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any, Final, TypeVar
 
 from reference.store.database import DatabaseUnavailable
 
-# Below the ten seconds in which everybody has an answer.
+# Below the ten seconds in which every call has an answer.
 STATEMENT_SECONDS: Final = 8.0
-# At the start nobody waits for an answer, and workers that start together make the tables one after another.
+# At the start no client waits for an answer, and workers that start together create the tables one after another.
 PREPARING_SECONDS: Final = 60.0
 
 _Result = TypeVar("_Result")
@@ -49,4 +49,4 @@ def no_answer(seconds: float) -> DatabaseUnavailable:
 
 def _unheard(task: asyncio.Task[Any]) -> None:
     if not task.cancelled():
-        task.exception()  # nobody waits for it any more
+        task.exception()  # no caller waits for it any more

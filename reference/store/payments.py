@@ -155,7 +155,7 @@ _EACH_OF_TRANSACTION = _SELECT.where(_ROW.network == bindparam("network"), _ROW.
 _OF_LINK = _SELECT.where(_ROW.link_id == bindparam("link_id"), _IS_PAID)
 _other = payments.alias()
 _used = used_transfers.used_transfers.c
-# A late transfer that has paid another link meanwhile, or a call, is nobody's to give back.
+# A late transfer that has meanwhile paid another link or a call cannot be refunded.
 _PAID_ANOTHER = or_(
     exists().where(
         _other.c.network == _ROW.network,

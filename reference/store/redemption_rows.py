@@ -14,9 +14,9 @@ from reference.store.tables import kept_claims, redemptions, refunds, unfetched
 class Redemption:
     """One row: a claim, a payment, or a spent payment with its stored answer.
 
-    `is_kept` says that the last look at a claim met no node, so that it does not lapse (5.8); `is_refunded` that an
-    operator gave the money back, so that nothing is served for it; `is_unfetched` that an operator had the answer made,
-    for which nobody has come yet.
+    `is_kept`: the last check of the claim reached no node, so that the claim does not lapse (5.8). `is_refunded`: an
+    operator gave the money back, so that nothing is served for it. `is_unfetched`: an operator had the answer made,
+    and the payer has not fetched it yet.
     """
 
     id: int

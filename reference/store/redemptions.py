@@ -161,13 +161,13 @@ class Redemptions:
 
         Args:
             new: The claim.
-            worker: Who has its lease.
+            worker: The worker that has its lease.
             now: Unix seconds.
             order: Its place among the claims on its token.
-            request: What is asked for, where it is kept from the beginning.
+            request: The request, if it is kept from the beginning.
 
         Returns:
-            The row, or None when somebody has that claim already.
+            The row, or None if that claim exists already.
         """
         members = {name: getattr(new, name) for name in NewClaim.__annotations__}
         members |= {"id": self._new_id(), "claimed_at": now, "lease": worker, "lease_counter": 0}
@@ -181,9 +181,9 @@ class Redemptions:
         return Redemption(**members, payer=None, paid_at=None, spent_at=None, answer=None, payment_response=None)
 
     def _new_id(self) -> int:
-        """Return a fresh number, no two of this worker the same.
+        """Return a number that this worker has not used before.
 
-        Should another worker's be, that claim is refused and made anew.
+        If another worker has used it, the claim is refused and made again.
         """
         self._newest = max(self._newest + 1, fresh_id())
         return self._newest

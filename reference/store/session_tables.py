@@ -26,7 +26,7 @@ tenant_sessions = Table(
     Index("gateway_tenant_sessions_expired", "expires_at"),
 )
 
-# A form that makes something with a secret is good for one time: whoever inserts its row has sent it.
+# A form that creates a secret can be sent only once. The request that inserts its row is the one that counts.
 sent_forms = Table(
     "gateway_sent_forms",
     METADATA,

@@ -19,7 +19,7 @@ from reference.store.tenants import IS_ACCEPTED
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Somebody who is signed in.
+    """A signed-in session of a tenant or an administrator.
 
     Attributes:
         digest: SHA-256 of the cookie's text, bare hex.

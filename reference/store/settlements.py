@@ -148,16 +148,16 @@ class Settlements:
         self._database = database
 
     async def free_nonce(self, caip2: str, settler: str, *, at_least: int) -> int:
-        """Return the lowest nonce from `at_least` on that nobody here has: none is left out, or the rest would wait."""
+        """Return the lowest free nonce from `at_least` on. A gap would keep all later nonces from being mined."""
         rows = await self._database.rows(_NONCES, chain=caip2, account=settler, first=at_least)
         taken = {row[0] for row in rows}
         return next(nonce for nonce in itertools.count(at_least) if nonce not in taken)
 
     async def reserve(self, new: Settlement, *beside: Change) -> None:
-        """Take a nonce for a settlement, with what changes beside it; the primary key decides between workers.
+        """Take a nonce for a settlement, together with further changes; the primary key decides between workers.
 
         Raises:
-            NonceTaken: Somebody has the nonce.
+            NonceTaken: Another settlement has the nonce.
             TokenTaken: A settlement for the token is open.
         """
         members = {name: getattr(new, name) for name in _NAMES}

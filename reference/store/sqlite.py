@@ -76,14 +76,15 @@ def _sql(statement: CompilerElement) -> _Sql:
 
 @dataclass(slots=True, eq=False)
 class _Job:
-    """Something that the writer does for somebody who waits.
+    """Work that the writer does for a waiting caller.
 
     Attributes:
         work: What is done inside a transaction.
         several: Whether it is more than one statement, which must then be undone together.
-        waiting: Who waits.
-        until: Monotonic time after which it is not begun any more, and nobody waits for it.
-        outcome: What came of it, or the fault.
+        waiting: The future that the caller waits for.
+        until: Monotonic time after which it is not begun any more, and the caller no longer waits.
+        outcome: Its result.
+        fault: The error that ended it, or None.
     """
 
     work: Callable[[sqlite3.Connection], Any]
@@ -94,7 +95,7 @@ class _Job:
     fault: Exception | None = field(default=None)
 
     def deliver(self) -> None:
-        if self.waiting.done():  # whoever waited was cancelled
+        if self.waiting.done():  # the caller was cancelled
             return
         if self.fault is None:
             self.waiting.set_result(self.outcome)
@@ -125,7 +126,7 @@ class SqliteDatabase:
         try:
             return self._reader.execute(asked.text, given).fetchall()
         except sqlite3.OperationalError:
-            # Another process has the file to itself for a moment: wait for that where waiting stops nobody.
+            # Another process has locked the file for a moment. Wait in the writer's thread, which blocks no request.
             rows: Sequence[Row] = await self._hand_over(lambda writer: writer.execute(asked.text, given).fetchall())
             return rows
 
@@ -186,7 +187,7 @@ class SqliteDatabase:
             self._flush()
             self._handed.put(None)
             ended = self._thread
-            # Who asks for something from here on has a writer of his own: nothing is handed to one that ends.
+            # Requests from here on start a new writer: nothing is handed to a writer that is ending.
             self._thread, self._handed = None, SimpleQueue()
             await asyncio.to_thread(ended.join)
         if self._reader is not None:
@@ -243,14 +244,14 @@ class SqliteDatabase:
             except sqlite3.Error as fault:
                 for job in in_time:
                     job.fault = DatabaseUnavailable(str(fault))
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed: no caller waits any more
                 loop.call_soon_threadsafe(_deliver, jobs)
         if connection is not None:
             connection.close()
 
 
 def _in_time(jobs: list[_Job]) -> list[_Job]:
-    """Return the jobs that somebody still waits for; the others have waited too long and are told so."""
+    """Return the jobs that callers still wait for; the others have waited too long and get a fault."""
     now = time.monotonic()
     for job in jobs:
         if job.until <= now:

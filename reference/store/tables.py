@@ -48,7 +48,7 @@ Index(
     sqlite_where=_one_of_several,
 )
 Index("rail_by_payment", redemptions.c.payment_key)
-# Those that nobody was served for, which are few among all that were: claims without a time of payment, then the paid.
+# The few rows that were not served: first claims without a time of payment, then paid ones.
 Index("rail_unserved", redemptions.c.paid_at, sqlite_where=redemptions.c.spent_at.is_(None))
 # Those whose answer is kept still, by the time of which it is forgotten: a day of all that were ever served.
 Index("rail_kept_answers", redemptions.c.spent_at, sqlite_where=redemptions.c.answer.isnot(None))
@@ -128,7 +128,7 @@ generations = Table(
     Column("until", BigInteger),
 )
 
-# The terms that are in force now, a row a service and lane: whoever changed it last decided, on any worker.
+# The terms that are in force now, one row for each service and lane. The worker that changed it last decides.
 terms_in_force = Table(
     "rail_terms_in_force",
     METADATA,
@@ -146,7 +146,7 @@ facts = Table(
     Column("value", String(256), nullable=False),
 )
 
-# What the rail itself sent to a chain. One row a nonce: whoever inserts it owns the nonce, on any worker (P-LN-07).
+# What the rail itself sent to a chain, one row for each nonce. The worker that inserts it owns the nonce (P-LN-07).
 settlements = Table(
     "rail_settlements",
     METADATA,

@@ -88,7 +88,7 @@ class Takings:
         return [_taking(row) for row in rows]
 
     async def one(self, tenant_id: str, payment_id: str) -> Taking | None:
-        """Return a payment of a tenant, None when there is none or it is another tenant's."""
+        """Return a payment of a tenant, or None if the tenant has no such payment."""
         rows = await self._database.rows(_ONE, tenant_id=tenant_id, payment_id=payment_id)
         return _taking(rows[0]) if rows else None
 

@@ -58,7 +58,7 @@ admin_keys = Table(
     Column("created_at", BigInteger, nullable=False),
 )
 
-# The stored answer of a call with an Idempotency-Key: whoever inserts the row has executed the call (P-ID-05).
+# The stored answer of a call with an Idempotency-Key. The worker that inserts the row executed the call (P-ID-05).
 answers = Table(
     "gateway_answers",
     METADATA,

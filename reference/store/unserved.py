@@ -25,13 +25,13 @@ from reference.store.used_transfers import SOME_TRANSFER, UsedBy
 
 
 class UnservedState(StrEnum):
-    """Where a payment stands that nobody was served for.
+    """The state of a payment that was not served.
 
-    `waiting`: it was presented, and its chain does not show it as final. `waiting_for_node`: the last look at it met no
+    `waiting`: it was presented, and its chain does not show it as final. `waiting_for_node`: the last check reached no
     node, or its answer could not be made; it does not lapse. `sent`: the rail sent what the payer authorized, and the
-    outcome is unknown. `paid_unserved`: the money is there. `moved_unclaimed`: what the rail sent moved the money, and
-    no claim is there that it could be served to. `paid_refused`: the money reached the payee, and its proof was
-    refused, as for its age. `refunded`: an operator gave it back.
+    outcome is unknown. `paid_unserved`: the money has arrived. `moved_unclaimed`: what the rail sent moved the money,
+    and there is no claim to serve for it. `paid_refused`: the money reached the payee, and its proof was refused, for
+    example because of its age. `refunded`: an operator gave it back.
     """
 
     WAITING = "waiting"
@@ -45,25 +45,25 @@ class UnservedState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unserved:
-    """A payment that nobody was served for.
+    """A payment that was not served.
 
     Attributes:
-        id: The redemption's number; None where no claim is left, and the transaction stands for it.
-        state: Where it stands.
-        since: Unix seconds of when it was presented, of when it was sent where no claim is left, or of when its proof
+        id: The redemption's number; None if no claim is left, and the transaction identifies the payment.
+        state: Its state.
+        since: Unix seconds of when it was presented, of when it was sent if no claim is left, or of when its proof
             was refused.
         network: Network key.
-        service_id: What was asked of which service; empty where that is not known.
-        amount: What was asked, in atomic units; empty where that is not known.
-        tx_id: The transaction, empty while there is none.
-        payer: Who paid, as far as that is known.
+        service_id: The service that was requested; empty if unknown.
+        amount: The price in atomic units; empty if unknown.
+        tx_id: The transaction; empty before it is sent.
+        payer: The payer's address; empty if unknown.
         paid_at: Unix seconds of when it was marked as paid.
         expires_at: Unix seconds of when the settle window of a claim begins.
-        is_held: Whether a worker is at it, or was when it died.
+        is_held: Whether a worker has its lease; that worker may have died.
         has_order: Whether the request is kept.
         refund_tx_id: The transaction that gave it back.
         refunded_at: Unix seconds of when that was noted.
-        code: Why its proof was refused, where it was.
+        code: The code with which its proof was refused, if it was.
     """
 
     id: int | None
@@ -202,7 +202,7 @@ class UnservedPayments:
         return await order_of(self._database, row_id)
 
     async def counted(self, *, now: int) -> Mapping[tuple[UnservedState, str], int]:
-        """Return how many there are of each state and network; none of what there is none of."""
+        """Return the number of payments by state and network, without zeros."""
         counts = {
             (UnservedState(state), str(network)): int(count)
             for state, network, count in await self._database.rows(_COUNTED)
@@ -217,12 +217,12 @@ class UnservedPayments:
         return counts
 
     async def give_back(self, row_id: int, tx_id: str, *, now: int) -> bool:
-        """Mark a payment that was not served as given back, in one transaction: from then on nobody can serve it.
+        """Mark a payment that was not served as given back, in one transaction: from then on it cannot be served.
 
-        It ends the row as an answer would, so that of a worker who makes one now only one of the two comes first.
+        It ends the row as an answer would. If a worker makes an answer at the same time, only one of the two succeeds.
 
         Returns:
-            Whether it was. Not when it is not paid, was served or given back already, or is gone.
+            Whether it was marked. False if it is not paid, was served or given back already, or no longer exists.
         """
         try:
             await self._database.change_all(

@@ -11,7 +11,7 @@ destinations = Table(
     METADATA,
     Column("id", String(36), primary_key=True),
     Column("tenant_id", String(36), nullable=False),
-    # Which of the tenant's nine it is: whoever inserts a place has it (P-WH-11).
+    # Its place among the tenant's nine. The request that inserts a place has it (P-WH-11).
     Column("place", Integer, nullable=False),
     Column("url", Text, nullable=False),
     Column("sealed_secret", LargeBinary, nullable=False),
@@ -51,7 +51,7 @@ deliveries = Table(
     Column("url", Text, nullable=False),
     Column("created_at", BigInteger, nullable=False),
     Column("state", String(16), nullable=False),
-    # Number of the last attempt, counted from 1; whoever raises it owns that attempt.
+    # Number of the last attempt, counted from 1; the worker that raises it owns that attempt.
     Column("attempt", Integer, nullable=False),
     Column("failures", Integer, nullable=False),
     # When the next attempt is due, in milliseconds; null unless it is pending.
@@ -78,7 +78,7 @@ Index(
 _goes = deliveries.c.started_ms.isnot(None)
 Index("gateway_webhook_sending", deliveries.c.started_ms, sqlite_where=_goes)
 
-# What came of each attempt; an attempt is told once.
+# The result of each attempt, recorded once.
 attempts = Table(
     "gateway_webhook_attempts",
     METADATA,
