@@ -72,7 +72,7 @@ class Refusal:
     network: str
 
     def receipt(self) -> dict[str, Any]:
-        """Return what is told among the receipts."""
+        """Return the entry of the payment receipts that reports the failure."""
         return {"success": False, "errorReason": self.code, "transaction": self.transaction, "network": self.network}
 
 
@@ -121,7 +121,7 @@ def _about(faults: Sequence[Mapping[str, Any]]) -> str:
     if not faults:
         return ""
     why = "; ".join(f"{_pointer(one['loc'])}: {one['msg']}" for one in faults)
-    return f" Your order is none ({why}), so what is quoted, and what a payment buys, is the published example."
+    return f" Your order is invalid ({why}), so the published example is what is quoted, and what a payment buys."
 
 
 def _pointer(loc: Sequence[Any]) -> str:
@@ -130,9 +130,9 @@ def _pointer(loc: Sequence[Any]) -> str:
 
 
 def undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after: int) -> Outcome:
-    """Return what a payment leads to that cannot be judged yet (P-RA-08).
+    """Return the outcome of a payment that cannot be judged yet (P-RA-08).
 
-    Payment is not required then, so that the task does not say so: whoever believed it would pay twice.
+    The task does not say that payment is required, because a client that believed it would pay twice.
 
     Args:
         uri: The extension's URI.

@@ -69,12 +69,13 @@ class Entry:
     Attributes:
         seq: Its number, from 1.
         ts_ms: Unix milliseconds.
-        actor: By whose credential: `admin`, `system`, or `service:` and the name of a service that registered itself.
+        actor: The holder of the credential: `admin`, `system`, or `service:` and the name of a service that registered
+            itself.
         action: What was done.
         subject: DID or name that it was done to.
-        payload: What is told of it.
+        payload: The details of the action.
         prev_mac: MAC of the entry before it; 64 zeros for the first.
-        mac: Its own.
+        mac: MAC of this entry.
     """
 
     seq: int
@@ -87,7 +88,7 @@ class Entry:
     mac: str
 
     def wire(self) -> dict[str, Any]:
-        """Return the entry as it is told."""
+        """Return the entry as a JSON object of an answer."""
         return {name: getattr(self, name) for name in self.__slots__}
 
     @property
@@ -107,8 +108,8 @@ def follow(
         ts_ms: Unix milliseconds.
         actor: Who did it.
         action: What was done.
-        subject: To what.
-        payload: What is told of it.
+        subject: DID or name that it was done to.
+        payload: The details of the action.
     """
     seq = head.seq + 1
     told: dict[str, JsonValue] = {**payload}

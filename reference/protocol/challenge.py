@@ -1,7 +1,7 @@
 """Challenge tokens: made, read and checked without storing anything (5.4).
 
 A token is `<unix>:<nonce>:<mac>`. The first half of the mac says which lane and terms it was issued for, the second
-half binds it to one request; so "not mine" and "other request" can be told apart.
+half binds it to one request. So a foreign token can be distinguished from a token for another request.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Terms with the time in which they were in force (P-CH-13); `until` is None while they are."""
+    """Terms with the time in which they were in force (P-CH-13); while they are, `until` has the value None."""
 
     terms: Terms
     since: int
@@ -64,8 +64,8 @@ class Generation:
     def in_force(self, unix: int) -> bool:
         """Return whether a token issued at `unix` seconds may be of this generation, five minutes of grace allowed.
 
-        Several may be in force at once. Whoever has the mac of a token was given it by a worker on these very terms, so
-        grace gives nothing away.
+        Several generations may be in force at once. The grace is safe, because only a worker with these very terms
+        issues a token with their mac.
         """
         return self.since - GRACE_SECONDS <= unix and (self.until is None or unix <= self.until + GRACE_SECONDS)
 
@@ -138,7 +138,7 @@ def _begun(keyed: HMAC, label: str) -> HMAC:
 
 
 def _half(begun: HMAC, members: str) -> str:
-    """Return the half of a mac that was begun, over the members that are left; a copy spares keying it anew."""
+    """Return half of a mac over the remaining members; copying the begun mac is cheaper than keying another one."""
     mac = begun.copy()
     mac.update(members.encode())
     return mac.finalize()[:_HALF_BYTES].hex()

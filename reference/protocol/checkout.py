@@ -130,7 +130,7 @@ def is_in_time(seen: ObservedTransaction, asked: Asked) -> bool:
 
 
 def is_right_asset(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
-    """The holder moved the network's USDC himself; an instruction that names no asset is told by where it goes."""
+    """The holder moved the network's USDC; if the instruction names no asset, its receiver decides."""
     del seen
     named = transfer.asset == "" or same_address(asked.network, transfer.asset, asked.network.asset_id)
     return named and not transfer.clawback

@@ -108,7 +108,7 @@ class Judgement:
 
     @property
     def verified(self) -> Mapping[str, Any] | None:
-        """The payload when its signature holds; what nobody signed is never told as if somebody had."""
+        """The payload if its signature holds, else None, so that an unsigned payload never appears as a signed one."""
         holds = self.reason is None or self.reason in AFTER_SIGNATURE
         return self.envelope.payload if self.envelope is not None and holds else None
 

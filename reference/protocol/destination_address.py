@@ -1,4 +1,4 @@
-"""Where events may be sent: the form of a destination's address, and which IP addresses are nobody's (P-WH-10)."""
+"""Where events may be sent: the form of a destination's address, and the IP addresses that are excluded (P-WH-10)."""
 
 from __future__ import annotations
 

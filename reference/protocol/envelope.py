@@ -48,7 +48,7 @@ class Envelope:
 def open_envelope(text: str) -> Envelope:
     """Open an envelope.
 
-    Members beside the four are ignored; nobody signs them.
+    Members other than the four are ignored; no signature covers them.
 
     Args:
         text: Base64url without padding of `{"payload":{…},"alg":…,"kid":…,"sig":<base64url>}`.
@@ -66,7 +66,7 @@ def open_envelope(text: str) -> Envelope:
     if not (isinstance(payload, dict) and isinstance(alg, str) and isinstance(kid, str) and isinstance(sig, str)):
         raise EnvelopeFault(SHAPE)
     try:
-        canonicalise([alg, kid])  # what cannot be written as UTF-8 cannot be told either
+        canonicalise([alg, kid])  # an answer repeats both, so they must be writable as UTF-8
         return Envelope(payload, alg, kid, from_base64url(sig), canonicalise(payload))
     except (NotCanonical, ValueError) as fault:
         raise EnvelopeFault(SHAPE) from fault

@@ -1,4 +1,4 @@
-"""Where people look at a transaction of a network: public explorers, which nobody asks for us."""
+"""Public explorers on which people look at a transaction of a network. This project only links to them."""
 
 from __future__ import annotations
 

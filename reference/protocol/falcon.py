@@ -15,7 +15,7 @@ MAX_SIGNATURE_BYTES = 1462
 
 
 class Library(Protocol):
-    """Whoever does the arithmetic. It may take a signature that zeros follow; `verify` does not."""
+    """An implementation of the arithmetic. It may accept a signature with zeros behind it; this `verify` does not."""
 
     def generate_keypair(self) -> tuple[bytes, bytes]:
         """Return a fresh public key of 1793 bytes and its secret key."""

@@ -75,16 +75,16 @@ def judge_token(
     own_keys: Sequence[bytes],
     audience: str | None,
 ) -> Judgement:
-    """Return what a token is, by the checks and the order of specification 8.2 and then by its audience.
+    """Return the verdict on a token, by the checks and the order of specification 8.2 and then by its audience.
 
     Args:
         text: The token.
         question: When it must hold; its expected issuer is `issuer`.
-        keys: The trust set, where a further validator of the same word may stand.
-        library: Does the arithmetic, or None.
+        keys: The trust set, which may contain a further validator of the same word.
+        library: The implementation of Falcon, or None.
         issuer: The validators' DID.
         own_keys: Published keys of this validator.
-        audience: Whom the token must be for; None asks for nobody.
+        audience: The audience that the token must be for; None accepts every audience.
     """
     if (cannot := unable(keys, library)) is not None or keys is None or library is None:
         return Judgement(cannot)

@@ -20,7 +20,7 @@ def request_hash(*, body: JsonValue, path: str, query: str, service_id: str) -> 
     Args:
         body: The parsed JSON body.
         path: Path below the rail's public address, starting `/pay/`.
-        query: Raw query without `?`; the empty string when there is none.
+        query: Raw query without `?`; the empty string if the URL has no query.
         service_id: The paid service.
 
     Raises:

@@ -87,7 +87,7 @@ def read_header(segment: str) -> Header:
     except NotJson:
         members = None
     if not isinstance(members, dict):
-        raise JwsFault("The protected header is not a JSON object with distinct members; have the receipt issued anew.")
+        raise JwsFault("The protected header is not a JSON object with distinct members; ask for a new receipt.")
     extension = "crit" if "crit" in members else "b64" if members.get("b64", True) is not True else None
     return Header(alg=_text_or_none(members, "alg"), kid=_text_or_none(members, "kid"), extension=extension)
 
@@ -97,7 +97,7 @@ def _text_or_none(members: Mapping[str, object], name: str) -> str | None:
         return None
     value = members[name]
     if not isinstance(value, str):
-        raise JwsFault(f"Header member {name} is not a string; have the receipt issued anew.")
+        raise JwsFault(f"Header member {name} is not a string; ask for a new receipt.")
     return value
 
 

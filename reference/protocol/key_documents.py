@@ -27,8 +27,8 @@ def keys_of_trust_set(document: object) -> dict[str, bytes]:
 def keys_of_key_document(document: object) -> dict[str, bytes]:
     """Return the key of each DID in a key document.
 
-    An entry counts when it is active, of Falcon-1024, and its `kid` is that of its key. A DID with two different keys
-    has none: nobody may guess which of them is meant.
+    An entry counts if it is active, of Falcon-1024, and its `kid` is that of its key. A DID with two different keys
+    gets none, because it is unclear which of them is meant.
 
     Raises:
         ValueError: It is no such document.

@@ -1,7 +1,7 @@
 """How long a challenge can be presented when payers could not be served for a while (P-ST-01, decision 0044).
 
-Time in which nobody could be served does not count, and whoever waited has a while afterwards. It is the presenting
-that has more time, not the paying: a block's time is held against the challenge's own end.
+Time in which no payer could be served does not count, and payers that waited have some time afterwards. Only the time
+to present a payment is extended, not the time to pay: the block's time is compared with the challenge's original end.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ def last_moment(unix: int, ttl: int, absences: Iterable[tuple[int, int]], *, gra
     Args:
         unix: When it was issued.
         ttl: Its lifetime in seconds.
-        absences: Beginnings and ends of the times in which nobody could be served, in unix seconds, in any order.
-        grace: What is added after an absence, for those who waited.
+        absences: Beginnings and ends of the times in which no payer could be served, in unix seconds, in any order.
+        grace: Seconds added after an absence, for payers that waited.
     """
     ends, counted, met = unix + ttl, unix, False
     for since, until in sorted(absences):

@@ -27,8 +27,8 @@ class Transfer:
         sender: Address that is debited; on Solana the owner of the debited token account.
         receiver: Address that is credited.
         value: Atomic units, without what a close-out adds.
-        clawback: Whether somebody other than the holder moved it.
-        accounts: Accounts that were named beside source, asset, destination and owner and that do not sign (Solana).
+        clawback: Whether an account other than the holder moved it.
+        accounts: Further accounts, after source, asset, destination and owner, that do not sign (Solana).
         source: The debited token account (Solana), else empty.
     """
 
@@ -61,10 +61,10 @@ class AuthorizationUsed:
 
 @record
 class ObservedTransaction:
-    """One transaction as the node tells it.
+    """One transaction as the node reports it.
 
     Attributes:
-        status: Where it stands.
+        status: Its state on the chain.
         final: Whether it can no longer be undone by the network's own rule (1.2).
         block_time: Unix seconds of its block; 0 while it has none.
         sender: Address that sent it.
@@ -72,8 +72,8 @@ class ObservedTransaction:
         transfers: Top-level asset transfers; on Base every Transfer log.
         authorizations_used: Uses of EIP-3009 authorizations (Base).
         memos: Data of the top-level memo instructions (Solana).
-        called: The contract that it calls (Base), where the lane was told to look.
-        calldata: What it calls that with.
+        called: The contract that it calls (Base), if the lane is set to read it.
+        calldata: The data of that call.
     """
 
     status: TxStatus

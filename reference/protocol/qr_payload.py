@@ -39,7 +39,7 @@ class Shown:
 
 
 def qr_payload(shown: Shown) -> str:
-    """Return the text of a link's QR code; values are percent-encoded but for what RFC 3986 reserves to nobody."""
+    """Return the text of a link's QR code; values are percent-encoded except for RFC 3986's unreserved characters."""
     network = shown.asked.network
     return _OF_CHAIN.get(network.key.partition("_")[0], _OF_FAMILY[network.family])(shown)
 

@@ -82,7 +82,7 @@ class ReceiptVerifyRequest(BaseModel):
 
 
 class ClosedReceiptVerifyRequest(ReceiptVerifyRequest):
-    """The same, refusing unknown members (P-CV-14, rail), and a body without `jws`, which nobody means to pay for."""
+    """The same, refusing unknown members (P-CV-14, rail), and a body without `jws`, which is a mistake of the payer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -196,9 +196,9 @@ def require_object(case: Case) -> None:
         case.has_duplicates = True
         payload = _payload_with_duplicates(case.payload_bytes)
     except NotJson as fault:
-        raise Refusal("The payload is not JSON; have the receipt issued anew.") from fault
+        raise Refusal("The payload is not JSON; ask for a new receipt.") from fault
     if not isinstance(payload, dict):
-        raise Refusal("The payload is not a JSON object; have the receipt issued anew.")
+        raise Refusal("The payload is not a JSON object; ask for a new receipt.")
     case.payload = payload
     if not case.has_duplicates:
         case.kind = kind_of(payload)
@@ -215,7 +215,7 @@ def require_canon_version(case: Case) -> None:
 def require_canonical(case: Case) -> None:
     """Step 7."""
     if case.has_duplicates:
-        raise Refusal("The payload names a member twice; have the receipt issued anew.")
+        raise Refusal("The payload names a member twice; ask for a new receipt.")
     if case.canonical != case.payload_bytes:
         raise Refusal("The payload is not in RFC 8785 form; have the receipt issued over its canonical bytes.")
 
@@ -228,7 +228,7 @@ def require_members(case: Case) -> None:
         raise Refusal(f"The receipt lacks {member}; have it issued with all members of its kind.", member=member)
     member = member_outside_its_set(kind, case.payload)
     if member is not None:
-        sentence = f"The receipt's {member} has a value outside its set; have it issued anew."
+        sentence = f"The receipt's {member} has a value outside its set; ask for a new receipt."
         raise Refusal(sentence, member=member, code="INVALID_PAYLOAD")
 
 
@@ -408,7 +408,7 @@ def _payload_with_duplicates(data: bytes) -> JsonValue:
     try:
         return parse(data, keep_last_duplicate=True)
     except NotJson as fault:
-        raise Refusal("The payload is not JSON; have the receipt issued anew.") from fault
+        raise Refusal("The payload is not JSON; ask for a new receipt.") from fault
 
 
 def _canonical_or_none(payload: JsonValue) -> bytes | None:

@@ -1,9 +1,9 @@
 """The life of a redemption, as a table (5.8).
 
-A challenge is `issued` without being stored. A proof that presents it makes a claim row, `settling` and unpaid; once
-the payment is final and nobody was faster, one statement marks the row paid; once the service has run, answer and
-receipts are stored and the row is `spent`, for ever. Nothing leaves `spent`, so one payment buys one execution.
-Until then an operator who has given the money back may mark the row as `refunded`, which nothing leaves either.
+A challenge is `issued` without being stored. A proof that presents it creates a claim row, `settling` and unpaid. When
+the payment is final and no other claim was faster, one statement marks the row paid. When the service has run, answer
+and receipts are stored and the row is `spent`, which is final. So one payment buys one execution. Before that, an
+operator who has given the money back may mark the row as `refunded`, which is also final.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ UNPAID_CLAIMS_PER_TOKEN = 8
 
 
 def mined_payment_key(caip2: str, tx_id: str) -> str:
-    """Return what makes a mined payment unique, whoever presents it (P-ST-03)."""
+    """Return the key that is unique to a mined payment, regardless of the client that presents it (P-ST-03)."""
     return f"{caip2}|{tx_id}"
 
 

@@ -123,8 +123,8 @@ def accounts(raw: bytes, loaded: Sequence[str]) -> list[str]:
 def _transfer(place: int, data: bytes, named: Sequence[str], signers: Collection[str] = ()) -> Transfer | None:
     """Return the transfer that one instruction of the token program is: Transfer or TransferChecked.
 
-    Who signs is no reference, whose key nobody has: of an account that several hold, its signers stand among the
-    further accounts.
+    A reference never signs, because its private key is unknown. The further accounts of a multi-signature account
+    contain its signers, which are therefore no references.
     """
     if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(named) >= 3:
         (source, destination, owner), mint, further = named[:3], "", named[3:]

@@ -13,9 +13,9 @@ H = TypeVar("H", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class StateTable(Generic[S, H]):
-    """The states of a thing and its happenings, which are named as a diagram tells of them.
+    """A state machine: its states and its events, whose values are the labels of the diagram.
 
-    A happening always leads to the same state, so that a statement that carries it out writes one.
+    An event always leads to the same state, so that the SQL statement that carries it out writes one state.
 
     Attributes:
         first: The state that it begins in.

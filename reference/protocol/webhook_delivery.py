@@ -71,7 +71,7 @@ class Outcome(StrEnum):
     ADDRESS = "address"
     # The secret could not be opened, so nothing was sent.
     UNSIGNED = "unsigned"
-    # Its worker ended before it told what came of it: the receiver may have had it or not.
+    # Its worker ended before it recorded the result: the receiver may or may not have the event.
     INTERRUPTED = "interrupted"
 
 
@@ -82,12 +82,12 @@ def outcome_of(status: int) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """What follows from an attempt.
+    """The consequences of an attempt.
 
     Attributes:
         move: What has happened to the delivery.
         failures: How many attempts have failed.
-        delay: Seconds from the end of this attempt to the next one; None when there is none.
+        delay: Seconds from the end of this attempt to the next one; None if no attempt follows.
     """
 
     move: DeliveryMove
@@ -99,14 +99,14 @@ def following(outcome: Outcome, *, failures: int, delivered_before: bool, schedu
     """Return what follows from an attempt.
 
     Args:
-        outcome: What came of it.
+        outcome: Its result.
         failures: How many attempts of this delivery failed before it.
-        delivered_before: Whether an earlier one was answered 2xx, so that this one was asked for by somebody.
+        delivered_before: Whether an earlier one was answered 2xx, so that this one was requested by the tenant.
         schedule: Seconds to wait after each failure but the last.
     """
     if outcome is Outcome.DELIVERED:
         return Following(DeliveryMove.ARRIVED, failures, None)
-    if outcome is Outcome.INTERRUPTED:  # nobody knows that it failed, so nothing of the schedule is used up
+    if outcome is Outcome.INTERRUPTED:  # it may have succeeded, so it uses up nothing of the schedule
         return Following(DeliveryMove.FAILED, failures, 0)
     if delivered_before:
         return Following(DeliveryMove.ARRIVED, failures + 1, None)

@@ -16,7 +16,7 @@ API_VERSION = "1"
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """The link that an event tells of.
+    """The link that an event is about.
 
     Attributes:
         network: Its network.

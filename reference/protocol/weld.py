@@ -1,7 +1,7 @@
 """The weld: whether what a chain shows pays one live challenge (5.5).
 
 Each rule is one function and one line of a table; the first that does not hold names the refusal. The order is the
-profile's, so that a client is told the first thing that is wrong.
+profile's, so that the refusal names the first fault of a proof.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def is_plain_transfer(transfer: Transfer, claim: Claim) -> bool:
 
 
 def is_right_asset(transfer: Transfer, claim: Claim) -> bool:
-    """It moves the asset the challenge asks for, by id; one that names none is told by where it goes (Solana)."""
+    """It moves the asset the challenge asks for, by id; if it names no asset, its receiver decides (Solana)."""
     return transfer.asset in {claim.terms.asset, ""}
 
 
@@ -149,7 +149,7 @@ TRANSFER: tuple[tuple[TransferRule, str], ...] = (
 )
 NOTE_BINDING: tuple[tuple[TransferRule, str], ...] = ((note_is_token, "weld_mismatch"),)
 REFERENCE_BINDING: tuple[tuple[TransferRule, str], ...] = ((names_reference, "weld_mismatch"),)
-# A transfer that welds may be meant for something else besides; what is counted once is told by the transaction alone.
+# A transfer that matches may also be meant for another purchase; the transaction alone decides whether it counts here.
 REFERENCE_ALONE: tuple[tuple[TransferRule, str], ...] = (
     (names_no_other_before, "weld_mismatch"),
     (is_for_a_call, "weld_mismatch"),

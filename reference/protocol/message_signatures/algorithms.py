@@ -91,7 +91,7 @@ def _rsa(key: bytes) -> RSA.RsaKey:
     except (ValueError, IndexError, TypeError) as fault:
         raise KeyRejected("no RSA public key") from fault
     if read.has_private():
-        raise KeyRejected("a private key is nobody else's to hold; give the public one")
+        raise KeyRejected("a private key must stay with its owner; give the public one")
     if read.size_in_bits() < _LEAST_RSA_BITS:
         raise KeyRejected(f"an RSA key of less than {_LEAST_RSA_BITS} bits")
     return read
@@ -104,7 +104,7 @@ def _ecc(key: bytes, curve: str) -> ECC.EccKey:
     except (ValueError, IndexError, TypeError) as fault:
         raise KeyRejected("no ECDSA public key, or its point is not on the curve") from fault
     if read.has_private():
-        raise KeyRejected("a private key is nobody else's to hold; give the public one")
+        raise KeyRejected("a private key must stay with its owner; give the public one")
     if read.curve != curve:
         raise KeyRejected(f"the key is not on curve {curve}")
     return read

@@ -39,7 +39,7 @@ def path(message: Message) -> str:
 
 
 def query(message: Message) -> str:
-    """`@query`: `?` and the query; `?` alone when there is none."""
+    """`@query`: `?` and the query; `?` alone if the target has no query."""
     _known(message.path)
     return "?" + (message.query or "")
 

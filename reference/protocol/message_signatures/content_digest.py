@@ -27,7 +27,7 @@ class DigestReport(NamedTuple):
         covered: Whether the signature covers it.
         algorithm: The known algorithm that was compared, or None.
         provided: Its value in base64, or None.
-        computed: The body's digest by that algorithm (sha-256 when there is none), in base64.
+        computed: The body's digest by that algorithm (sha-256 without `algorithm`), in base64.
         match: Whether every known digest is the body's; None when none was compared.
         faults: What is wrong.
     """

@@ -23,7 +23,7 @@ class Message:
         query: The query without `?`, or None when the target has none.
         scheme: The scheme of its target.
         status: A response's status.
-        trailers: Its trailer fields; None when nobody knows them.
+        trailers: Its trailer fields; None if they are unknown.
         related: The request that a response answers; None when it is not known.
     """
 

@@ -90,7 +90,7 @@ class MessageRequest(BaseModel):
         )
 
     def expected_key(self) -> ExpectedKey | None:
-        """Return the key that the caller expects the signer to hold, or None when there is none."""
+        """Return the key that the caller expects the signer to hold, or None if the caller names no key."""
         return _expected_key(self.public_key_hex, self.did_key)
 
     def key_bytes(self) -> bytes | None:

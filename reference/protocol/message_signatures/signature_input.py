@@ -92,7 +92,7 @@ class SignatureInput(NamedTuple):
 def params_text(components: Iterable[Component], parameters: Mapping[str, Any]) -> str:
     """Return the inner list that `@signature-params` and a member of Signature-Input both hold.
 
-    RFC 9421 section 2.3 has it serialised anew: types, order and values as received, spacing as RFC 8941 writes it.
+    RFC 9421 section 2.3 requires to serialise it again: types, order and values as received, spacing as in RFC 8941.
     """
     return f"({' '.join([one.identifier for one in components])}){''.join(map(_parameter, parameters.items()))}"
 

@@ -15,7 +15,7 @@ Dictionary: TypeAlias = dict[str, Any]
 _LABEL = r"([a-z][a-z0-9_-]{0,31})"
 _NAME = r'"[a-z0-9@_-]{1,64}"'
 _NAMES = re.compile(rf"{_LABEL}=\(({_NAME}(?: {_NAME})*)")
-# The two that are integers, and all others, which are strings: a parameter of another kind is none of these.
+# Two parameters are integers and all others are strings; a parameter of another type does not match.
 _TIMED = r";(created|expires)=([1-9][0-9]{0,14})"
 _NAMED = r';(?!created=|expires=)([a-z]{1,16})="([ !#-\[\]-~]*)"'
 _PARAMETER = re.compile(f"{_TIMED}|{_NAMED}")

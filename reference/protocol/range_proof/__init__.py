@@ -1,10 +1,10 @@
 """The ZK receipt's proof `bulletproofs-ed25519/1`: a committed score is not below a threshold (8.4).
 
-What it shows, no more: whoever made the proof knows how to open `C - threshold*G` to a value in [0, 2^64). Nothing
-shows that the score is true. It is sound where discrete logarithms are hard and SHA-512 is a random oracle, and
-perfectly hiding. It is our own and nobody has audited it. How many group operations a proof takes does not depend on
-the score; arithmetic on scalars is Python's, whose time depends on the numbers: whoever can time the prover finely is
-not kept from learning of them.
+It shows only that the prover knows how to open `C - threshold*G` to a value in [0, 2^64). Nothing shows that the score
+is true. It is sound if discrete logarithms are hard and SHA-512 is a random oracle, and it is perfectly hiding. It is a
+proof system of this project and has not been audited. The number of group operations of a proof does not depend on the
+score. Scalars are computed by Python, whose time depends on the numbers, so an attacker that measures the prover's time
+precisely may learn about them.
 """
 
 from reference.protocol.range_proof.faults import ProofInvalid, Stage

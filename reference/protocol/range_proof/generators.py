@@ -1,4 +1,4 @@
-"""Generators of whose discrete logarithms nobody knows any: by hash and increment, the cofactor cleared.
+"""Generators with unknown discrete logarithms: by hash and increment, the cofactor cleared.
 
 The generator of a name is eight times the first point among the candidates 0, 1, 2, …: the first 32 bytes of SHA-512
 of `bulletproofs-ed25519/1 generator NAME COUNTER`, where the low 255 bits, little-endian, are a y below the field's

@@ -27,7 +27,7 @@ def is_element(point: bytes) -> bool:
 def _library_is_sound() -> bool:
     """Return whether libsodium refuses an element that the point of order two was added to.
 
-    Before 2026 it did not (CVE-2025-69277; PyNaCl up to 1.6.1, and whoever builds PyNaCl on an older libsodium).
+    Before 2026 it did not (CVE-2025-69277; PyNaCl up to 1.6.1, and any PyNaCl that is built on an older libsodium).
     """
     return not bindings.crypto_core_ed25519_is_valid_point(plus(BASE, ORDER_TWO))
 

@@ -40,7 +40,7 @@ class Nonces:
         """Return the nonces that random bytes make.
 
         Args:
-            data: `NONCE_BYTES` bytes that nobody can guess, fresh for each proof.
+            data: `NONCE_BYTES` unpredictable bytes, fresh for each proof.
 
         Raises:
             ValueError: They are too few or too many, or one scalar of them is zero, as no good source gives.

@@ -49,7 +49,7 @@ def prove(statement: Statement, score: int, nonces: Nonces) -> bytes:
 
     Raises:
         ValueError: The score is below the threshold, or the commitment is not to it.
-        ProofInvalid: A challenge came out zero; nobody will see that.
+        ProofInvalid: A challenge is zero; the probability is negligible.
     """
     value = score - statement.threshold
     if not 0 <= value < 2**BITS:

@@ -115,7 +115,7 @@ def _structured(case: Case, name: str) -> Iterator[tuple[str, str]]:
         written = field_value(case.message.fields, Component(name, {"sf": True}))
     except Fault:
         return
-    yield "the signer serialised the structured field anew; cover it with parameter sf for that", written
+    yield "the signer serialised the structured field again; cover it with parameter sf for that", written
 
 
 def _usual(case: Case, name: str) -> Iterator[str]:

@@ -90,7 +90,7 @@ def whole_target(case: Case) -> Iterator[Suspect]:
 
 
 def query_parameters(case: Case) -> Iterator[Suspect]:
-    """Values of `@query-param` that were not encoded anew."""
+    """Values of `@query-param` that were not encoded again."""
     for index, component in enumerate(case.chosen.components):
         value = case.base.values[index]
         if component.name != "@query-param" or value is None:
