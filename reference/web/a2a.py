@@ -165,7 +165,8 @@ class A2aServer:
     def _brought(self, before: Task, kept: Task, message: Mapping[str, Any], outcome: Outcome) -> Task:
         """Return the answer to a message that completes a task which another call has completed first.
 
-        That is the task as it is kept, where both brought the same; else what this one brought, which nobody keeps.
+        If both calls brought the same artifacts, the answer is the stored task. Otherwise it is this call's own result,
+        which is not stored.
 
         Raises:
             RpcError: It completes nothing.

@@ -19,9 +19,10 @@ class _Kept(NamedTuple):
 
 
 class MemoryTasks:
-    """Tasks in this process, each for so long after it was opened, as many as fit.
+    """Tasks in this process, each for a limited time after it was opened, up to a limit of tasks.
 
-    Whose task it is its memo says at `OPENER`. Who opens many loses his own oldest ones before anybody else's.
+    The memo of a task names its client at `OPENER`. A client that opens many tasks loses its own oldest ones before
+    tasks of other clients are removed.
     """
 
     def __init__(

@@ -41,12 +41,12 @@ class BearerToken:
         return cls(token.encode())
 
     def derived(self, purpose: str) -> BearerToken:
-        """Return the token for a purpose: who has it cannot find this one, and whoever has this one can make it."""
+        """Return the token for a purpose. It is computed from this token, which cannot be computed from it."""
         made = hmac.digest(self._token, purpose.encode(), "sha256")
         return BearerToken(base64.urlsafe_b64encode(made).rstrip(b"="))
 
     def text(self) -> str:
-        """Return the token itself, for whoever is to have it."""
+        """Return the token itself, for the client that is to use it."""
         return self._token.decode()
 
     @property

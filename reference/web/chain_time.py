@@ -1,12 +1,12 @@
-"""Chains as witnesses of the time: at a start, and while the clock is in doubt, their newest blocks say what is right.
+"""Chains as witnesses of the time: at a start, and while the clock is in doubt, their newest blocks show what is right.
 
-A block is not younger than now, and a chain that is alive makes a new one every few seconds. So a newest block of about
-the wall's time confirms the wall. One of another time speaks against it, if the chain goes on while we watch: a chain
-that stands still says nothing. While nobody says anything, a wall that keeps pace with the monotonic clock for long
-enough is believed.
+A block is not younger than now, and a chain that works makes a new block every few seconds. So a newest block of about
+the wall's time confirms the wall. A newest block of another time contradicts it if the chain makes further blocks while
+it is watched; a chain that makes none gives no evidence. Without evidence, a wall that keeps pace with the monotonic
+clock for long enough is believed.
 
-What the time was last is kept in the database. A service that has records and was away for longer than a restart takes
-lets nothing end before its time is believed: "too old" could be the wall's fault (decision 0043).
+The last known time is stored in the database. A service that has records and was down for longer than a restart takes
+lets nothing expire before its time is believed, because "too old" could be an error of the wall (decision 0043).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Marks(Protocol):
         """Keep a mark."""
 
 
-# Returns position and unix seconds of a chain's newest block, None for what cannot be told.
+# Returns position and unix seconds of a chain's newest block, None if they are unknown.
 Newest = Callable[[], Awaitable[tuple[int, int] | None]]
 
 
@@ -137,7 +137,7 @@ class ChainTime:
         return next((one for one in Said if one in said), Said.NOTHING)
 
     async def _ask_one(self, key: str, ask: Newest) -> Said:
-        """Hold a chain's newest block against the wall when it is told; one that took long to come is of the past."""
+        """Compare the wall with a chain's newest block when the answer arrives; a slow answer is outdated."""
         asked = self._steady()
         newest = await ask()
         if newest is None or self._steady() - asked > STILL_SECONDS:

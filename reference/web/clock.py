@@ -1,9 +1,9 @@
-"""The WP clock: the machine's time, held against its monotonic clock, plus a test offset (P-CV-08).
+"""The WP clock: the machine's time, compared with its monotonic clock, plus a test offset (P-CV-08).
 
-The machine's clock (the wall) may be wrong and may jump; what it counts is money's time. So the service's time runs by
-the monotonic clock, at the distance at which the wall was believed. Small steps of the wall are followed, gently and
-never backwards. A large one is not: until somebody confirms the wall, or it comes back, the clock is in doubt, and
-while it is nothing is issued, expired or deleted by age (decision 0043).
+The machine's clock (the wall) may be wrong and may jump, but payments depend on the time. So the service's time runs by
+the monotonic clock, with the offset at which the wall was believed. Small steps of the wall are followed, gradually and
+never backwards. After a large step the clock is in doubt until a chain confirms the wall or the wall returns. While it
+is in doubt, nothing is issued, expired or deleted by age (decision 0043).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ STEP_SECONDS = 2.0
 _FOLLOW_RATE = 0.5
 # What two readings differ by without anything having happened.
 _NOTHING = 0.001
-# A wall that nobody can confirm is believed when it has kept pace with the monotonic clock for so long.
+# A wall that no chain can confirm is believed when it has kept pace with the monotonic clock for so many seconds.
 STEADY_SECONDS = 60.0
 _RETRY_SECONDS = 5
 
@@ -131,7 +131,7 @@ class WpClock:
     # For those who know the time from elsewhere.
 
     def witnessed(self) -> None:
-        """Note that somebody else knows the time and confirms the wall: that it is steady is not enough."""
+        """Note that there are witnesses of the time, which must confirm the wall: a steady wall is not enough."""
         self._is_witnessed = True
 
     def wall(self) -> tuple[float, float]:
@@ -228,7 +228,7 @@ class WpClock:
 
 
 def clock_in_doubt(reason: str) -> Refused:
-    """Return the refusal of what needs the right time while nobody knows it; it costs no payer anything."""
+    """Return the refusal of a call that needs the right time while that is in doubt; it costs the payer nothing."""
     return Refused(
         503,
         "clock_in_doubt",

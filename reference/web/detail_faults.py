@@ -25,7 +25,7 @@ def _detail(refusal: Refused) -> dict[str, str]:
 
 
 def fault_reply(fault: Exception, request_id: str) -> Reply:
-    """Return the answer to a fault: its own, or nothing of what happened when nobody planned it."""
+    """Return the answer to a fault: its own answer, or one without details if the fault is unexpected."""
     if isinstance(fault, Refused):
         return json_reply(_detail(fault), fault.status, fault.headers)
     if isinstance(fault, Unprocessable):

@@ -22,7 +22,7 @@ class CutShort(Exception):
 
 
 class Ending:
-    """What a signal to end this process cuts short; once told, it stays so."""
+    """The waits and calls that a signal to end this process cuts short; the signal is never taken back."""
 
     def __init__(self, *, answer_seconds: float = ANSWER_SECONDS) -> None:
         """Begin with no signal.
@@ -66,7 +66,7 @@ class Ending:
 
     @contextmanager
     def waking(self, event: asyncio.Event) -> Iterator[None]:
-        """Set an event when the process is told to end."""
+        """Set an event when the signal to end the process arrives."""
         self._woken.add(event)
         try:
             yield
@@ -74,7 +74,7 @@ class Ending:
             self._woken.discard(event)
 
     async def pause(self, seconds: float) -> None:
-        """Wait for so many seconds, or until the process is told to end."""
+        """Wait for so many seconds, or until the signal to end the process arrives."""
         if self.is_told:
             await asyncio.sleep(0)
             return
@@ -93,7 +93,7 @@ class Interruptible:
         """Take what interrupts the block; enter it in the task that runs it."""
         task = asyncio.current_task()
         if task is None:
-            raise RuntimeError("a call is interrupted through its task, and there is none")
+            raise RuntimeError("a call is interrupted through its task, and no task is running")
         self._ending = ending
         self._task = task
         self._cancelling = task.cancelling()

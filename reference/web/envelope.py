@@ -82,7 +82,7 @@ class Envelope:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI event."""
         if scope["type"] == "websocket":
-            # No surface has one: a server that offers them is told to refuse the handshake.
+            # No surface has WebSockets: this message makes the server refuse the handshake.
             await send({"type": "websocket.close"})
             return
         if scope["type"] != "http":

@@ -24,7 +24,7 @@ class Request:
         headers: Every header field, names in lower case.
         body: Raw body.
         peer: Address of the other end of the connection.
-        answer_headers: Headers that whoever works on the call wants in the answer, whatever it becomes; JSON-RPC only.
+        answer_headers: Headers that the handler of the call adds to the answer, also if it is an error; JSON-RPC only.
     """
 
     path: str
@@ -59,7 +59,7 @@ class Reply:
 
 
 def asked(scope: Scope, path: str, body: bytes) -> Request:
-    """Return the call that an ASGI scope tells of."""
+    """Return the call that an ASGI scope describes."""
     headers: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
         headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))

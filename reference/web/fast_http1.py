@@ -115,7 +115,7 @@ class FastHttp1(HttpToolsProtocol):
         self._place = _Place.HEAD
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a field; one behind the body is nobody's."""
+        """Take a header field; trailer fields are ignored."""
         if self._place is _Place.HEAD:
             super().on_header(name, value.rstrip(b" \t"))
 
@@ -157,7 +157,7 @@ class FastHttp1(HttpToolsProtocol):
             super().on_message_begin()
             self._open("GET", "1.1", Head(b"/", [], fault), fault)
             return
-        # Whoever reads the body finds the fault at its end.
+        # The reader of the body finds the fault at its end.
         self._over = True
         if self.cycle.response_complete:
             self.transport.close()

@@ -88,7 +88,7 @@ class Http1(H11Protocol):
         fault = _FAULTS.get(status_code, NOT_FRAMED)
         self._answered.clear()
         if isinstance(self.stream, HTTPStream):
-            # It broke in the body: whoever reads that finds the fault at its end.
+            # The fault is in the body: the reader of the body finds it at the end.
             self.stream.scope["state"][FRAMING] = fault
             await self.stream.handle(EndBody(stream_id=STREAM_ID))
         else:

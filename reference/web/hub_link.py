@@ -32,7 +32,7 @@ _log = get_logger()
 
 
 class HubSettings(BaseSettings):
-    """Where the hub is and how often it is asked (specification 9); without an address nobody is."""
+    """Where the hub is and how often it is asked (specification 9); without an address there are no calls."""
 
     model_config = SettingsConfigDict(env_prefix="S2_HUB_", env_ignore_empty=True, extra="ignore", frozen=True)
 
@@ -117,7 +117,7 @@ class HubLink:
     def keys(self) -> Mapping[str, bytes] | None:
         """Return each trusted issuer's key; None when the trust set was never pulled, or too long ago (P-AD-04).
 
-        A service that has no hub trusts nobody, and that does not age.
+        A service without a hub trusts no issuer, and that does not age.
         """
         if not self.settings.url:
             return {}
@@ -158,7 +158,7 @@ class HubLink:
             await asyncio.sleep(max(0.0, delay - (self.monotonic() - started)))
 
     async def _stay_registered(self, session: aiohttp.ClientSession) -> None:
-        """Register, again when the hub was away, and now and then in case that it forgot (it may have started anew)."""
+        """Register; again after the hub was away, and regularly, because a restarted hub may have lost the entry."""
         await self._may_register()
         failures = 0
         while True:
@@ -222,7 +222,7 @@ class HubLink:
         return "Bearer"
 
     def _record(self) -> dict[str, str]:
-        """Return what the hub is told of the service."""
+        """Return the record with which the service registers."""
         entry = self.entry
         return {"name": entry.name, "type": entry.type, "base_url": entry.base_url, "health_path": "/health"}
 

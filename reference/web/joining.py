@@ -1,4 +1,4 @@
-"""Serving a surface that joins the hub when it is told of one (P-AD-03)."""
+"""Serving a surface that joins the hub if the settings name one (P-AD-03)."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def serve(
 
 
 def own_address(bind: str, port: int, fd: int | None, *, is_asked: bool) -> str:
-    """Return `http://<bind>:<port>`, of the handed-down socket when there is one.
+    """Return `http://<bind>:<port>`, of the inherited socket if `fd` names one.
 
     Raises:
-        Misconfigured: The hub is to be told, and the port is any that is free.
+        Misconfigured: The hub needs the address, and the port is 0, any free one.
     """
     if fd is not None:
         handed = socket.socket(fileno=fd)
@@ -81,6 +81,6 @@ def _is_ipv6(host: str) -> bool:
 @asynccontextmanager
 async def _joined(build: Callable[[HubLink], Opened], link: HubLink) -> AsyncIterator[AsgiApp]:
     async with linked(link), build(link) as app:
-        # The first call should find the trust set there; a hub that is away holds nobody up for long.
+        # The trust set should be present at the first call; a hub that is down delays the start only briefly.
         await link.asked(FIRST_ANSWER_SECONDS)
         yield app

@@ -1,4 +1,4 @@
-"""Reading a JSON body where faults are told as `{"detail":[…]}`: agent, hub and addons (P-CV-02, P-CV-13)."""
+"""Reading a JSON body where faults are reported as `{"detail":[…]}`: agent, hub and addons (P-CV-02, P-CV-13)."""
 
 from __future__ import annotations
 

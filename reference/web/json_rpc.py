@@ -84,7 +84,7 @@ class JsonRpcServer:
             body = _answer(identity, "error", error.wire())
         except self.passing:
             raise
-        except Exception as fault:  # noqa: BLE001 - what nobody planned is an error object here, not a broken answer
+        except Exception as fault:  # noqa: BLE001 - an unexpected fault is an error object here, not a broken answer
             _log.error("unplanned_fault", kind=type(fault).__name__, exc_info=True)
             body = _answer(identity, "error", RpcError(ErrorCode.INTERNAL_ERROR).wire())
         return Reply(200, body, {"Content-Type": JSON, **request.answer_headers})
@@ -143,9 +143,9 @@ def _envelope(body: bytes) -> dict[str, Any]:
 
 
 def _identity(envelope: Mapping[str, Any]) -> str | int | None:
-    """Return the id, None where there is none: then whatever else is wrong is told first (P-RA-04).
+    """Return the id, or None if it is absent: then other faults are reported first (P-RA-04).
 
-    A call without an id does nothing, for there are no notifications here.
+    A call without an id does nothing, because this server has no notifications.
     """
     if "id" not in envelope:
         return None

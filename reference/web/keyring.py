@@ -35,11 +35,11 @@ class KeyLost(ValueError):
 class KeyFile:
     """The keyring, read again when its file changes, so that a rotation needs no restart.
 
-    While the file cannot be read the last good keyring goes on, for nobody who paid may wait for an operator.
+    While the file cannot be read the last good keyring stays in use, so that payers need not wait for an operator.
 
     Attributes:
         path: File of the active signing key.
-        clock: Tells how old a retired key is.
+        clock: Determines the age of a retired key.
         retired_days: How long it stays published.
     """
 

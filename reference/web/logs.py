@@ -13,7 +13,7 @@ from typing import Any
 
 @contextmanager
 def _not_there(name: str) -> Iterator[None]:
-    """Let a module that nobody has imported yet look as if it were not installed."""
+    """Hide a module that is not imported yet, as if it were not installed."""
     hidden = name not in sys.modules
     if hidden:
         sys.modules[name] = None  # type: ignore[assignment]

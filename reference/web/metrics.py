@@ -1,7 +1,7 @@
-"""`GET /metrics` for operators, in Prometheus' text: behind a token, and for everybody else not there.
+"""`GET /metrics` for operators, in Prometheus' text format: only with a token, and invisible without it.
 
-A layer in front of a surface. Without a token in the settings there is no layer, and a call without the token goes the
-way that it would have gone: what the surface answers on a path of nobody.
+This is a layer in front of a surface. Without a token in the settings there is no layer. A call without the token is
+passed to the surface, which answers as on any unknown path.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Measure = Callable[[], Awaitable[Iterable[Gauge]]]
 
 
 def with_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> AsgiApp:
-    """Return a surface that shows its measures to whoever has the token, the surface itself where none is set.
+    """Return a surface that shows its measures to clients with the token, or the surface itself if no token is set.
 
     Raises:
         Misconfigured: The token's file cannot be used.

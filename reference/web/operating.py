@@ -76,6 +76,6 @@ def show_payments(
     if as_json:
         click.echo(json.dumps({"payments": [members(one) for one in shown], "more": more}, indent=2))
         return
-    click.echo("\n".join(lines(shown)) if shown else "There are none.")
+    click.echo("\n".join(lines(shown)) if shown else "No entries.")
     if more:
         click.echo(f"There are more than {most}; see --most.", err=True)

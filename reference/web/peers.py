@@ -1,7 +1,7 @@
-"""Whose call it is: the peer, or what a trusted proxy says of it (P-CV-19).
+"""The client of a call: the peer, or the address that a trusted proxy reports (P-CV-19).
 
-Who has an IPv6 address has a whole network of them: a line at home, or a machine at a host, gets a /64, and whoever
-asks for more a /48. So calls are counted by the /64, and with a larger allowance by the /48.
+A client with one IPv6 address has a whole network of them: a private line or a hosted machine gets a /64, and a /48 on
+request. So calls are counted by the /64, and with a larger allowance by the /48.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class RateLimit:
             return None
         now = self._clock.seconds()
         bucket = self._buckets.pop(key, None)
-        if bucket is None or bucket.at > now:  # a time that a clock in doubt told was never
+        if bucket is None or bucket.at > now:  # a later time came from a clock in doubt
             bucket = _Bucket(self._depth, now)
         bucket.level = min(self._depth, bucket.level + (now - bucket.at) * self._rate)
         bucket.at = now

@@ -33,7 +33,7 @@ async def system_lookup(host: str, port: int) -> Sequence[str]:
 
 
 class AddressCheck:
-    """Tells where a destination may be reached, by looking it up anew each time."""
+    """Returns the addresses at which a destination may be reached, by a new look-up each time."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ def serve_surface(
 
 
 def _refuse_without_mode(settings: CommonSettings) -> None:
-    """Refuse a mode that nobody said: test mode checks no node and lets webhooks go to this machine.
+    """Refuse to start without an explicit mode: test mode checks no node and allows webhooks to this machine.
 
     Raises:
         Misconfigured: `WP_MODE` is not set.

@@ -34,7 +34,7 @@ def _list(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
-# Breaking changes that an operator may have before all get them, each by a name (P-GW-03); there are none now.
+# Breaking changes that an operator may enable early, each by a name (P-GW-03). At present there are no such changes.
 FEATURES: frozenset[str] = frozenset()
 Switch = Annotated[bool, BeforeValidator(_switch), Field(strict=True)]
 CommaList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_list)]
@@ -117,7 +117,7 @@ class CommonSettings(BaseSettings):
     def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         unknown = [name for name in names if name not in FEATURES]
         if unknown:
-            known = f"there are {', '.join(sorted(FEATURES))}" if FEATURES else "there is none now"
+            known = f"there are {', '.join(sorted(FEATURES))}" if FEATURES else "at present there are no features"
             raise ValueError(f"no feature is named {', '.join(unknown)}; {known}")
         return names
 

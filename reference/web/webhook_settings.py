@@ -23,7 +23,7 @@ Schedule = Annotated[
 
 
 class WebhookSettings(CommonSettings):
-    """What is told about webhooks."""
+    """The settings of webhooks."""
 
     webhook_timeout: float = Field(default=5, gt=0, le=60)
     webhook_schedule: Schedule = DEFAULT_SCHEDULE

@@ -37,7 +37,7 @@ async def test_late_payments_of_every_tenant_are_listed_and_marked(tmp_path: Pat
     """As the dashboard would, by the same rule: once, by another transaction of the network, told by both lists."""
     data = tmp_path / "data"
     async with checkout_shop(tmp_path, now=int(time.time())) as shop:
-        assert (await payments(data)).output == "There are none.\n"
+        assert (await payments(data)).output == "No entries.\n"
         tenants = [await shop.tenant() for _ in range(2)]
         links = [await shop.on(NETWORK, tenant) for tenant in tenants]
         late = [await listed_late(shop, link, letter * 52) for link, letter in zip(links, "AB", strict=True)]
