@@ -45,7 +45,7 @@ class _Few(dict[str, Any]):
     """Signature parameters of which the usual ones may be missing."""
 
     def __missing__(self, name: str) -> None:
-        """Say that there is none."""
+        """Return None, as if the parameter had no value."""
 
 
 def _few(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def _of_jwk(signer: Any) -> Any:
 
 
 def _from_inside(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request that stands inside a body of sign, and the private keys that somebody puts beside it."""
+    """Return the request inside a body of sign, and any private keys that the caller sent next to it."""
     inner = body.get("to_sign")
     keys = {name: body[name] for name in PRIVATE_KEY_MEMBERS if name in body}
     return {**(inner if isinstance(inner, dict) else {}), **keys}

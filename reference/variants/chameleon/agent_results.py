@@ -39,38 +39,38 @@ def put(document: dict[str, Any], place: str, value: Any) -> None:
     document[name] = value
 
 
-def judged(told: Mapping[str, Any], shape: Shape, content: bytes) -> dict[str, Any]:
+def judged(result: Mapping[str, Any], shape: Shape, content: bytes) -> dict[str, Any]:
     """Return a result of verify or explain in the look.
 
     Args:
-        told: The service's own result.
-        shape: The look.
+        result: The service's result.
+        shape: The variant's shape.
         content: The message's content.
     """
-    explains = "verdict" in told
+    explains = "verdict" in result
     made: dict[str, Any] = {}
-    for place, value in _named(told, shape, content, explains=explains):
+    for place, value in _named(result, shape, content, explains=explains):
         put(made, place, value)
     if shape.agent_members == "few":
         return made
-    rest = {name: value for name, value in told.items() if name not in _RENAMED}
+    rest = {name: value for name, value in result.items() if name not in _RENAMED}
     more = _MORE if shape.agent_members == "more" else {}
     return {**rest, **made, **{name: value for name, value in more.items() if name not in made}}
 
 
-def _named(told: Mapping[str, Any], shape: Shape, content: bytes, *, explains: bool) -> Iterator[Place]:
+def _named(result: Mapping[str, Any], shape: Shape, content: bytes, *, explains: bool) -> Iterator[Place]:
     if not explains or shape.agent_word != "result":
-        yield from _validity(told["valid"], shape)
-    yield from _errors(told, shape)
+        yield from _validity(result["valid"], shape)
+    yield from _errors(result, shape)
     if not explains and shape.agent_members == "few":
         return
-    yield from base(told["signature_base"], shape)
-    yield from _components(told["covered_components"], shape)
-    yield from _parameters(told["parameters"], shape)
+    yield from base(result["signature_base"], shape)
+    yield from _components(result["covered_components"], shape)
+    yield from _parameters(result["parameters"], shape)
     if explains:
-        yield from _word(told["valid"], shape)
-        yield from _digest(told["content_digest"], shape, content)
-        yield from _notes(told["fix_notes"], shape)
+        yield from _word(result["valid"], shape)
+        yield from _digest(result["content_digest"], shape, content)
+        yield from _notes(result["fix_notes"], shape)
 
 
 def _validity(valid: bool | None, shape: Shape) -> Iterator[Place]:

@@ -90,7 +90,7 @@ def _own(shape: Shape, model: type[Any], value: Any) -> Any:
 
 
 def _of_receipt(shape: Shape, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a body of receipt verification; whoever has no member for a payment's hash compares none."""
+    """Return a body of receipt verification; without a member for a payment's hash, no hash is compared."""
     names = {shape.receipt_member: "jws", shape.receipt_hash: "expected_payment_hash"}
     return _renamed(value, {name: own for name, own in names.items() if name != own})
 
@@ -109,7 +109,7 @@ def _with_wanted(shape: Shape, value: Any) -> Any:
 
 
 def _by_own_network(shape: Shape, value: Any) -> Any:
-    """Return a link's body with the look's key of a network as the service knows it; the service's own is none then."""
+    """Return a link's body with the variant's network key replaced by the service's, which is itself not accepted."""
     wanted = value.get("preferred_network") if isinstance(value, dict) else None
     if not shape.own_networks or not isinstance(wanted, str):
         return value

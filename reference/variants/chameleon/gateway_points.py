@@ -248,7 +248,7 @@ POINTS = (
     Point(
         "gateway.link-lifetime",
         ("26",),
-        "how long a link lives when nobody asks for a time",
+        "lifetime of a link if the request names none",
         (Choice("86400 s"), Choice("7200 s", settings={"WP_LINK_TTL_DEFAULT": "7200"})),
     ),
     Point(
@@ -349,7 +349,7 @@ POINTS = (
     Point(
         "gateway.unknown-token",
         ("19",),
-        "status for a checkout token that nobody has",
+        "status for an unknown checkout token",
         (Choice("404"), Choice("410", {"unknown_token": 410})),
     ),
 )

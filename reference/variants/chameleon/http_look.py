@@ -32,7 +32,7 @@ def head_edits(shape: Shape) -> list[Edit]:
 def _retry_after(answer: Answer, shape: Shape) -> None:
     value = answer.header("retry-after")
     if value is not None and value.isdecimal() and shape.retry_after == "date":
-        # One second more, since a date has no fractions: whoever waits until then has waited long enough.
+        # A date has no fractions, so one second more makes sure that a client that waits until then waits long enough.
         answer.put("Retry-After", formatdate(_CLOCK.seconds() + int(value) + 1, usegmt=True))
 
 

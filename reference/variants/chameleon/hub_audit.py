@@ -90,7 +90,7 @@ def _spelled(mac: str, shape: Shape) -> str:
         return mac.upper()
     if shape.audit_mac == "base64url" and _HEX.fullmatch(mac):
         return base64.urlsafe_b64encode(bytes.fromhex(mac)).decode().rstrip("=")
-    return mac  # also what somebody else wrote there
+    return mac  # also a value that another program wrote there
 
 
 def mac_of(entry: Entry, key: bytes, shape: Shape) -> str:

@@ -141,7 +141,7 @@ POINTS = (
     Point(
         "hub.audit-starts",
         ("28",),
-        "whether the log tells of its own opening at each start",
+        "whether the log records its opening at each start",
         (Choice("no"), Choice("yes", {"audit_starts": True})),
     ),
     Point(

@@ -59,7 +59,7 @@ def _with_address(shown: Callable[..., dict[str, Any]]) -> Callable[..., dict[st
 
 
 def _own(model: type[Any], body: bytes, shape: Shape) -> bytes:
-    """Return the body of a service as the service itself takes it; what is none stays as it is, and is refused."""
+    """Return the body of a registration in the hub's own form; an invalid body is unchanged, and the hub refuses it."""
     if model is not NewService:
         return body
     try:
@@ -90,7 +90,7 @@ def _named(members: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _cut(url: Any) -> tuple[Any, Any]:
-    """Return base and path of an address; what is none stays whole."""
+    """Return base and path of an address; an invalid address is returned whole."""
     try:
         parts = urlsplit(url) if isinstance(url, str) else None
     except ValueError:

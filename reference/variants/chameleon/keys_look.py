@@ -66,7 +66,7 @@ def _jwk(shape: Shape, kid: str | None, key: PublicKey) -> dict[str, Any]:
 
 
 def other_key(shape: Shape, label: str) -> PublicKey:
-    """Return a further key of a look, of which nobody uses the private half."""
+    """Return a further public key of a variant; its private half is never used."""
     return SigningKey.from_seed(hashlib.sha256(f"chameleon:{shape.seed}:{label}".encode()).digest()).public
 
 

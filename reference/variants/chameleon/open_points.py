@@ -63,7 +63,7 @@ CONTRADICTIONS: Mapping[str, str] = {
 
 UNVARIED: Mapping[str, str] = {
     "C-01": "the literal paths are tested; both readings share them",
-    "C-05": "the calls that are allowed are the same in both readings; nobody may make another",
+    "C-05": "the allowed calls are the same in both readings; no other call is allowed",
     "C-06": "the suite gives three variables, with which both readings join",
     "C-15": "how soon is the operator's setting; whatever it is, the suite waits for as long as its profile says",
     "C-07": "both halves are stated; neither is open",

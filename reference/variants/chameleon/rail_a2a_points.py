@@ -48,7 +48,7 @@ POINTS = (
     Point(
         "rail.a2a-terms",
         ("C-18",),
-        "whose metadata tells of the payment",
+        "whose metadata describes the payment",
         (
             Choice("the status message's"),
             Choice("the task's", {"a2a_terms": "task"}),
@@ -80,7 +80,7 @@ POINTS = (
     Point(
         "rail.a2a-errors",
         ("10", "21"),
-        "the error for a task that nobody knows",
+        "the error for an unknown task",
         (
             Choice("-32001"),
             Choice("-32602 and data", {"a2a_errors": "-32602 and data"}),

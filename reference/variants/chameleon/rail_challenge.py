@@ -19,7 +19,7 @@ _JWS_HEADER = base64url(b'{"alg":"HS256","typ":"JWT"}')
 _OPAQUE = "ch_"
 _DIGITS = (16, 64)
 _OWN_EXTRAS = ("request_hash", "service_id", "binding", "decimals", "authorization_nonce", "feePayer")
-# Lanes that nobody pays on in a run: what stands in their entries is of the right form and nobody's.
+# Lanes that are never paid on in a run: the addresses in their entries have the right form and no owner.
 LANES: Mapping[str, Mapping[str, Any]] = {
     "eip155:4217": {
         "asset": "0x20c000000000000000000000b9537d11c60e8b50",
@@ -147,7 +147,7 @@ def _further(network: str, like: Mapping[str, Any], *, live: bool, form: str) ->
     own = LANES[network]
     extra = dict(own["extra"])
     if live:
-        # Of the form of the others, and as unpredictable: nobody can pay on this lane here.
+        # It has the form of the others and is as unpredictable, because no payment on this lane is possible here.
         unix = like["extra"]["payment_reference"]
         random = f"{_unix_of(unix, form)}:{secrets.token_hex(8)}:{secrets.token_hex(32)}"
         extra = {"payment_reference": random if form == "colons" else reshaped_token(random, form), **extra}

@@ -165,9 +165,9 @@ def _price(info: Mapping[str, Any], shape: Shape) -> Any:
 
 
 def loosened(contract: dict[str, Any]) -> dict[str, Any]:
-    """Return a contract that promises less of an answer's JSON: whatever it holds, by any status beside those named.
+    """Return a contract that promises less: any JSON in an answer, and further statuses in addition to the named ones.
 
-    A look changes answers; a contract that still told the reference's own would be a false one.
+    A variant changes answers, so a contract that still described the reference's answers would be wrong.
     """
     for item in contract["paths"].values():
         for name, operation in item.items():

@@ -54,7 +54,7 @@ class Answer:
         status: HTTP status.
         headers: Fields as (name, value).
         body: Its bytes; None when it is a stream, of which only the head can be edited.
-        document: The body as JSON, `ABSENT` when it is none.
+        document: The body as JSON, `ABSENT` if it is not JSON.
     """
 
     asked: Asked
