@@ -64,7 +64,7 @@ def _rates(found: Sequence[_Found]) -> list[str]:
         "| Breaches | In all | A row fails | Only warns | Undecided only | Missed | Found by the row that names it |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    words = {"must": "of a MUST", "should": "of a SHOULD, which can only warn", "allowed": "allowed, or nobody's rule"}
+    words = {"must": "of a MUST", "should": "of a SHOULD, which can only warn", "allowed": "allowed, or without a rule"}
     words["equivalent"] = "that change nothing"
     for judged, word in words.items():
         some = [one for one in found if one.breach.judged == judged]
@@ -88,6 +88,6 @@ def _percent(some: int, of: Sequence[object]) -> str:
 
 def _line(one: _Found) -> str:
     cells = (", ".join(one.fails), ", ".join(one.warns), ", ".join(one.undecided))
-    by = {"must": "MUST", "should": "SHOULD", "allowed": "nobody", "equivalent": "changes nothing"}[one.breach.judged]
+    by = {"must": "MUST", "should": "SHOULD", "allowed": "no rule", "equivalent": "changes nothing"}[one.breach.judged]
     why = one.breach.why or ("**missed**" if one.outcome == "missed" else "")
     return f"| `{one.breach.id}` | {one.breach.clause} | {by} | {' | '.join(cells)} | {why} |"
