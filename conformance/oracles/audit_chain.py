@@ -47,13 +47,13 @@ class Form:
     """Names and recipe of a log.
 
     Attributes:
-        seq: Member with an entry's number, None where there is none.
-        prev: Member with the predecessor's MAC, None where entries do not name it.
+        seq: Member with an entry's number, None if entries have no number.
+        prev: Member with the predecessor's MAC, None if entries do not name it.
         mac: Member with an entry's own MAC.
         recipe: Name of what the MAC covers, one of `RECIPES`.
         key: How the key's text becomes the key: `hex`, `text` or `base64`.
-        genesis: What the first entry has for its predecessor's MAC; None: whatever it likes.
-        any_case: Whether a MAC may be spelled otherwise than in lower-case hex: in capitals, or in base64.
+        genesis: What the first entry has for its predecessor's MAC; None allows any value.
+        any_case: Whether a MAC may have another form than lower-case hex: capitals, or base64.
     """
 
     seq: str | None = "seq"
@@ -66,7 +66,7 @@ class Form:
 
     @property
     def begins_unseen(self) -> bool:
-        """Whether the first entry's MAC covers something that nobody knows."""
+        """Whether the first entry's MAC covers an unknown value."""
         return self.genesis is None and self.prev is None and RECIPES[self.recipe].joint is not None
 
 
@@ -75,7 +75,7 @@ PROFILE: Final = Form()
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest entry as somebody noted it apart from the log."""
+    """The newest entry as it was recorded outside the log."""
 
     seq: int
     mac: str

@@ -1,7 +1,7 @@
-"""Challenge tokens as the profile pins them (5.4): made, read, and said what a payment must carry to weld to one. Pure.
+"""Challenge tokens as the profile pins them (5.4): make and read them, and state what their payment must carry. Pure.
 
 A token is `<unix>:<nonce>:<mac>`. The first half of the mac (A) says for which lane, asset, amount and payee it was
-issued, the second (B) for which request; whoever holds the secret needs to store nothing to check both.
+issued, the second (B) for which request. A server that holds the secret can check both without storing anything.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """A Falcon-1024 key made for one signature: what the suite signs credentials with, without a signer.
 
-A signature is a short vector (s1, s2) with s1 + s2·h = c, where c is the salted message's point. Whoever may choose the
-key needs no trapdoor: draw a short vector, and h = (c - s1)/s2 is a public key under which it signs that message. Such
-a key looks like any other and verifies everywhere; it signs nothing else, and nobody can tell a secret from it.
+A signature is a short vector (s1, s2) with s1 + s2·h = c, where c is the salted message's point. If the key may be
+chosen, no trapdoor is needed: draw a short vector, and h = (c - s1)/s2 is a public key under which it signs that
+message. Such a key looks like any other key and verifies everywhere. It signs no other message, and it has no known
+secret key.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def of_vector(message: bytes, salt: bytes, first: Sequence[int], second: Sequenc
 
 
 def any_public_key(rng: random.Random) -> bytes:
-    """Return a public key that is well-formed, and that nobody can sign for."""
+    """Return a well-formed public key without a known secret key."""
     return public_key_of([rng.randrange(MODULUS) for _ in range(DEGREE)])
 
 

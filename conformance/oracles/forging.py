@@ -133,8 +133,8 @@ def plus_order(token: str, times: int = 1) -> str:
 def under_small_order_key(header: object, payload: bytes, key: bytes, seed: bytes) -> str:
     """Return a token whose equation holds for a public key of small order, without any private key.
 
-    With such a key A the term hA is the identity for every h that A's order divides; R = S·B then is all there is to
-    satisfy, and S may be anybody's scalar.
+    With such a key A the term hA is the identity for every h that A's order divides. Then only R = S·B must hold, and S
+    may be any scalar.
     """
     text = signing_input(header, payload).encode()
     for count in range(256):

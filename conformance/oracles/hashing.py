@@ -132,7 +132,7 @@ def _hashed(recipes: Mapping[str, Callable[[], bytes]]) -> dict[str, set[str]]:
 def settled_refs(service_word: str | None, tx_id: str | None, network_key: str, token: str) -> dict[str, set[str]]:
     """Return, for each recipe, the values that a settled payment may be bound by.
 
-    Where nobody tells the transaction (`tx_id` is None), only the recipes over the challenge token are left.
+    If the transaction is unknown (no `tx_id`), only the recipes over the challenge token are left.
     """
     word = (service_word or "weldproof").lower()
     over_token = {"sha256-token": spellings(token.encode()), "raw-token": {token}}

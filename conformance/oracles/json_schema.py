@@ -34,7 +34,7 @@ class Schema:
         """Yield what is wrong with a value: where in it, and a sentence.
 
         Raises:
-            ValueError: The schema cannot be used: a reference leads nowhere or to itself, or a pattern is none.
+            ValueError: The schema cannot be used: a reference leads nowhere or to itself, or a pattern is invalid.
         """
         try:
             for fault in self._validator.iter_errors(value):

@@ -18,7 +18,7 @@ class LeadsElsewhere(ValueError):
 def demand_whole(document: Any) -> None:
     """Refuse a document with references that lead out of it.
 
-    Libraries fetch such an address, or read such a file, for whoever wrote the document: nothing of the suite does.
+    Libraries fetch such an address, or read such a file, on behalf of the document's author. The suite never does.
 
     Raises:
         LeadsElsewhere: It has one.

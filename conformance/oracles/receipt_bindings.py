@@ -1,7 +1,7 @@
 """What a receipt binds: its hash claims recomputed from what was sent, answered and paid, and compared. Pure.
 
-The recipes are the profile's (P-RH-01 to P-RH-03 and section 2.3). Where a claim fits none of them, every usual recipe
-is tried, so that an implementation that hashes otherwise is told from one whose receipt is about something else.
+The recipes are the profile's (P-RH-01 to P-RH-03 and section 2.3). If a claim fits none of them, every usual recipe is
+tried. This distinguishes an implementation that hashes differently from a receipt about something else.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def bindings(claims: Mapping[str, Any], given: Mapping[str, Any]) -> list[Bindin
 
             * `request`: `{"method", "path", "query", "service_id", "body"}`, body as JSON; without `service_id` the
               receipt's own; `raw_body`, the body's text as it was sent, is for other recipes only.
-            * `response`: `{"result"}`, the member of the 200 body; `raw_body` likewise.
+            * `response`: `{"result"}`, the member of the 200 body; `raw_body` as for the request.
             * `settlement`: `{"tx_id", "network", "service"}`; without `service` that of the receipt's kind.
             * `payment_reference`: the challenge token as text.
             * `payer`: `{"address", "network"}`.

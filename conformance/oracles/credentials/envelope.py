@@ -51,7 +51,7 @@ class Envelope:
 
 
 def opened(text: str) -> Envelope:
-    """Return the envelope that a text is; members beside the four are nobody's word and are left alone.
+    """Return the envelope that a text contains; members other than the four are not signed and are ignored.
 
     Raises:
         NoEnvelope: The text is not base64url of JSON by P-CV-02, or the JSON has not the shape of P-AD-06.

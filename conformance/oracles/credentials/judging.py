@@ -26,9 +26,9 @@ class Question:
     Attributes:
         keys: Trusted keys in base64 by DID, as `GET /v1/issuer-pks` has them.
         now: Unix seconds.
-        expected_issuer: DID whose word it must be; None asks for nobody.
-        min_score: Score that a certificate must reach, having passed; None asks for neither.
-        audience: Whom a token must be for; None asks for nobody.
+        expected_issuer: DID of the issuer that must have signed it; None accepts every issuer.
+        min_score: Score that a certificate must reach, having passed; None requires neither.
+        audience: The audience that a token must be for; None accepts every audience.
     """
 
     keys: Mapping[str, str]

@@ -39,12 +39,12 @@ class VerifyingKey:
 
     @property
     def rejected(self) -> str | None:
-        """Why an Ed25519 key must not be used; None when it may."""
+        """Why an Ed25519 key must not be used; None if it may be used."""
         if self.algorithms != (ED25519,) or not isinstance(self.material, bytes):
             return None
         if sound.is_sound_point(self.material):
             return None
-        return "the key is not a canonical Ed25519 point of large order: anybody could sign under it, or nobody"
+        return "the key is not a canonical Ed25519 point of large order: anyone could sign under it, or no one could"
 
     def verify(self, algorithm: str, signature: bytes, base: bytes) -> bool:
         """Return whether a signature over a base holds under this key by one of its algorithms."""

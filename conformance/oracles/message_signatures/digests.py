@@ -23,10 +23,10 @@ class DigestReport:
     Attributes:
         present: Whether the message has the field.
         covered: Whether the signature covers it.
-        algorithm: The algorithm compared; sha-256 where there is none to compare.
-        provided: The digest that the field gives for it, in base64; None where there is none.
+        algorithm: The algorithm compared; sha-256 if there is no digest to compare.
+        provided: The digest that the field gives for it, in base64; None if it gives no digest.
         computed: The content's digest, in base64.
-        match: Whether every known digest matches; None where none was compared.
+        match: Whether every known digest matches; None if no digest was compared.
         faults: What is wrong.
     """
 
@@ -61,7 +61,7 @@ def compare(message: Message, components: Sequence[Component], *, required: bool
         return DigestReport(False, covered, "sha-256", None, _text(_digest("sha-256", message)), None, tuple(faults))
     report = _compared(message, value, covered=covered)
     if required and message.body and not covered:
-        text = "Content-Digest is there and not covered: anybody could replace it together with the content"
+        text = "Content-Digest is present but not covered: it could be replaced together with the content"
         report = _with(report, _fault(Code.CONTENT_DIGEST_NOT_COVERED, text))
     return report
 

@@ -34,7 +34,7 @@ def read(message: Message, label: str | None = None) -> Labelled:
     """Return the signature of a message, the only one or the one named.
 
     Raises:
-        Refusal: There is none that can be read.
+        Refusal: The message has no readable signature.
     """
     inputs = _dictionary(message, "signature-input", Code.MISSING_SIGNATURE_INPUT, Code.MALFORMED_SIGNATURE_INPUT)
     signatures = _dictionary(message, "signature", Code.MISSING_SIGNATURE, Code.MALFORMED_SIGNATURE)

@@ -158,7 +158,9 @@ def _texts(base: str, message: Message, labelled: Labelled) -> Iterator[Hypothes
     yield Hypothesis("\n".join([*lines[:-1], labelled_line]), "the signer put the label into @signature-params")
     given = (message.field("signature-input") or "").partition("=")[2]
     raw = f'"@signature-params": {given}'
-    meaning = "the signer signed Signature-Input as it was sent: its parameters are serialised anew (RFC 9421, 2.3)"
+    meaning = (
+        "the signer signed Signature-Input as it was sent: its parameters must be serialised again (RFC 9421, 2.3)"
+    )
     yield Hypothesis("\n".join([*lines[:-1], raw]), meaning)
     bare = "\n".join(line.replace('"', "", 2) for line in lines[:-1])
     yield Hypothesis(f"{bare}\n{lines[-1]}", "the signer left out the quotes around the components' names")

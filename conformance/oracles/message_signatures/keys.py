@@ -196,7 +196,7 @@ def _private_object(jwk: dict[str, Any]) -> PrivateKeyTypes:
     if jwk["kty"] == "RSA":
         p, q, d, dp, dq, qi = (_number(jwk, name) for name in ("p", "q", "d", "dp", "dq", "qi"))
         return rsa.RSAPrivateNumbers(p, q, d, dp, dq, qi, _rsa_numbers(jwk)).private_key()
-    raise KeyFault(f"a JWK of kty {jwk['kty']!r} is none of OKP, EC, RSA, oct")
+    raise KeyFault(f"a JWK of kty {jwk['kty']!r} is not one of OKP, EC, RSA, oct")
 
 
 def _of_public_jwk(jwk: dict[str, Any]) -> VerifyingKey:
@@ -212,7 +212,7 @@ def _of_public_jwk(jwk: dict[str, Any]) -> VerifyingKey:
             return _of_public_object(_rsa_numbers(jwk).public_key())
     except (ValueError, TypeError) as fault:
         raise KeyFault(f"the JWK's numbers make no key: {fault}") from fault
-    raise KeyFault(f"a JWK of kty {jwk['kty']!r} and crv {jwk.get('crv')!r} is none that RFC 9421 uses")
+    raise KeyFault(f"a JWK of kty {jwk['kty']!r} and crv {jwk.get('crv')!r} is not used by RFC 9421")
 
 
 def _ec_numbers(jwk: dict[str, Any]) -> ec.EllipticCurvePublicKey:

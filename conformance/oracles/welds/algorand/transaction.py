@@ -161,7 +161,7 @@ def _is_signed(whole: Mapping[str, Any], members: Mapping[str, Any], message: by
 
 
 def _multisig_holds(signer: bytes, given: Any, message: bytes) -> bool:
-    """Return whether enough of an account's keys have signed, and nobody wrongly."""
+    """Return whether enough of an account's keys have signed, and no signature is wrong."""
     if not isinstance(given, dict) or not isinstance(given.get("subsig"), list):
         return False
     parts, version, threshold = given["subsig"], given.get("v", 0), given.get("thr", 0)

@@ -44,7 +44,7 @@ def welded(given: Mapping[str, Any]) -> dict[str, Any]:
     is_plain = sent.members.get("type") == "axfer" and "asnd" not in sent.members
     demand(is_plain, KIND, UNSUPPORTED, "it is no transfer of an asset by its holder")
     demand(str(sent.amount("xaid")) == challenge["asset"], ASSET, "wrong_asset", "it moves another asset")
-    demand(sent.address("arcv") == challenge["pay_to"], RECIPIENT, "wrong_recipient", "it pays somebody else")
+    demand(sent.address("arcv") == challenge["pay_to"], RECIPIENT, "wrong_recipient", "it pays another account")
     enough = sent.amount("aamt") >= int(challenge["amount"])
     demand(enough, AMOUNT, "wrong_amount", "its plain amount is less than the price")
     noted = sent.members.get("note", b"") == challenge["token"].encode()

@@ -48,7 +48,7 @@ def welded(given: Mapping[str, Any]) -> dict[str, Any]:
 def _offline(challenge: Mapping[str, Any], offered: Mapping[str, Any], signature: str, now: int) -> dict[str, Any]:
     """Judge what can be judged before money moves."""
     is_to_payee = offered["to"].lower() == challenge["pay_to"].lower()
-    demand(is_to_payee, RECIPIENT, "wrong_recipient", "it pays somebody else")
+    demand(is_to_payee, RECIPIENT, "wrong_recipient", "it pays another account")
     is_exact = int(offered["value"]) == int(challenge["amount"])
     demand(is_exact, AMOUNT, "wrong_amount", "its value is not the price")
     is_welded = offered["nonce"].lower() == eip3009_nonce(challenge["token"])
@@ -95,7 +95,7 @@ def _paying_log(challenge: Mapping[str, Any], offered: Mapping[str, Any], logs: 
     """Return the index of the Transfer that is the log directly after the use of this very authorization.
 
     Raises:
-        Refused: There is none; another Transfer may belong to another authorization, or to none.
+        Refused: No Transfer follows directly; one further down may belong to another authorization, or to none.
     """
     asset, payer = challenge["asset"].lower(), offered["from"].lower()
     used = (asset, [_USED, _topic(payer), offered["nonce"].lower()])

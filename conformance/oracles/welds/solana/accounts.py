@@ -25,7 +25,7 @@ def associated_account(owner: str, mint: str, program: str = TOKEN_PROGRAM) -> s
 
 
 def is_on_curve(raw: bytes) -> bool:
-    """Return whether 32 bytes are a point of edwards25519, so that somebody might hold a key for them."""
+    """Return whether 32 bytes are a point of edwards25519, so that a private key for them may exist."""
     y = int.from_bytes(raw, "little") % 2**255
     x_squared = (y * y - 1) * pow(_D * y * y + 1, -1, _PRIME) % _PRIME
     return pow(x_squared, (_PRIME - 1) // 2, _PRIME) in {0, 1}

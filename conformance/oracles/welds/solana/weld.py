@@ -29,7 +29,7 @@ _TRANSFER_CHECKED: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """One Transfer or TransferChecked; `mint` is None for the first, which names none."""
+    """One Transfer or TransferChecked; the first names no mint, so that `mint` has the value None."""
 
     mint: str | None
     destination: str
