@@ -220,7 +220,7 @@ class _Comparing:
                 yield lane
 
     async def _unpayable(self, lane: str) -> str | None:
-        """Return why a lane cannot be paid on both sides, None when it can: that is known before anybody is paid."""
+        """Return why a lane cannot be paid on both sides, or None; it is known before the first payment."""
         faults = []
         for party in self._parties:
             try:
@@ -250,7 +250,7 @@ def _service(operation: Operation) -> str:
 
 
 def _names(one: Profile, other: Profile) -> tuple[str, str]:
-    """Return the names of two targets, told apart by their addresses where they are called the same."""
+    """Return the names of two targets, distinguished by their addresses if the names are equal."""
     left, right = one.target.name, other.target.name
     if left != right:
         return left, right

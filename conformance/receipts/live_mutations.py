@@ -45,7 +45,7 @@ def _keys(material: Material) -> Iterator[Vector]:
         yield Vector(f"a third party's, its key set {what}", "GW-RCPT-06", third, document, valid=True)
     further: dict[str, Any] = {"urn:example:issuer": "third"}
     named = material.by(one, **further)
-    yield Vector("a third party's, a header member that nobody knows", "GW-RCPT-06", named, keys(one), valid=True)
+    yield Vector("a third party's, an unknown header member", "GW-RCPT-06", named, keys(one), valid=True)
     yield Vector("a third party's, no key set", "GW-RCPT-07", third)
     for place, signer in enumerate(material.third):
         what = f"the kid names key {place + 1} of 3, which signed"
@@ -98,7 +98,7 @@ def _tampered(material: Material) -> Iterator[Vector]:
             name = f"{whose}, a bit of signature byte {place} changed"
             yield Vector(name, "GW-RCPT-02", forging.with_signature(token, bytes(changed)), jwks)
         other = material.third[1].sign(material.header, material.payload).rpartition(".")[2]
-        yield Vector(f"{whose}, somebody else's signature", "GW-RCPT-02", f"{head}.{body}.{other}", jwks)
+        yield Vector(f"{whose}, another signer's signature", "GW-RCPT-02", f"{head}.{body}.{other}", jwks)
         yield Vector(f"{whose}, the signature cut", "GW-RCPT-02", forging.with_signature(token, signature[:63]), jwks)
         yield Vector(f"{whose}, zeros as the signature", "GW-RCPT-02", forging.with_signature(token, bytes(64)), jwks)
         for name, payload in _other_payloads(material.claims).items():
@@ -308,7 +308,7 @@ def _signatures(material: Material) -> Iterator[Vector]:
 def _critical(material: Material) -> Iterator[Vector]:
     one = material.third[0]
     headers: dict[str, dict[str, Any]] = {
-        "a parameter that nobody knows": {"crit": ["urn:example:unknown"], "urn:example:unknown": 1},
+        "an unknown parameter": {"crit": ["urn:example:unknown"], "urn:example:unknown": 1},
         "exp": {"crit": ["exp"], "exp": 1},
         "b64": {"crit": ["b64"], "b64": False},
         "nothing": {"crit": []},

@@ -1,8 +1,8 @@
-"""What receipts of the vector set are made of: keys of third parties, and a payload that is right in structure. Pure.
+"""The material of the receipt vectors: keys of third parties, and a payload with the right structure. Pure.
 
-Third-party receipts bear the payload of a receipt that the platform itself emitted, byte for byte, so that their
-structure is what the target takes for right, whatever that is. `pinned` marks vectors that are wrong (or right) only by
-the profile's reading of a receipt's structure: they judge nobody who does not bind the nine codes.
+Third-party receipts have the payload of a receipt that the platform itself issued, byte for byte. So their structure is
+right for the target, whatever that is. `pinned` marks vectors that are wrong (or right) only by the profile's reading
+of a receipt's structure: they do not judge targets that do not bind the nine codes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class Vector:
     Attributes:
         name: What it is.
         row: The requirement it belongs to.
-        jws: The value that stands for the receipt.
-        jwks: The key set sent with it; None when none is sent.
+        jws: The value that is sent as the receipt.
+        jwks: The key set sent with it; None if no key set is sent.
         valid: Whether it must pass.
         pinned: Whether only the profile's reading of structure decides that.
-        deployed: Whether only the reading of deployed services does: it judges nobody whose nine codes are others.
-        expected_payment_hash: What it must be bound to, where that is asked.
-        beyond: What the interface leaves open of it, where it goes beyond its row: whoever passes it gets a warning.
+        deployed: Whether only the reading of deployed services does: targets with other codes are not judged by it.
+        expected_payment_hash: The hash that it must be bound to, if one is sent.
+        beyond: What the interface leaves open about it, if it goes beyond its row: a target that passes it is warned.
     """
 
     name: str
@@ -50,8 +50,8 @@ class Material:
     """What vectors are made of.
 
     Attributes:
-        platform: A receipt signed by the platform's key; None where there is none.
-        jwks: The platform's key document; None where there is none.
+        platform: A receipt signed by the platform's key, or None.
+        jwks: The platform's key document, or None.
         payload: Payload bytes of a receipt that is right in structure.
         header: Protected header of such a receipt, without `kid`.
         third: Three keys of third parties.
@@ -67,7 +67,7 @@ class Material:
 
     @classmethod
     def of(cls, platform: str | None, jwks: Any, rng: random.Random) -> Material:
-        """Make material of a platform receipt, or of the profile's compliance receipt where there is none."""
+        """Make material of a platform receipt, or of the profile's compliance receipt without one."""
         one, two, three = (Signer(rng.randbytes(32), f"third-{place}") for place in (1, 2, 3))
         token = None if platform is None else parse(platform)
         header = {"alg": "EdDSA", "typ": "JWT"} if token is None else _without_kid(token)

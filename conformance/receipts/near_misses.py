@@ -1,7 +1,7 @@
-"""Receipts that miss by little: a name, a kid, a value or a hash that is only like the one it should be. Pure.
+"""Receipts with a small fault: a name, a kid, a value or a hash that is only similar to the right one. Pure.
 
-Whoever compares without case, by a prefix or after trimming takes them for true ones. Of a kid that is only alike, the
-set holds the very kid, too, so that no reading of the one that is alike is needed to find the key that signed.
+A verifier that compares without case, by a prefix or after trimming accepts them. The key set of a receipt with a
+similar kid also contains the exact kid, so that the signing key is found without any interpretation of the similar one.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _kids(material: Material) -> Iterator[Vector]:
     ):
         document = {"keys": [{**two.jwk, "kid": alike}, {**one.jwk, "kid": kid}]}
         name = f"the kid names key 2, which signed; key 1 has it {what}"
-        # Somebody may well take no key set with such a text in it.
+        # A verifier may reject a key set that contains such a text.
         odd = alike != alike.strip()
         yield Vector(name, "GW-RCPT-09", material.by(one, kid), document, valid=True, pinned=odd)
 
@@ -139,7 +139,7 @@ def _members(material: Material) -> Iterator[Vector]:
 def _true_kinds(material: Material) -> Iterator[Vector]:
     """Third parties' receipts of each kind pass with each word of their sets (2.3, step 8b).
 
-    The names of two kinds are those of deployed services; whoever has other codes need not know them.
+    The names of two kinds are those of deployed services; a service with other codes need not know them.
     """
     one = material.third[0]
     receipts = {"a payable receipt": _PAYABLE}

@@ -60,14 +60,14 @@ class Party:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a target answered with.
+    """The receipt that a target answered with.
 
     Attributes:
-        side: What reports show of it, and why there is no receipt where there is none.
+        side: What reports show of it, or why there is no receipt.
         receipt: The receipt, taken apart.
-        recipe: The recipe by which one of its claims was recomputed from the request; None where none fits.
+        recipe: The recipe by which one of its claims was recomputed from the request; None if no recipe fits.
         request_at: The dotted name of that claim.
-        attestation: The settlement attestation of the same answer; None where the answer holds none.
+        attestation: The settlement attestation of the same answer, or None.
     """
 
     side: Side
@@ -77,8 +77,10 @@ class Taken:
     attestation: Taken | None = None
 
     def attested(self) -> Taken:
-        """Return the attestation; where there is none, what says so."""
-        lacking = replace(self.side, place=None, verified=None, receipt=None, fault="its answer holds none")
+        """Return the attestation, or an entry that reports that it is missing."""
+        lacking = replace(
+            self.side, place=None, verified=None, receipt=None, fault="its answer contains no attestation"
+        )
         return self.attestation or Taken(lacking)
 
 
@@ -88,8 +90,8 @@ class Offer:
 
     Attributes:
         case: In which it is called.
-        side: What reports show of it, and why there is no offer where there is none.
-        quote: The challenge, None where there is none.
+        side: What reports show of it, or why there is no offer.
+        quote: The challenge, or None.
         keys: The keys that the target publishes.
     """
 
@@ -139,7 +141,7 @@ async def bought(offer: Offer) -> Taken:
 
 
 async def screening(party: Party, body: Mapping[str, Any]) -> Taken:
-    """Screen somebody and take the receipt; what stands in the way becomes the side's fault."""
+    """Screen a person and take the receipt; an obstacle becomes the side's fault."""
     side, case = Side(party.name, party.session.gateway + SCREEN), party.case("gateway")
     try:
         keys = keys_of_jwks(await published(case))

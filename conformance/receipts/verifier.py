@@ -62,7 +62,7 @@ class Verifier:
     _next: float = field(default=0.0)
 
     async def present(self, case: Case, vector: Vector, *, headers: Mapping[str, str] | None = None) -> Answer:
-        """Present a vector and return the answer; what it is bound to is told under the usual name if none is bound."""
+        """Present a vector and return the answer; its payment hash has the usual member's name if no name is bound."""
         await self._turn()
         expected = self.hash_member or _USUAL_HASH_MEMBER
         return await present(case, self.member, vector, headers=headers, hash_member=expected)
@@ -130,7 +130,7 @@ async def verifier(case: Case) -> Verifier:
 
 async def _find(case: Case) -> Verifier:
     platform = await _platform_receipt(case)
-    material = Material.of(platform, await published(case), random.Random(case.session.nonce))  # noqa: S311 - keys of nobody
+    material = Material.of(platform, await published(case), random.Random(case.session.nonce))  # noqa: S311 - throwaway keys
     bindings, spaced = case.profile.gateway_bindings, case.profile.pace.requests_per_second > 0
     name_texts(case, [platform, *(one.jwk for one in material.third)], "RECEIPT")
     member = bindings.receipt_member or await _member(case, material)
@@ -185,7 +185,7 @@ async def _platform_receipt(case: Case) -> str | None:
 
 
 async def screened(case: Case, body: Mapping[str, Any] | None = None) -> Answer:
-    """Screen somebody, by the profile's body unless another is given.
+    """Screen a person, with the profile's body unless another is given.
 
     Raises:
         Inconclusive: The profile binds no body.
@@ -211,7 +211,7 @@ def needs_platform(found: Verifier) -> str:
     """Return the platform's receipt.
 
     Raises:
-        Inconclusive: There is none.
+        Inconclusive: The platform issued no receipt.
     """
     if found.material.platform is None:
         raise Inconclusive(

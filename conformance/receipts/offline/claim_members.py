@@ -126,7 +126,7 @@ def _payer(value: Any, _: Mapping[str, Any]) -> str:
 def _one_of(name: str, words: Mapping[str, str]) -> Sentence:
     def sentence(value: Any, _: Mapping[str, Any]) -> str:
         known = words.get(value) if isinstance(value, str) else None
-        return known or f"Says {value_text(value)}, which is none of {', '.join(VALUES[name])}."
+        return known or f"Says {value_text(value)}, which is not one of {', '.join(VALUES[name])}."
 
     return sentence
 

@@ -67,11 +67,11 @@ class Compared:
 
     Attributes:
         part: `receipt`, `header` or `payload`.
-        name: Its name, dotted where it is nested.
-        left: The left value as JSON text, None where it has none.
-        right: The right one likewise.
-        grade: What it comes to.
-        why: That, as a sentence.
+        name: Its name, dotted if it is nested.
+        left: The left value as JSON text, None if the claim is absent.
+        right: The right value in the same form.
+        grade: The verdict.
+        why: The verdict as a sentence.
     """
 
     part: str
@@ -283,7 +283,7 @@ def _request(rule: Rule, known: Circumstances) -> tuple[Grade, str]:
         return Grade.MATTERS, rule.differs
     left, right = known.recipes
     if left != right:
-        said = f"The recipes are two, {left} and {right}: a verifier must be told which one each implementation uses."
+        said = f"The recipes differ, {left} and {right}: a verifier must know which one each implementation uses."
         return Grade.EXPECTED, said
     if left in OVER_PATH and known.paths is not None and known.paths[0] != known.paths[1]:
         said = f"Both hash by {left}, which is over the path, and the call stands at {' and '.join(known.paths)}."

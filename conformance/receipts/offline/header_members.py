@@ -65,8 +65,8 @@ HEADER: Mapping[str, tuple[Sentence, str]] = {
     "crit": (_crit, "specification 2.4 step 2, RFC 7515 section 4.1.11"),
     "b64": (_b64, "specification 2.4 step 2, RFC 7797"),
     "cty": (_cty, "RFC 7515 section 4.1.10"),
-    "jwk": (_ignored("A public key, put in by whoever made the receipt."), "P-RV-03"),
-    "jku": (_ignored("An address of a key set, put in by whoever made the receipt; nothing fetches it."), "P-RV-03"),
-    "x5c": (_ignored("A certificate chain, put in by whoever made the receipt."), "P-RV-03"),
-    "x5u": (_ignored("An address of certificates, put in by whoever made the receipt; nothing fetches it."), "P-RV-03"),
+    "jwk": (_ignored("A public key, chosen by the author of the receipt."), "P-RV-03"),
+    "jku": (_ignored("An address of a key set, chosen by the author of the receipt; it is not fetched."), "P-RV-03"),
+    "x5c": (_ignored("A certificate chain, chosen by the author of the receipt."), "P-RV-03"),
+    "x5u": (_ignored("An address of certificates, chosen by the author of the receipt; it is not fetched."), "P-RV-03"),
 }

@@ -18,7 +18,7 @@ from conformance.receipts.offline.reading import Found
 from conformance.receipts.offline.wording import value_text
 
 NOTHING_VERIFIED: Final = (
-    "NOTHING IS VERIFIED HERE: anybody can write such a text. `weldproof receipt verify` checks it."
+    "NOTHING IS VERIFIED HERE: anyone can write such a text. `weldproof receipt verify` checks it."
 )
 _UNKNOWN: Final = "Unknown to this tool; verifiers let further members pass."
 _UNKNOWN_HEADER: Final = "Unknown to this tool; verifiers do not look at it."

@@ -16,7 +16,7 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d{1,9})\]")
 
 
 class NoReceipt(Exception):
-    """There is none in what was given; the text says why."""
+    """The input contains no receipt; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ def receipts_in(data: bytes, at: str | None = None) -> list[Found]:
 
     Args:
         data: The input.
-        at: The place to take the receipt from: an exact place, whatever text stands there.
+        at: The exact place to take the receipt from, whatever text it contains.
 
     Raises:
-        NoReceipt: There is none, or none at that place.
+        NoReceipt: The input contains no receipt, or no receipt at that place.
     """
     if len(data) > LARGEST:
         raise NoReceipt(f"the input is larger than {LARGEST} bytes")
@@ -68,7 +68,7 @@ def _document(text: str) -> Any:
         except RecursionError as fault:
             raise NoReceipt("the input looks like JSON and is nested too deep") from fault
         except ValueError as fault:
-            raise NoReceipt(f"the input looks like JSON and is none: {fault}") from fault
+            raise NoReceipt(f"the input looks like JSON but is not valid: {fault}") from fault
     try:
         value = json.loads(base64.b64decode(text, validate=True))
     except (ValueError, RecursionError):

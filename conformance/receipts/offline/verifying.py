@@ -1,4 +1,4 @@
-"""A receipt verified at somebody's desk: the nine steps, who signed it, and what it binds. Pure."""
+"""Offline verification of a receipt: the nine steps, the signer, and what the receipt binds. Pure."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def _examined(found: Found, keys: KeySet, expected_payment_hash: str | None) -> 
 
 
 def _compared(examination: Examination, given: Mapping[str, Any], token: str) -> list[Binding]:
-    """Return the bindings of a receipt that passed the steps; nothing is compared with what nobody signed."""
+    """Return the bindings of a receipt that passed the steps; an unsigned payload is not compared."""
     if not examination.verified:
         return []
     response = given.get("response")

@@ -68,7 +68,7 @@ def asset_words(value: Any, network: Network | None) -> str:
         if network.is_asset(value):
             return f"{value}, which is {network.unit} on {network.name}"
         return f"{value}, which is not the {network.unit} of {network.name} that this tool knows"
-    return f"{value_text(value)}; without a known network nobody can say what that is"
+    return f"{value_text(value)}; without a known network its meaning is unknown"
 
 
 def did_words(value: Any) -> str:

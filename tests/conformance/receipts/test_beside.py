@@ -188,7 +188,7 @@ def test_an_answer_without_an_attestation_says_so() -> None:
     taken = Taken(Side("b", source="http://b.example", place="body:payable_receipt", verified=True, receipt="x"))
     lacking = taken.attested()
     assert lacking.receipt is None
-    assert lacking.side == Side("b", source="http://b.example", fault="its answer holds none")
+    assert lacking.side == Side("b", source="http://b.example", fault="its answer contains no attestation")
 
 
 @pytest.mark.parametrize(
