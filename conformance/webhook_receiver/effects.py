@@ -59,11 +59,11 @@ class Effects:
     async def once(self, event_id: str, effect: Callable[[], Awaitable[Outcome]]) -> Outcome | None:
         """Give an event its effect, unless it had it.
 
-        Whoever delivers an event while its effect is under way waits for that one and gets its outcome. The effect goes
-        on when the one who waits for it goes away.
+        A delivery of an event whose effect is already running waits for that effect and gets its outcome. The effect
+        continues even if the delivery is cancelled.
 
         Returns:
-            What became of it; None when it had its effect before.
+            Its outcome; None if the event had its effect before.
 
         Raises:
             Full: Nothing more can be remembered; the event had no effect.

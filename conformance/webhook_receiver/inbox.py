@@ -33,8 +33,8 @@ class Place:
         name: Its name in the profile.
         destination: What the profile says of it.
         secret: The secret that its deliveries are signed with; the log has its name only.
-        host: Where the suite listens, as its sockets are bound.
-        port: Likewise.
+        host: Host that the suite's socket is bound to.
+        port: Port that the suite's socket is bound to.
         path: Path of its URL.
     """
 
@@ -205,10 +205,10 @@ class Inbox:
         return tuple(self._received)
 
     def of_tenant(self, tenant: str) -> tuple[Place, ...]:
-        """Return the destinations that payments of a tenant are told to.
+        """Return the destinations that receive the payments of a tenant.
 
         Raises:
-            Inconclusive: There is none, or one of them cannot be received at.
+            Inconclusive: There is no such destination, or the suite cannot receive at one of them.
         """
         wanted = [
             name
@@ -306,7 +306,7 @@ def listening_at(destination: Destination) -> tuple[str, int]:
     """Return host and port that the suite binds for a destination.
 
     Raises:
-        ValueError: They cannot be told; the text says what to give.
+        ValueError: They are unknown; the text says what to give.
     """
     if destination.listen is not None:
         host, colon, port = destination.listen.rpartition(":")

@@ -1,7 +1,7 @@
 """A webhook receiver as the profile wants one (P-WH-13): it verifies, and gives each event one effect.
 
-The effect is that an event is told, and forwarded where there is an address to forward to. It is done when both are:
-an event whose forwarding failed has had no effect, and may come again.
+The effect is that an event is reported, and forwarded if an address is set. It is complete when both are done. An event
+whose forwarding failed has had no effect, and may come again.
 """
 
 from __future__ import annotations
@@ -97,9 +97,9 @@ class WebhookEvent:
 
     Attributes:
         id: Event id, 1 to 255 printable characters.
-        members: The whole body; members that nobody knows are among them.
+        members: The whole body, with unknown members.
         secret: Which secret it verified with, from 1.
-        v2: Whether v2 verified, too; None where the delivery has none, or it was not checked.
+        v2: Whether v2 verified, too; None if the delivery has no v2, or it was not checked.
     """
 
     id: str
@@ -159,7 +159,7 @@ def verified(arrival: Arrival, terms: Terms) -> WebhookEvent:
 
 
 def _second(header: webhook_signature.SignatureHeader, terms: Terms, body: bytes) -> bool | None:
-    """Return whether v2 verifies; None where there is none, or nobody knows what its key is derived with."""
+    """Return whether v2 verifies; None if it is absent, or if it is unknown what its key is derived with."""
     if not header.v2 or terms.service_word is None:
         return None
     found = webhook_signature.verify_v2(header, terms.secrets, terms.service_word, terms.signed_string, body)

@@ -85,10 +85,10 @@ class Arrival:
         target: Path with query, as sent.
         peer: `HOST:PORT` of the sender.
         headers: Header fields as sent, in order, repeats and case kept; bytes beyond ASCII as Latin-1.
-        body: The body's bytes as sent; its beginning where it is beyond the limit.
+        body: The body's bytes as sent; only its beginning if it is beyond the limit.
         whole: Whether the body came whole.
-        reply: What is done about it, once that is decided.
-        answered: Monotonic time at which the answer was handed to the connection; None where there is none (yet).
+        reply: The reply, once it is decided.
+        answered: Monotonic time at which the answer was handed to the connection; None before that.
         left: Monotonic time at which the sender closed the connection without having been answered; None if it did not.
     """
 
@@ -208,7 +208,7 @@ class Receiver:
             if len(found) >= count or left <= 0:
                 return tuple(found)
             try:
-                # Each arrival wakes all who wait, whoever clears the event: nobody sleeps over one he has not seen.
+                # Each arrival wakes all waiting tasks, whichever of them clears the event, so that none misses one.
                 async with asyncio.timeout(left):
                     await self._changed.wait()
             except TimeoutError:

@@ -1,4 +1,4 @@
-"""A listener that speaks TLS with a certificate that nobody vouches for: whoever sends to it looked at none."""
+"""A TLS listener with an untrusted certificate: a sender that delivers to it has not checked the certificate."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _count(seen: Untrusted) -> None:
 def _context() -> ssl.SSLContext:
     """Return a server's context with a key and a certificate that it signed itself."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nobody vouches for this one")])
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "untrusted test certificate")])
     now = dt.datetime.now(dt.UTC)
     certificate = (
         x509.CertificateBuilder()
