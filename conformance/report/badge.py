@@ -1,8 +1,7 @@
 """`badge.svg`: the verdict at a glance, in plain SVG without fonts or links of its own.
 
-It stands where nobody sees the rest, so it says more against the target than for it: it is green only where the whole
-suite judged what the operator claims, on the operator's own server, and no MUST is broken. It counts what did not
-apply.
+It is shown without the rest of the report, so it is strict: it is green only if the whole suite judged what the
+operator claims, on the operator's own server, and no MUST is broken. It counts the rows that did not apply.
 """
 
 from __future__ import annotations

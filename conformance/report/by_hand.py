@@ -1,8 +1,8 @@
-"""Whether one command line shows a recorded exchange again to whoever reads the report, and if not, why not.
+"""Whether a reader of the report can repeat a recorded exchange with one command line, and if not, why not.
 
-A reader has the target, its credentials and curl. What needs a fresh payment, a clock that was moved, several requests
-at once, or a program that a check started and ended is not shown by sending one request once more; a line for that
-would answer something, and nothing about the breach. The report says so instead, and `weldproof replay` does the rest.
+A reader has the target, its credentials and curl. Sending one request again does not repeat an exchange that needs a
+fresh payment, a moved clock, several requests at once, or a program that a check started and ended. The answer to such
+a line would show nothing about the breach. The report says so instead, and `weldproof replay` repeats the exchange.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _OWN_STACK: Final = ("own_stack", "mutant", "settings", "block_mode")
 # Methods that ask for what is there (RFC 9110, 9.2.1).
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _KINDS: Final = re.compile(r"(?:[a-z]+=)?(?:sim|localnet)(?:,|$)")
-# Variables of the reader's that a curl line may take. A log that somebody else wrote must not choose another, such as a
-# cloud provider's key: the line would send it to an address of that log.
+# Environment variables of the reader that a curl line may use. A log of unknown origin must not choose another one, for
+# example a cloud provider's key, because the line would send it to an address from that log.
 _READERS: Final = re.compile(r"TENANT_[A-Z0-9_]+_(?:ID|KEY)|(?:LIMITED_)?ADMIN_KEY|ADMIN_TOKEN")
 # What curl writes itself, or waits for where it is given.
 _FRAMING: Final = frozenset({"transfer-encoding", "content-length", "connection", "upgrade", "expect", "te"})
@@ -64,7 +64,7 @@ class ByHand:
         )
 
     def line(self, event: Event) -> str:
-        """Return the curl line of an `exchange` or an `arrival` event, or a comment that says why there is none."""
+        """Return the curl line of an `exchange` or an `arrival` event, or a comment that says why it has no line."""
         reason = next(self._obstacles(event), None)
         return curl_line(event["request"]) if reason is None else f"# no single command repeats it: {reason}"
 

@@ -31,9 +31,9 @@ class Change:
     Attributes:
         id: Its id.
         sentence: Its sentence.
-        before: Its verdict in the first run, None where it has none.
-        after: Its verdict in the second run likewise.
-        unselected: Whether the run that has none was asked for another part of the suite than the other run.
+        before: Its verdict in the first run, None if it has no verdict there.
+        after: Its verdict in the second run, None if it has no verdict there.
+        unselected: Whether the run without a verdict selected another part of the suite than the other run.
     """
 
     id: str

@@ -41,7 +41,7 @@ _EXPECTATIONS: Final[Mapping[str, str]] = {
 _REFUSED: Final = "cannot connect to"
 _LATE: Final = "answer within"
 QUICK_LOOK: Final = "Quick look"
-# What is said wherever a result is told of a target that could have been anybody.
+# Added to every result of a target whose identity was not checked.
 UNCHECKED: Final = (
     "The target's certificates were not checked (--insecure, [tls] insecure): any server may have answered."
 )
@@ -111,7 +111,7 @@ def sentence(summary: Summary) -> str:
 
 
 def _also_seen(summary: Summary) -> str:
-    """Return which requirements were seen broken that nobody selected: they were told as they went by."""
+    """Return which requirements that were not selected were seen broken: the run reported them when they occurred."""
     seen = ", ".join(f"{name} {WORDS[verdict]}" for name, verdict in summary.also_seen.items())
     return f" Also seen, not selected: {seen}." if seen else ""
 

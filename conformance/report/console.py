@@ -70,7 +70,7 @@ def show(
         verbose: Show more findings of a row than one, and each value of the profile that is not the default.
 
     Raises:
-        BrokenPipeError: Nobody reads it to its end.
+        BrokenPipeError: The reader of the output closed it before its end.
     """
     console = console or Terminal()
     report = report or (str(written[0].parent) if written else "REPORT")

@@ -85,7 +85,7 @@ class Exchange:
         return _message(f"{self.method} {self.path}", self.headers, self.body or "", limit)
 
     def answered(self, limit: int) -> str:
-        """Return the response likewise, or what went wrong instead."""
+        """Return the response in the same form, or what went wrong."""
         if self.response is None:
             return shown(self.error or "no answer", limit)
         return _message(_status_line(self.response.status), self.response.headers, self.response.body, limit)

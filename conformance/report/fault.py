@@ -1,4 +1,4 @@
-"""`fault.txt`: what the maintainers need when a run ends with 4, so that whoever sees it can send it as it is."""
+"""`fault.txt`: the details that the maintainers need when a run ends with 4. A user can send the file as it is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How much longer a run will take: an estimate from what its checks took in a recorded run and from its own pace.
 
-What checks took elsewhere only weighs them against each other: the run's own pace scales it, so
-that a slower machine or target is told from the first checks that are done.
+The recorded times only weigh the checks against each other. The run's own pace scales them, so that the first finished
+checks show a slower machine or target.
 """
 
 from __future__ import annotations

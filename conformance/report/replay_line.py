@@ -1,8 +1,8 @@
 """The command line that repeats an exchange of a run: its replay id, and the options that name the target.
 
 `weldproof replay` takes no target from a log, so the line has to name it. The run that made the log prints the options
-that it was given. A report that is read later prints placeholders such as PROFILE in their places: who wrote that log
-is not known, and the reader must not paste the path of a profile that somebody else chose.
+that it was given. A report that is read later prints placeholders such as PROFILE in their places: the author of that
+log is unknown, and the reader must not paste the path of a profile that the author chose.
 """
 
 from __future__ import annotations

@@ -47,8 +47,8 @@ class Finding:
 class RowResult:
     """A requirement with its verdict and everything that was found about it.
 
-    `cause` is what decided it in words, the same for all rows of one cause, and `cause_place` that cause's place among
-    all, from 1; None where nobody must look at the row.
+    `cause` says in words what decided it, and is the same for all rows of one cause. `cause_place` is the place of that
+    cause among all, from 1; None if the row needs no attention.
     """
 
     requirement: Requirement

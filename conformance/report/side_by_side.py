@@ -23,9 +23,9 @@ class ComparedClaim:
 
     Attributes:
         part: `receipt`, `header` or `payload`.
-        name: Its name, dotted where it is nested.
-        left: The left value as JSON text, None where it has none.
-        right: The right one likewise.
+        name: Its name, dotted if it is nested.
+        left: The left value as JSON text, None if the claim is absent.
+        right: The right value in the same form.
         grade: `same`, `expected` (it differs as it must or may) or `matters`.
         why: That, as a sentence.
     """
@@ -45,10 +45,10 @@ class Side:
     Attributes:
         name: The target's name, or the file's.
         source: The address that was called; empty for a file.
-        place: Where the receipt stood, None where there is none.
+        place: Where the receipt was found, or None.
         exchange: Number of the exchange that answered with it, or None.
-        verified: Whether it verifies with the keys that its own target publishes; None where that was not tried.
-        fault: Why it does not verify, or could not be had.
+        verified: Whether it verifies with the keys that its own target publishes; None if that was not tried.
+        fault: Why it does not verify, or could not be obtained.
         receipt: The compact JWS, live values taken out.
     """
 

@@ -18,7 +18,7 @@ from conformance.report.side_by_side import SideBySide, side_by_side
 from conformance.text.untrusted import one_line
 
 SLOWEST: Final = 10
-# Reasons why nothing answered that are told.
+# The number of reported reasons why nothing answered.
 _MOST_REASONS: Final = 3
 
 
@@ -75,7 +75,7 @@ class Summary:
         options: Options of the command.
         started_at: Unix seconds.
         seconds: Duration, or None when the log ends before the run did.
-        exit_code: Exit code, or None likewise.
+        exit_code: Exit code, or None when the log ends before the run did.
         interrupted: Whether a signal cut the run short.
         rows: Every selected row, in ledger order.
         timings: Every check that ran, slowest first.
@@ -299,7 +299,7 @@ class _Reader:
         return found
 
     def _unanswered(self) -> tuple[str, ...]:
-        """Return why no exchange got an answer; empty where one did, and where nobody waited for an answer's end."""
+        """Return why no exchange got an answer; empty if one did, or if no exchange waited for the end of an answer."""
         exchanges = self._kinds["exchange"]
         if any(event["response"] is not None for event in exchanges):
             return ()
