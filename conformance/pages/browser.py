@@ -88,7 +88,7 @@ class Browser:
             playwright = importlib.import_module("playwright.async_api")
         except ImportError as fault:
             raise Inconclusive(f"that takes a browser: {HOW}") from fault
-        # Nothing is got for a run against somebody's server: without one here it is Playwright's own, if any.
+        # A run against an operator's server downloads nothing: without an installed browser, Playwright's own is used.
         installed = await asyncio.to_thread(chromium.found)
         given = {} if installed is None else chromium.launched(installed)
         try:

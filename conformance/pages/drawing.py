@@ -43,7 +43,7 @@ class _Place:
 
 
 def drawn(svg: str) -> Image.Image | None:
-    """Return a drawing as a grey image on white, None where there is none or it is beyond every code's size."""
+    """Return a drawing as a grey image on white, or None if it is empty or larger than any QR code."""
     from PIL import Image  # noqa: PLC0415 - it comes with the extra for checkout pages
     from selectolax.lexbor import LexborHTMLParser  # noqa: PLC0415 - as above
 

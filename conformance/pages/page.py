@@ -57,7 +57,7 @@ class Page:
         return any(not (node.attributes.get("type") or "").startswith(_DATA_TYPES) for node in self._tree.css("script"))
 
     def find(self, selector: str) -> Element | None:
-        """Return the first element that a CSS selector names, None when there is none.
+        """Return the first element that a CSS selector matches, or None.
 
         Raises:
             ValueError: The text is no CSS selector.

@@ -20,7 +20,7 @@ _LARGEST_PIXELS = 40_000_000
 _ETHEREUM = re.compile(r"ethereum:(?:pay-)?(0x[0-9a-fA-F]{40})(?:@([0-9]+))?/transfer\?(.*)", re.DOTALL)
 _QUIET = 8
 _DRAWING, _HEAD = re.compile(rb"<svg\b", re.IGNORECASE), 4096
-# A code of few pixels is told from noise when its modules are several pixels wide.
+# A code of few pixels can be distinguished from noise if its modules are several pixels wide.
 _SMALL, _ENLARGED = 400, 4
 # Pictures whose text is kept: a page is looked at again and again, and each look costs some ten milliseconds.
 _KEPT = 32

@@ -102,18 +102,18 @@ class View:
         """Return the values that each number in the place of the amount can have, in millionths."""
         return tuple(values for _, values in figures.numbers(self._where("amount")) if values)
 
-    def memo(self, link_token: str, told: str | None = None) -> str | None:
-        """Return the memo that the page shows; None when none can be told from the rest of the page.
+    def memo(self, link_token: str, expected: str | None = None) -> str | None:
+        """Return the memo that the page shows; None if it cannot be distinguished from the rest of the page.
 
         Args:
-            link_token: The link's token, which a memo often has in it.
-            told: The memo text that the profile's rule gives for this link, where it has one.
+            link_token: The link's token, which a memo often contains.
+            expected: The memo text that the profile's rule gives for this link, if the profile has one.
         """
         if "memo" in self.selectors:
             element = self.bound("memo")
             return None if element is None else element.text.strip() or None
-        if told is not None:
-            return told if told in self.text else None
+        if expected is not None:
+            return expected if expected in self.text else None
         in_code = next((one.memo for one in self.codes if one.memo and one.memo in self.text), None)
         return in_code or self._labelled_memo(link_token)
 
@@ -143,7 +143,7 @@ def _says_paid(line: str) -> bool:
 
 
 def is_state(line: str) -> bool:
-    """Return whether a line says `Paid` as a state and as nothing else: a few words, of nobody who paid anything."""
+    """Return whether a line says `Paid` as a state only: a few words, without a payer or an amount paid."""
     return _says_paid(line) and len(_WORD.findall(line)) <= _STATE_WORDS and _OF.search(line) is None
 
 
