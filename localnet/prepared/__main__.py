@@ -1,4 +1,4 @@
-"""`python -m localnet.prepared FD`: fork services for whoever connects to a listening socket."""
+"""`python -m localnet.prepared FD`: fork services for the clients of a listening socket."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _become(request: Request, fds: Sequence[int]) -> None:
-    """Take the place that a process started anew would have."""
+    """Set up the forked process as if it had been started without a fork."""
     os.setsid()
     kept = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for fd in fds]
     os.closerange(3, _FLOOR)

@@ -1,4 +1,4 @@
-"""What a service in another look forgets of the process that it was forked from."""
+"""The modules that a forked variant of a service must import again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def forget_services() -> None:
-    """Leave the modules of services to be imported anew, after what a variant changes; libraries stay."""
+    """Remove the modules of services, so that they are imported again after the variant's changes; libraries stay."""
     for name in [*sys.modules]:
         if name.partition(".")[0] == "reference":
             del sys.modules[name]

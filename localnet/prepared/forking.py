@@ -1,8 +1,8 @@
-"""The process that forks: requests come in, and what became of each process goes out.
+"""The process that forks: it receives requests, and reports the end of each forked process.
 
-A connection is one process. Its first message asks for the process and is answered with its number; each further one
-is the number of a signal for it; its end is told by the exit status, a signal as its negative number, as in
-`subprocess`. Whoever closes the connection early wants the process gone.
+Each connection belongs to one process. Its first message requests the process and is answered with its number. Each
+further message is the number of a signal for the process. The last message reports its exit status, a signal as its
+negative number, as in `subprocess`. If the client closes the connection early, the process is killed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Running:
 
 
 class Forking:
-    """Forks for whoever connects, until the standard input ends."""
+    """Forks services for its clients, until the standard input ends."""
 
     def __init__(self, listening: socket.socket) -> None:
         self._listening = listening
@@ -126,7 +126,7 @@ class Forking:
 
     def _tell_end(self, running: _Running) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(running.pid, signal.SIGKILL)  # its number is its own until somebody has waited for it
+            os.killpg(running.pid, signal.SIGKILL)  # its number is not reused before `waitpid`
         status = os.waitstatus_to_exitcode(os.waitpid(running.pid, 0)[1])
         for fd in (running.door.fileno(), running.pidfd):
             self._poll.unregister(fd)
@@ -142,12 +142,12 @@ class Forking:
 
 
 def _say(door: socket.socket, words: bytes) -> None:
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # nobody waits for it any more
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the client no longer waits
         door.send(words)
 
 
 def _same_place(door: socket.socket) -> bool:
-    """Return whether whoever is at the other end stands in the same namespaces."""
+    """Return whether the client is in the same namespaces."""
     peer, _, _ = _PEER.unpack(door.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
     own, its = Path("/proc/self/ns"), Path(f"/proc/{peer}/ns")
     try:
@@ -161,7 +161,7 @@ def _imported(module: str) -> bool:
     name = f"{module}.__main__"
     try:
         importlib.import_module(name)
-    except (Exception, SystemExit):  # noqa: BLE001 - whoever starts it anew is shown what is wrong
+    except (Exception, SystemExit):  # noqa: BLE001 - a start without a fork shows the fault to its caller
         traceback.print_exc(file=sys.stderr)
         return False
     del sys.modules[name]

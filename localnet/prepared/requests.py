@@ -14,7 +14,7 @@ MOST_BYTES = 180_000
 MOST_DESCRIPTORS = 16
 # Programs that run a service in another look, `MODULE LOOK SERVICE …`.
 _VARIANTS = ("reference.variants.mutants", "reference.variants.chameleon")
-# The answer in place of a process's number: whoever asks starts the process himself.
+# The answer in place of a process's number: the client starts the process itself.
 ANEW = b"anew"
 # Letters of a process's name that the system keeps.
 _NAME_LETTERS = 15
@@ -67,5 +67,5 @@ def process_name(service: str) -> str:
 
 
 def of_python(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables by which Python itself is told something."""
+    """Return the variables that configure Python itself."""
     return {name: value for name, value in environment.items() if name.startswith("PYTHON")}

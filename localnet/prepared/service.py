@@ -41,7 +41,7 @@ class PreparedProcess:
                 told = await asyncio.get_running_loop().sock_recv(self._door, 64)
             except OSError:
                 told = b""
-        # Without a word whoever forked it is gone, and took it along.
+        # Without a message the process that forks has ended, and killed this one.
         self.returncode = int(told or -signal.SIGKILL)
         return self.returncode
 
@@ -64,7 +64,7 @@ class Prepared:
         stderr: IO[Any],
         sockets: Sequence[socket.socket],
     ) -> PreparedProcess | None:
-        """Have `python -m WORDS…` forked in a session of its own, or return None where it must be started anew.
+        """Have `python -m WORDS…` forked in a separate session, or return None if it must be started without a fork.
 
         Args:
             words: Module and arguments.
@@ -115,7 +115,7 @@ async def _reader(said: IO[bytes]) -> asyncio.StreamReader:
 async def prepared(folder: Path) -> AsyncIterator[Prepared | None]:
     """Start the process that forks, and end it, with all that it forked, on leaving.
 
-    Yields None where processes cannot be forked like that: every service is started anew then.
+    Yields None where processes cannot be forked like that: then every service is started without a fork.
 
     Args:
         folder: Holds its socket and its log.
@@ -138,7 +138,7 @@ async def prepared(folder: Path) -> AsyncIterator[Prepared | None]:
 
 
 def _possible() -> bool:
-    """Return whether the system forks without harm and tells of the ends of processes by descriptors."""
+    """Return whether the system forks safely and has process descriptors, which report the end of a process."""
     if sys.platform != "linux":
         return False
     try:

@@ -1,8 +1,8 @@
 """The process that a command of the target profile starts: it has a service forked, and passes on signals and end.
 
-`python -I -S stand_in.py SOCKET MODULE WORDS…`, with few imports, since it is there to start at once. Where nobody
-listens at the socket any more, or the service must be started anew, it becomes `python -m MODULE WORDS…` itself. When
-it is killed the service goes with it: whoever forked that sees the connection close.
+`python -I -S stand_in.py SOCKET MODULE WORDS…`, with few imports, so that it starts at once. If no process listens at
+the socket any more, or the service must be started without a fork, it becomes `python -m MODULE WORDS…` itself. When it
+is killed, the connection closes, and the process that forks then kills the service.
 """
 
 import os
@@ -20,7 +20,7 @@ def _request(words: list[str]) -> bytes:
 
 
 def _connected(path: str, words: list[str]) -> socket.socket | None:
-    """Return the connection that tells of the service's end, or None where it was not forked."""
+    """Return the connection that reports the service's end, or None if it was not forked."""
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         door.connect(path)
@@ -51,7 +51,7 @@ def _main(path: str, words: list[str]) -> None:
 
 
 def _status(door: socket.socket) -> int:
-    """Return how the service ended; without a word whoever forked it is gone, and took it along."""
+    """Return how the service ended; without a message the process that forks has ended, and killed the service."""
     try:
         return int(door.recv(64) or -signal.SIGKILL)
     except OSError:
