@@ -4,7 +4,7 @@ A record is `NNNN-title.md`, begins with `# NNNN: Title`, and says in the lines 
 
     * Date: 2026-11-22
     * Status: accepted | amended by [0041](0041-….md) | superseded by [0041](0041-….md)
-    * Amends: [0018](0018-….md)              (where it does; Supersedes likewise)
+    * Amends: [0018](0018-….md)              (if it does; Supersedes has the same form)
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Record:
         number: Four digits.
         title: What was decided.
         date: The day on which it was first written down.
-        status: What became of it, as its line says it.
+        status: Its status, as its line says it.
         later: Numbers of the records that amend or supersede it, with the word for what they do to it.
-        earlier: Numbers of the records that it amends or supersedes, likewise.
+        earlier: Numbers of the records that it amends or supersedes, with the same words.
     """
 
     name: str

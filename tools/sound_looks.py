@@ -62,7 +62,7 @@ def save(looks: SoundLooks, path: Path = FILE) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Add the trials of some results; return 1 where one is not sound, 2 where one is none of a whole run."""
+    """Add the trials of some results; return 1 if a trial is not sound, 2 if a trial does not belong to a whole run."""
     trials = [trial for word in words for trial in json.loads(Path(word).read_bytes())["trials"]]
     everywhere = {row.id for row in ledger() if row.surface == "shared" and row.decides}
     parts = [trial["seed"] for trial in trials if not everywhere & {*trial["passed"]}]

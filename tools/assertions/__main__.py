@@ -81,7 +81,7 @@ def _faults(negated: Sequence[str], found: Judged) -> Iterator[tuple[str, str]]:
 
 
 def _unknown(every: Mapping[str, Place], plain: Judged) -> Iterator[tuple[str, str]]:
-    """Yield places that no check comes by and nobody knows why, and those of which that is said though one does."""
+    """Yield unreached places without a recorded reason, and places with a reason that a check does reach."""
     reasons = unreached.load()
     for place in every:
         if place not in plain.checks and place not in reasons:

@@ -44,7 +44,7 @@ IN_TURNS = ("receipt-peers", "receipt-offline", "message-peers")
 """Those of programs that are asked for one round at a time."""
 
 COUNTED: Mapping[str, str] = {name: "receipts" for name in JOBS if name.startswith("receipt")}
-"""What is told as so many a second and core, too: a million by the CPU microseconds of one."""
+"""Jobs that are also reported per second and core: a million divided by the CPU microseconds of one."""
 
 WITHIN: Mapping[str, float] = {"challenge": 40e-6, "paid-call": 400e-6, "zk-issue": 0.5, "zk-verify": 0.3}
 """CPU seconds that one of these jobs may take at most, whatever it is beside others; each contender of ours that takes

@@ -89,7 +89,7 @@ class Plan:
         rounds: Rounds that count.
         seconds: CPU seconds that each server works in a round, at the most.
         folder: Where servers keep what they write.
-        say: Told what happens.
+        say: Called with a line for each step.
     """
 
     rounds: int

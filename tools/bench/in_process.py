@@ -30,7 +30,7 @@ def measure(names: Sequence[str], *, rounds: int, seconds: float) -> tuple[tuple
         parts = zip(*([Job.read(job) for job in one["jobs"]] for one in runs), strict=True)
         return tuple(map(joined, parts)), dict(runs[0]["versions"])
     except (KeyError, TypeError, ValueError) as fault:
-        raise BenchFault(f"python -m tools.bench.reference told no figures: {fault}") from fault
+        raise BenchFault(f"python -m tools.bench.reference printed no figures: {fault}") from fault
 
 
 def profiles(names: Sequence[str]) -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -51,4 +51,4 @@ def _run(words: Sequence[str]) -> Any:
     try:
         return orjson.loads(done.stdout)
     except orjson.JSONDecodeError as fault:
-        raise BenchFault(f"python -m tools.bench.reference told no figures: {fault}") from fault
+        raise BenchFault(f"python -m tools.bench.reference printed no figures: {fault}") from fault

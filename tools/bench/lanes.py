@@ -34,7 +34,7 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
 
     Args:
         payments: How many payments a lane, one after the other.
-        say: Told what happens.
+        say: Called with a line for each step.
 
     Raises:
         LookupError: Its rail has no process, or more than one.
@@ -68,7 +68,7 @@ def _case(lane: str, profile: Profile, client: Client, log: EventLog, session: S
 
 
 async def _judge_nothing(case: Case) -> None:
-    """A payment that is measured is judged by nobody."""
+    """Judge nothing: a measured payment is not judged."""
 
 
 async def _cost(case: Case, operation: Operation, payments: int, rail: int) -> float:
@@ -91,7 +91,7 @@ def cost_of(payments: int, seconds: float) -> float:
 
 
 async def _idle(rail: int) -> float:
-    """Return CPU microseconds of the rail a second while nobody calls it."""
+    """Return CPU microseconds of the rail per second without calls."""
     before, began = process_seconds(rail), time.monotonic()
     await asyncio.sleep(_IDLE_SECONDS)
     return (process_seconds(rail) - before) / (time.monotonic() - began) * _MICRO

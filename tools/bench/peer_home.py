@@ -36,7 +36,7 @@ def python_home(say: Callable[[str], None]) -> PythonHome:
     """Return the environment of the Python peers, making it at first use.
 
     Args:
-        say: Told what is installed, before it is.
+        say: Called with a line before each installation.
 
     Raises:
         Missing: It could not be made.

@@ -24,7 +24,7 @@ def service_pid(root: int, module: str) -> int:
     """Return the process below `root` that is a service, started as `python -m MODULE` or forked for it.
 
     Raises:
-        LookupError: There is none, or more than one.
+        LookupError: There is no such process, or more than one.
     """
     parents = {pid: int(stat[1]) for pid, stat in _stats()}
     below = {root}

@@ -94,7 +94,7 @@ def joined(parts: Sequence[Job]) -> Job:
     """Return one job with the rounds of several processes that measured it, one after the other.
 
     Raises:
-        ValueError: There is none, or they are not of the same job with the same contenders.
+        ValueError: The list is empty, or the parts are not of the same job with the same contenders.
     """
     if not parts or len({(part.name, *((one.name, one.role) for one in part.contenders)) for part in parts}) != 1:
         raise ValueError("those are not the parts of one job")

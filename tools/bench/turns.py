@@ -59,7 +59,7 @@ class Program:
 
 
 def contest(job: str, *, rounds: int, seconds: float, folder: Path, say: Callable[[str], None]) -> Job:
-    """Run one of the contests `goals.IN_TURNS`; every program is started anew for each share of the rounds.
+    """Run one of the contests `goals.IN_TURNS`; every program is started again for each share of the rounds.
 
     Raises:
         TurnFault: Our side, or a peer that is installed, did not work.

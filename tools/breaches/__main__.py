@@ -16,7 +16,7 @@ from tools.breaches.trial import noticed
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Try the breaches that are named, or all; 1 where a row says otherwise than what was kept."""
+    """Try the named breaches, or all; return 1 if the verdict of a row differs from the kept one."""
     parser = argparse.ArgumentParser(prog="python -m tools.breaches", description=tools.breaches.__doc__)
     parser.add_argument("server", nargs="?", choices=[*SERVERS], help="whose breaches are tried")
     parser.add_argument("names", nargs="*", metavar="BREACH", help="some of them")
@@ -43,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _tried(server: Server, listed: Sequence[Breach]) -> int:
-    """Try breaches one after the other, keep what rows say, and return of how many they say otherwise than before."""
+    """Try breaches one after the other, keep the verdicts, and return for how many breaches they changed."""
     otherwise = 0
     with tempfile.TemporaryDirectory() as place, server.surroundings(Path(place)) as around:
         for breach in listed:

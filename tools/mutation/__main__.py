@@ -221,7 +221,7 @@ def _decisive(found: Sequence[Mutant], results: Mapping[tuple[str, str], dict[st
 
 
 def _is_open(one: dict[str, Any], known: Mapping[str, judged.Judgement]) -> bool:
-    """Return whether something should have caught a mutant and did not, as far as anybody knows."""
+    """Return whether a mutant should have been caught and was not, as far as it has been judged."""
     return one["outcome"] not in _CAUGHT and (one["id"] not in known or known[one["id"]].verdict == "hole")
 
 

@@ -34,7 +34,7 @@ def keep(stack: str, results: Iterable[Mapping[str, Any]], folder: Path = FOLDER
 
 
 def tidy(names: Collection[str], folder: Path = FOLDER) -> None:
-    """Take out of every stack's data what is none of these mutants: its rule has changed since."""
+    """Remove entries of other mutants than these from every stack's data: their rules have changed."""
     for path in folder.glob("*.json"):
         _write(path.stem, {name: rows for name, rows in load(path.stem, folder).items() if name in names}, folder)
 

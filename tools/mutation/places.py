@@ -1,8 +1,8 @@
 """Places of the reference's syntax, and the mutants that operators make of them.
 
 A mutant's id is made of what does not change when lines or files move: the name of the module without its folders, the
-function, the operator, and a digest of the fragment in its normal form. So a list of ids stays valid until somebody
-changes the very rule that a mutant breaks.
+function, the operator, and a digest of the fragment in its normal form. So a list of ids stays valid until the very
+rule that a mutant breaks is changed.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ async def recorded(kind: StackKind, seed: int, say: Callable[[str], None], only:
         kind: What is run.
         seed: Seed of the runs.
         say: Takes a line for each check.
-        only: Names of checks, without their lanes, that alone are recorded; all where there are none.
+        only: Names of the checks to record, without their lanes; if empty, all checks.
     """
     with tempfile.TemporaryDirectory(prefix="weldproof-lines-") as name:
         noted = Notes(Path(name))
@@ -50,7 +50,7 @@ class Notes:
         """Return the lines, as (file, line), that were run since this was last asked.
 
         Args:
-            running: Processes that go on, and are asked to note their lines anew.
+            running: Processes that go on, and are asked to begin a new list of their lines.
 
         Raises:
             TimeoutError: One does not answer.
@@ -58,7 +58,7 @@ class Notes:
         told = {*self._folder.glob("*.told")}
         for pid in running:
             await self._asked(pid)
-        # A process that nobody asks goes on with its file, or has ended.
+        # A process that is not asked goes on with its file, or has ended.
         own = {self._folder / f"{pid}.lines" for pid in running}
         others = {*self._folder.glob("*.lines")} - own
         text = "".join(self._further(path) for path in [*({*self._folder.glob("*.told")} - told), *others])

@@ -107,7 +107,7 @@ class Stand:
         await asyncio.gather(self._restarts, return_exceptions=True)
 
     async def _follow_restarts(self) -> None:
-        """Start surfaces again whenever a row asks; where one does not come back, rows find that nobody answers."""
+        """Start surfaces again whenever a row asks; if one does not come back, rows find that it does not answer."""
         with suppress(ChildFault):
             await self._stack.follow_restarts()
 
@@ -129,7 +129,7 @@ class Stand:
     async def logged(
         self, checks: Sequence[Check], seed: int, *, whole: bool = True, seconds: float = 900.0
     ) -> EventLog:
-        """Run some checks likewise and return the log, which ends where they took longer than `seconds`."""
+        """Run some checks in the same way and return the log, which ends early if they take longer than `seconds`."""
         log, profile = EventLog(), self.profile
         plan = RunPlan(self._rows, tuple(checks), seed=seed, workers=profile.pace.workers, fail_fast=not whole)
         running = asyncio.create_task(Run(plan, profile, log).whole())

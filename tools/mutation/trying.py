@@ -27,7 +27,7 @@ _BREAKDOWN = re.compile(r"\b50[0-9]\b")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one mutant.
+    """The result of one mutant.
 
     Attributes:
         id: The mutant.
@@ -35,12 +35,12 @@ class Result:
         operator: What made it.
         place: `FILE:LINE` at the time.
         change: What it changes into what.
-        outcome: `killed` by a row that fails, `warned` where rows only warn, `survived`, `unreached` where no row
-            comes by, `no-start` where the services do not come up, `unsettled` where rows came to no verdict.
+        outcome: `killed` by a row that fails, `warned` if rows only warn, `survived`, `unreached` if no row reaches
+            it, `no-start` if the services do not come up, `unsettled` if rows came to no verdict.
         rows_run: Rows of the checks that were run.
         killed_by: Rows that fail, each with what was expected and found.
-        warned_by: Likewise rows that warn.
-        unsettled: Likewise rows that came to no verdict.
+        warned_by: Rows that warn, with the same details.
+        unsettled: Rows that came to no verdict, with the same details.
         breakdown: Whether a server error is all that those rows saw.
         seconds: How long it took, the start of the services among it.
     """

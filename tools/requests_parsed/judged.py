@@ -20,11 +20,11 @@ class Parsed:
     Attributes:
         n: Its number in the event log.
         check: Which check sent it.
-        request: As its bytes say it; None where none were sent.
+        request: The request as parsed from its bytes; None if nothing was sent.
         status: Of the answer, None without one.
-        faults: What of it is not as in an honest request.
-        notes: What is unusual and no fault.
-        told: What parts of it were looked into: `http`, `body`, `payment` …
+        faults: The differences from an honest request.
+        notes: What is unusual but no fault.
+        told: The parts of it that were examined: `http`, `body`, `payment` …
     """
 
     n: int
@@ -43,7 +43,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def world_of(captured: list[dict[str, Any]]) -> payments.World:
-    """Return what was sent to nodes, and every challenge that was told."""
+    """Return what was sent to nodes, and every challenge that was issued."""
     world = payments.World()
     for line in captured:
         sent = base64.b64decode(line["sent"])

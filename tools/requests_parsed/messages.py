@@ -121,7 +121,7 @@ def _of_signature(body: Mapping[str, Any], headers: Mapping[str, list[str]], key
 
 
 def _base(covered: fields.Item, body: Mapping[str, Any], headers: Mapping[str, list[str]]) -> tuple[str, set[str]]:
-    """Return the signature base, and why there is none."""
+    """Return the signature base, or why it cannot be built."""
     lines, faults = [], set()
     for item in covered.value:
         value, fault = component(item, body, headers, covered.parameters)

@@ -1,7 +1,7 @@
 """A payment in a request to the rail: every way in which it is not the honest one of a live challenge.
 
 Each syntax fault is read over, as a forgiving server would, so that what lies beneath it is seen as well: two faults in
-one request decide nothing. What stands in parentheses is told and is no fault.
+one request decide nothing. Remarks in parentheses are reported but are no faults.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Challenge:
 
 @dataclass(slots=True)
 class World:
-    """What was told and sent before: challenges by token, transactions by id, and payments that bought something."""
+    """Earlier challenges by token, transactions by id, and payments that bought something."""
 
     challenges: dict[str, Challenge] = field(default_factory=dict)
     references: dict[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ _DEEP = 200
 
 
 def read(data: bytes) -> tuple[Any, set[str]]:
-    """Return the value, None where there is none, and the faults of the text."""
+    """Return the value, or None, and the faults of the text."""
     faults: set[str] = set()
     try:
         text = data.decode("utf-8")

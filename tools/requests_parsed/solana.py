@@ -22,7 +22,7 @@ class Transaction:
     """One transaction as sent to a node.
 
     Attributes:
-        instructions: Program, accounts and data of each top-level one; an account of a table is None.
+        instructions: Program, accounts and data of each top-level one; None stands for an account of a table.
         is_signed: Whether each signature that the message asks for verifies.
     """
 

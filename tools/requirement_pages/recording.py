@@ -1,7 +1,7 @@
 """Recording an example breach of each requirement: a mutant that a row catches, and the exchange that shows it.
 
 The chains of a stack stay warm while its services are started again as one mutant after the other; only the checks of
-the rows to be recorded are run. What is recorded stays until it is recorded anew, so it may be stopped at any time.
+the rows to be recorded are run. A recording stays until the next one replaces it, so it may be stopped at any time.
 """
 
 from __future__ import annotations

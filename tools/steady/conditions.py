@@ -1,4 +1,4 @@
-"""What a run has to stand: the workers it is told to use, and what else the machine does meanwhile."""
+"""The conditions of a run: its number of workers, and the other load on the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BUSY_LOOPS = 4
 _STALL_SECONDS = 0.5
 # On average so long between two stalls, of whichever process: in a minute each process of a run has had one or two.
 _BETWEEN_STALLS = 1.0
-# Ends with whoever started it: it reads a pipe that nobody writes to.
+# Ends with the process that started it: it reads a pipe that is never written to.
 _LOOP: Final = (
     "import os, threading; threading.Thread(target=lambda: (os.read(0, 1), os._exit(0))).start()\nwhile True: pass"
 )
@@ -141,6 +141,6 @@ def command_of(pid: int) -> str:
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
         told = " ".join(word.rsplit("/", 1)[-1] for word in words[:4]).strip()
-        # The services of a stack are forks, told apart by their names alone.
+        # The services of a stack are forks, distinguished only by their names.
         return f"{told} ({Path(f'/proc/{pid}/comm').read_text().strip()})" if "localnet.prepared" in words else told
     return ""

@@ -1,1 +1,1 @@
-"""Programs of other makers' packages, run by environments of their own and imported by nobody."""
+"""Programs that use other projects' packages. They run in separate environments and are never imported."""

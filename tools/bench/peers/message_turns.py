@@ -69,7 +69,7 @@ def main() -> None:
     while measured(count) * count < seconds / 4:
         count *= 4
     count = max(1, round(seconds / measured(count)))
-    print(json.dumps({"ready": True}), flush=True)  # noqa: T201 - the answer to whoever started it
+    print(json.dumps({"ready": True}), flush=True)  # noqa: T201 - the answer to the parent process
     for _ in sys.stdin:
         print(measured(count) * 1e6, flush=True)  # noqa: T201 - same
 

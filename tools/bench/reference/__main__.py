@@ -1,7 +1,7 @@
 """`python -m tools.bench.reference`: what the reference costs, as a table or as JSON.
 
-Two more commands serve a bench that works from outside: `turns` measures one job a round at a time, so that somebody
-else's verifier can be measured in between, and `serve` puts the rail with its chain in memory on a server.
+Two more commands serve a bench that works from outside: `turns` measures one job a round at a time, so that another
+project's verifier can be measured in between, and `serve` puts the rail with its chain in memory on a server.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _PAYEE = str(encoding.encode_address(bytes(31) + b"\x02"))
 
 
 class NoNode(Node):
-    """A node that nobody can ask."""
+    """A node that is never asked."""
 
     def __init__(self) -> None:
         """Take no connection."""

@@ -1,8 +1,8 @@
 """Contenders measured in turn, round by round, by the CPU time of the process.
 
-A neighbour on the machine slows whoever runs at that moment. So every contender of a job runs in every round, CPU time
-is counted instead of the clock's, and what is reported is the ratio inside a round: its median over the rounds, with
-the quartiles as its spread.
+Another process on the machine slows the contender that runs at that moment. So every contender of a job runs in every
+round, CPU time is counted instead of the clock's, and the report contains the ratio inside a round: its median over the
+rounds, with the quartiles as its spread.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def ratio(ours: Sequence[float], other: Sequence[float]) -> Ratio:
 
 @contextmanager
 def _collecting_as_served() -> Iterator[None]:
-    """Let the collector leave alone what is there, as in a service that runs: else it falls on whoever is measured."""
+    """Exclude existing objects from garbage collection, as a running service does, so that no contender pays for it."""
     gc.freeze()
     try:
         yield

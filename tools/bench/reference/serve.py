@@ -26,10 +26,10 @@ def rail(folder: Path, proofs: int, ready: Ready) -> Opener:
     """Return what opens the rail in memory.
 
     Args:
-        folder: Its data. Two files for whoever calls it are written there as well: `body`, the body of the paid call,
-            and `proofs`, a value of `X-PAYMENT` a line, each good for one call.
+        folder: Its data. Two files for the caller are also written there: `body`, the body of the paid call, and
+            `proofs`, with one value of `X-PAYMENT` on each line, each good for one call.
         proofs: How many proofs.
-        ready: Called when all of this is there.
+        ready: Called when all of this is written.
     """
 
     @asynccontextmanager

@@ -35,7 +35,7 @@ class DirectDatabase:
     """A `Database` on sqlite3 in the caller's own thread: a commit a statement, none of them durable.
 
     The write-ahead log is not synced when a commit is made (`synchronous=NORMAL`), so a power cut may take the last
-    ones back. Nobody should sell that way; it is the least that these statements cost.
+    ones back. No seller should work in that way; it only shows the minimum cost of these statements.
     """
 
     def __init__(self, path: Path) -> None:

@@ -26,7 +26,7 @@ _REQUESTS = 1024
 
 
 class Signed(NamedTuple):
-    """A signature, what it is over, and the body whose digest is compared; empty when there is none."""
+    """A signature, its base, and the body whose digest is compared; the body is empty if no digest is compared."""
 
     message: bytes
     signature: bytes
@@ -38,7 +38,7 @@ async def receipt_verification(folder: Path) -> AsyncIterator[Contenders]:
     """Verify one receipt with its key set, key and header cached as between two calls of a service.
 
     The goal's job is the judgement: signature, algorithm, canonical payload, members. The report that the services
-    answer with, twenty members and nine lines of checks, is told beside it.
+    answer with, twenty members and nine lines of checks, is measured separately.
     """
     del folder
     sample = material.receipt()
@@ -66,7 +66,7 @@ async def message_verification(folder: Path) -> AsyncIterator[Contenders]:
     There are more of them than any cache of the reference holds, so only what a signer's requests share is found in
     one: the key, and the names that are covered.
 
-    The goal's job is the judgement, as with receipts; the report that the services answer with is told beside it.
+    The goal's job is the judgement, as with receipts; the report that the services answer with is measured separately.
     """
     del folder
     now = int(time.time())

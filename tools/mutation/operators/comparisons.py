@@ -11,7 +11,7 @@ from tools.mutation.operators.operator import Place, Variant, called, copied, ex
 # Clauses of SQLAlchemy, which make a statement and compare nothing.
 _CLAUSES = ("where", "and_", "or_", "join", "outerjoin", "select", "having", "values", "case")
 _BOUNDARY: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
-# What a rule of equality becomes where somebody compares texts in part; `a` and `b` are its sides, looked up once.
+# What replaces an equality, as if only parts of the texts were compared; `a` and `b` are its sides, looked up once.
 _TEXTS = "a == b or isinstance(a, (str, bytes)) and isinstance(b, type(a))"
 _PARTLY = {
     "equal-prefix": "a[:8] == b[:8]",
@@ -51,7 +51,7 @@ class Comparisons:
 
 
 def _are_texts(*sides: ast.expr) -> bool:
-    """Return whether the sides may be texts that somebody else has sent; a constant is a word of our own."""
+    """Return whether the sides may be texts from a client; a constant is one of the program's own words."""
     return not any(isinstance(one, ast.Constant) or _NUMBERS.search(ast.unparse(one)) for one in sides)
 
 

@@ -1,8 +1,8 @@
-"""`python -m tools.mutation.service (replace NAME FILE | trace FOLDER) MODULE [ARGUMENT]…`: a service in its own way.
+"""`python -m tools.mutation.service (replace NAME FILE | trace FOLDER) MODULE [ARGUMENT]…`: run a changed service.
 
 `replace` takes the source of the module NAME from FILE, `trace` records which lines of the reference are run. Every
 library that services import is imported first, so that a process that is forked from a prepared one has them; the
-modules of the reference themselves are then imported anew.
+modules of the reference themselves are then imported again.
 """
 
 from __future__ import annotations
