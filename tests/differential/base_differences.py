@@ -27,8 +27,8 @@ ALLOWED = (
     Allowed(
         "*",
         "*error.message",
-        "The words are each client's own: the simulator has geth's. That a contract's reason is told alike, and its"
-        " data, is asserted in the case itself.",
+        "Each client has its own words: the simulator has geth's. The case itself asserts that a contract's reason and"
+        " its data are equal.",
     ),
     Allowed(
         "refused_transactions",
@@ -59,7 +59,7 @@ ALLOWED = (
     Allowed(
         "refused_transactions",
         "unprotected.*",
-        "Anvil takes transactions without a chain id; geth's RPC refuses them unless it is told otherwise.",
+        "Anvil takes transactions without a chain id; geth's RPC refuses them by default.",
     ),
     Allowed(
         "replacements",
@@ -96,7 +96,7 @@ ALLOWED = (
     Allowed(
         "fees",
         "without percentiles*",
-        "Anvil tells empty rewards where nobody asked for any; geth leaves the member out.",
+        "Anvil returns empty rewards if the call asked for none; geth leaves the member out.",
     ),
     Allowed(
         "protocol",

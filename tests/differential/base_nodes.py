@@ -1,4 +1,4 @@
-"""Two Base nodes that are told the same: our simulator and Anvil, both making blocks only when asked."""
+"""Two Base nodes that get the same calls: our simulator and Anvil, both making blocks only when asked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.reserved_port import reserved_port
 CHAIN = 8453
 USDC = NETWORK_TOKENS[CHAIN].address
 GWEI = 10**9
-NEVER = 36_000.0  # seconds between blocks that nobody asked for
+NEVER = 36_000.0  # seconds between blocks that were not requested
 
 
 class BaseNode:

@@ -205,7 +205,7 @@ CONTROL_CALLS: dict[str, Any] = {
     "no verb": {},
     "unknown verb": {"verb": "dance"},
     "verb is a number": {"verb": 7},
-    "fund nobody": {"verb": "fund", "amount": "1"},
+    "fund without an address": {"verb": "fund", "amount": "1"},
     "fund no address": {"verb": "fund", "address": "x", "amount": "1"},
     "fund a number": {"verb": "fund", "address": PAYEE, "amount": 1},
     "fund less than nothing": {"verb": "fund", "address": PAYEE, "amount": "-1"},

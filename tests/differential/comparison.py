@@ -1,7 +1,7 @@
-"""What two nodes told, side by side: what is compared, and which differences have a reason.
+"""The comparison of two nodes' answers: what is compared, and which differences have a reason.
 
-A case returns facts: a tree of plain values. What cannot be equal on two nodes (hashes, times, heights) stands in it as
-its shape. Facts are flattened to paths, so that every difference has one place and a row of the table can name it.
+A case returns facts: a tree of plain values. Values that cannot be equal on two nodes (hashes, times, heights) are
+replaced by their shape. Facts are flattened to paths, so that a row of the table can name the place of each difference.
 """
 
 from __future__ import annotations

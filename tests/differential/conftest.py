@@ -1,4 +1,4 @@
-"""Nodes that are told the same, one of each kind a module."""
+"""Nodes that get the same calls, one of each kind for a module."""
 
 from __future__ import annotations
 

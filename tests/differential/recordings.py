@@ -1,6 +1,6 @@
-"""Differences as they were measured, kept as data so that anybody can read both answers without running the nodes.
+"""Measured differences, kept as data so that both answers can be read without running the nodes.
 
-`WELDPROOF_RECORD=1` writes them anew; without it they are compared, so that no recording grows old unseen.
+`WELDPROOF_RECORD=1` writes them again; without it they are compared, so that an outdated recording is noticed.
 """
 
 from __future__ import annotations

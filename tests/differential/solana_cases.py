@@ -173,7 +173,7 @@ def payment(node: SolanaNode) -> dict[str, Any]:
         "shapes": {name: shape({**one, "meta": {**one["meta"], "logMessages": []}}) for name, one in read.items()},
         "time is in seconds": 1_700_000_000 < read["json"]["blockTime"] < 4_000_000_000,
         "time is the block's": read["json"]["blockTime"] == block_time,
-        # Surfpool reckons a block's time anew from the slots since, at each question: on a busy machine a second apart.
+        # At each call Surfpool computes a block's time from the slots since: on a busy machine it varies by a second.
         "time is the list's": abs(found[0]["blockTime"] - block_time) <= 2,
         "default encoding": shape(node.call("getTransaction", sent))["transaction"],
         "solana-py": node.attempt(lambda client: client.get_transaction(Signature.from_string(sent))),
@@ -182,7 +182,7 @@ def payment(node: SolanaNode) -> dict[str, Any]:
 
 @case
 def versioned_payment(node: SolanaNode) -> dict[str, Any]:
-    """A v0 transaction: told with its version, and only to those who know versions."""
+    """A v0 transaction: returned with its version, and only to clients that ask for versions."""
     payer = node.funded()
     sent = node.settled(node.signed([lamports(payer, Pubkey.from_string(NOBODY), 890_880)], payer, legacy=False))
     whole = node.call("getTransaction", sent, {"encoding": "json", "maxSupportedTransactionVersion": 0})
@@ -254,7 +254,7 @@ def lookups(node: SolanaNode) -> dict[str, Any]:
         "before": found(before=sent[2]),
         "until": found(until=sent[0]),
         "between": found(before=sent[2], until=sent[0]),
-        "of nobody": node.call("getSignaturesForAddress", str(node.key().pubkey())),
+        "of an unused key": node.call("getSignaturesForAddress", str(node.key().pubkey())),
         "processed": taken(node.ask("getSignaturesForAddress", str(reference), {"commitment": "processed"})),
         "limit 0": taken(node.ask("getSignaturesForAddress", str(reference), {"limit": 0})),
         "limit 1001": taken(node.ask("getSignaturesForAddress", str(reference), {"limit": 1001})),
@@ -295,7 +295,7 @@ def failed_transaction(node: SolanaNode) -> dict[str, Any]:
 
 @case
 def fees(node: SolanaNode) -> dict[str, Any]:
-    """What a message costs, and what a message that is none is told."""
+    """The fee of a message, and the answer to an invalid message."""
     payer = node.funded()
     raw = VersionedTransaction.from_bytes(
         base64.b64decode(node.signed([lamports(payer, Pubkey.from_string(NOBODY), 5)], payer))

@@ -17,8 +17,8 @@ ALLOWED = (
     Allowed(
         "payment", "token balances.*.uiAmountString", "surfpool 1.5.0: zeros at the end stay; Agave cuts them off."
     ),
-    Allowed("*", "*returnData*", "Surfpool tells return data of every transaction, also when there is none."),
-    Allowed("payment", "simulated.shape.fee", "Surfpool's simulation leaves the fee null, which Agave tells."),
+    Allowed("*", "*returnData*", "Surfpool returns return data of every transaction, even if it is empty."),
+    Allowed("payment", "simulated.shape.fee", "Surfpool's simulation leaves the fee null, which Agave returns."),
     Allowed(
         "payment",
         "simulated.shape.loadedAccountsDataSize",
@@ -44,7 +44,7 @@ ALLOWED = (
         "Surfpool answers -32002 for a table that cannot be read; Agave resolves tables while it decodes: -32602.",
     ),
     Allowed("refused_tables", "*.error.message", "Surfpool has words of its own for tables that cannot be read."),
-    Allowed("lookups", "bad before.*", "Surfpool finds nothing before a signature that is none; Agave refuses it."),
+    Allowed("lookups", "bad before.*", "Surfpool finds nothing before a malformed signature; Agave refuses it."),
     Allowed("lookups", "limit *", "Surfpool takes any limit; Agave takes 1 to 1,000."),
     Allowed("lookups", "many statuses.*", "Surfpool takes any number of signatures; Agave takes 256."),
     Allowed(
@@ -52,7 +52,7 @@ ALLOWED = (
     ),
     Allowed("lookups", "*.error.message", "Words for malformed keys and signatures are each node's own."),
     Allowed("lookups", "*.error.data", "Surfpool puts the parser's words into data; Agave has none."),
-    Allowed("account_reads", "bad commitment.*", "Surfpool ignores a commitment that is none; Agave refuses it."),
+    Allowed("account_reads", "bad commitment.*", "Surfpool ignores an unknown commitment; Agave refuses it."),
     Allowed("account_reads", "compressed.*", "The simulator has no zstd; no client of the suite asks for it."),
     Allowed(
         "account_reads",

@@ -1,4 +1,4 @@
-"""Two Solana nodes that are told the same: our simulator and surfpool, both with slots of 25 ms."""
+"""Two Solana nodes that get the same calls: our simulator and surfpool, both with slots of 25 ms."""
 
 from __future__ import annotations
 
@@ -195,12 +195,12 @@ def pay(payer: Pubkey, payee: Pubkey, amount: int, *references: Pubkey, decimals
 
 
 def make_account(payer: Pubkey, owner: Pubkey) -> Instruction:
-    """Return an instruction that makes an owner's token account where there is none."""
+    """Return an instruction that creates an owner's token account if it does not exist."""
     return create_idempotent_associated_token_account(payer, owner, USDC)
 
 
 def memo(text: str) -> Instruction:
-    """Return a memo that nobody has to sign."""
+    """Return a memo without required signers."""
     return Instruction(MEMO_PROGRAM_ID, text.encode(), [])
 
 

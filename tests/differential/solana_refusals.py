@@ -61,14 +61,14 @@ def refused_transactions(node: SolanaNode) -> dict[str, Any]:
 
 
 def unsigned(transaction: str) -> str:
-    """Return a transaction with a signature that is none."""
+    """Return a transaction with an invalid signature."""
     message = VersionedTransaction.from_bytes(base64.b64decode(transaction)).message
     damaged = VersionedTransaction.populate(message, [Signature.from_bytes(bytes([7]) * 64)])
     return base64.b64encode(bytes(damaged)).decode()
 
 
 def _refused_in_time(node: SolanaNode, name: str, make: Callable[[], str]) -> dict[str, Any]:
-    """Try a transaction right after it is made, and anew where the machine was held up: it is good for four seconds."""
+    """Try a transaction right after it is made; again after a delay of the machine: it is valid for four seconds."""
     for _ in range(20):
         facts = _refused(node, make(), by_sdk=name in BY_SDK)
         if name == "unknown blockhash" or "blockhashnotfound" not in str(facts).lower().replace(" ", ""):
@@ -207,7 +207,7 @@ CONTROL_CALLS: dict[str, Any] = {
     "nothing": None,
     "no verb": {},
     "unknown verb": {"verb": "dance"},
-    "fund nobody": {"verb": "fund", "amount": "1000000"},
+    "fund without an address": {"verb": "fund", "amount": "1000000"},
     "fund no address": {"verb": "fund", "address": "x", "amount": "1000000"},
     "fund a number": {"verb": "fund", "address": NOBODY, "amount": 1_000_000},
     "fund less than the rent": {"verb": "fund", "address": str(Pubkey.from_bytes(bytes([9]) * 32)), "amount": "1"},

@@ -1,4 +1,4 @@
-"""The simulated Base against Anvil: one script told to both by unmodified web3.py and plain JSON-RPC."""
+"""The simulated Base against Anvil: one script sent to both by unmodified web3.py and plain JSON-RPC."""
 
 from __future__ import annotations
 

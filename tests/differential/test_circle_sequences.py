@@ -1,4 +1,4 @@
-"""Our dollar token and Circle's, told the same in any order."""
+"""Our dollar token and Circle's, with the same calls in any order."""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def test_the_token_itself_takes_no_dollars(pair: Pair) -> None:
 
 
 def test_offices_are_kept_in_the_same_words(pair: Pair) -> None:
-    """Whoever has none is refused by each of them."""
+    """An account without a role is refused by each function."""
     words = {
         "pause()": "Pausable: caller is not the pauser",
         "unpause()": "Pausable: caller is not the pauser",

@@ -1,4 +1,4 @@
-"""The simulated Solana against surfpool: one script told to both by unmodified solana-py and plain JSON-RPC."""
+"""The simulated Solana against surfpool: one script sent to both by unmodified solana-py and plain JSON-RPC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our dollar token and Circle's FiatToken 2.2, each alone on an EVM of its own, at the same address, told the same."""
+"""Our dollar token and Circle's FiatToken 2.2, each alone on an EVM, at the same address, with the same calls."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def said(outcome: Outcome) -> Any:
 
 @dataclass
 class Pair:
-    """Both tokens; whatever is done is done to both, and what comes of it is compared.
+    """Both tokens; each action is applied to both, and the results are compared.
 
     Attributes:
         ours: The EVM of our token.
@@ -216,7 +216,7 @@ def agree_on_state(pair: Pair) -> None:
 
 
 def damaged(signature: Any) -> dict[str, tuple[tuple[Any, ...], str]]:
-    """Return signatures that are none, each with the token's words for it."""
+    """Return invalid signatures, each with the token's words for it."""
     v, r, s = split(signature)
     twin = (ORDER - signature.s).to_bytes(32, "big")
     high, bad = "ECRecover: invalid signature 's' value", "ECRecover: invalid signature 'v' value"
