@@ -1,7 +1,7 @@
 """For every test: the interpreter's own bound on recursion, how Hypothesis draws and judges, and in which order.
 
-py_ecc, which eth-account imports, raises the bound a hundredfold, beyond what the stack holds; whoever imported it
-first would otherwise decide whether a test of deeply nested JSON ends the whole run. What we ship restores the bound.
+py_ecc, which eth-account imports, raises the bound a hundredfold, beyond the size of the stack. Without the bound, the
+order of imports would decide whether a test of deeply nested JSON ends the whole run. The product restores the bound.
 
 Hypothesis draws the same examples in every run, so that a run fails for what was changed and not for its luck, and it
 fails none for the time that it took: a busy machine holds up any call. `--hypothesis-profile explore` draws others.
@@ -43,7 +43,7 @@ _OF_THE_TERMINAL = (
 )
 for _name in _OF_THE_TERMINAL:
     os.environ.pop(_name, None)
-# What tests pay is nobody's affair but theirs: its files are not looked for in the user's own data folder.
+# The files of payments in tests are kept apart from the user's own data folder.
 _DATA = tempfile.TemporaryDirectory(prefix="weldproof-tests-data-")
 os.environ["XDG_DATA_HOME"] = _DATA.name
 

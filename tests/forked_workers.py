@@ -1,9 +1,9 @@
 """Tests on several workers that are forks of the process that collected them: `--workers 6`.
 
-To collect fifteen thousand tests with all that they import takes half a minute of a processor on a fresh clone, and
-workers that are started anew would spend it each. A worker takes the next file that nobody has, and keeps it whole: its
-tests share what they start. What a worker prints, keeps in folders and ends at its exit is its own. A worker that is
-killed fails the test that it was at, and another one goes on with what it had left.
+Collecting fifteen thousand tests with all their imports takes half a minute of a processor on a fresh clone, and each
+worker without a fork would spend it. A worker takes the next free file, and runs all of it, because its tests share
+what they start. Each worker has its own output, folders and exit handlers. If a worker is killed, the test that it was
+running fails, and another worker runs the rest.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def _heed(session: pytest.Session) -> None:
 
     Raises:
         pytest.Session.Failed: As many tests failed as are allowed.
-        pytest.Session.Interrupted: Somebody asked for the end.
+        pytest.Session.Interrupted: The end of the run was requested.
     """
     if session.shouldfail:
         raise session.Failed(session.shouldfail)
@@ -186,11 +186,11 @@ class _Telling:
         self._all = bool(config.getoption("xmlpath", None) or config.getoption("durations") is not None)
 
     def begin(self) -> None:
-        """Send what is told from now on: a plugin hears at its registration of each warning before it."""
+        """Send reports from now on: at its registration a plugin receives each earlier warning."""
         self._begun = True
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Send a report; that setting up or tearing down went well is told only where somebody lists it."""
+        """Send a report; a successful setup or teardown is sent only if the run lists it."""
         if report.passed and report.when != "call" and not self._all:
             return
         data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
@@ -230,7 +230,7 @@ def _work(
             atexit._run_exitfuncs()
     except (KeyboardInterrupt, BrokenPipeError):
         pass
-    except BaseException:  # noqa: BLE001 - whatever it is, it is told
+    except BaseException:  # noqa: BLE001 - every fault is reported
         door.send(("broken", traceback.format_exc()))
 
 
@@ -243,7 +243,7 @@ def _move_in(config: pytest.Config, name: int, door: connection.Connection) -> N
     setattr(weakref.finalize, "_registered_with_atexit", False)  # noqa: B010 - it is no public name
     plugins = config.pluginmanager
     reporter: Any = plugins.unregister(name="terminalreporter")
-    plugins.register(SimpleNamespace(_tw=reporter._tw), "terminalreporter")  # a test that takes too long is told by it
+    plugins.register(SimpleNamespace(_tw=reporter._tw), "terminalreporter")  # it reports a test that takes too long
     for one in ("terminalprogress", "forked-workers"):
         if plugins.has_plugin(one):
             plugins.unregister(name=one)

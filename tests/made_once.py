@@ -1,9 +1,9 @@
-"""What libraries make anew for each application and client is made once in a process of tests.
+"""Caches, for a process of tests, of what libraries otherwise compile for each application and client.
 
 A service compiles its routes and its pages when it starts, and a client of httpx reads a list of authorities before
-it asks anybody. Tests make thousands of both in a process, and most of what each cost was this. A route's builder
-depends on nothing but its rule; a template's code on nothing but its text and the options of its environment, as
-filters and globals are looked up when it is rendered; what is believed of certificates on nothing but what was asked.
+its first call. Tests make thousands of both in a process, and most of the time of each was spent on this. A route's
+builder depends only on its rule. A template's code depends only on its text and the options of its environment, because
+filters and globals are looked up when it is rendered. The trust in certificates depends only on the request for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Get ahead of time what tests install at first use, two things at a time: `python -m tests.prefetch [programs]`.
 
-Everything goes into the project's cache; what is there already takes no time. So no test waits for a registry. Programs
-of the machine are told with their versions; those it has not are got as well.
+Everything is stored in the project's cache; what is already there takes no time. So no test waits for a registry.
+Programs of the machine are listed with their versions; missing ones are also downloaded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PACKAGES = (
     "tests/outside/x402",
     "tests/sim/solana/js",
 )
-# A registry may be out of breath once; what was got halfway is begun anew.
+# A registry may fail once; an incomplete download is started again.
 TRIES = 3
 # Node.js first: what comes from npm needs it.
 PROGRAMS: Mapping[str, Callable[[], Program]] = {
@@ -71,7 +71,7 @@ def _got(name: str) -> int:
     for _ in range(TRIES):
         try:
             found = {**PROGRAMS, **THINGS}[name]()
-        except Exception as fault:  # noqa: BLE001 - the others are still to be got; each that fails is told
+        except Exception as fault:  # noqa: BLE001 - the others are still to be downloaded; each failure is printed
             print(f"{name}: {fault}", file=sys.stderr, flush=True)  # noqa: T201 - a program
         else:
             told = found.description if isinstance(found, Program) else "there"

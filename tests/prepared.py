@@ -1,10 +1,10 @@
-"""Processes of our services whose imports are done: a parent a module imports once a run, and each start forks it.
+"""A fork server for the services in tests: one parent for each module imports it once, and each start forks the parent.
 
 `python -m reference.rail` spends its first seconds on imports, and tests start hundreds of services to show what only a
-process shows: what it keeps, what a kill leaves, how it ends. Each of these is still a process of its own, with its own
-environment, folder, descriptors and exit status. What Python itself does before the module's first line is not shown by
-them; a test of that starts `sys.executable`. A mutant is put in place after the fork, before the service that it breaks
-is imported, here as in a process started anew; it shares the libraries alone.
+process shows: what it keeps, what a kill leaves, how it ends. Each of these is still a separate process, with its own
+environment, folder, descriptors and exit status. They do not show what Python itself does before the module's first
+line; a test of that starts `sys.executable`. A mutant is put in place after the fork, before the service that it breaks
+is imported, as in a process started without a fork; it shares only the libraries.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _connected(module: str, of_python: Mapping[str, str]) -> socket.socket:
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     deadline = time.monotonic() + _CONNECTING_SECONDS
     while door.connect_ex(address) != 0:  # the other has its name and does not listen yet
-        assert time.monotonic() < deadline, f"nobody forks {module}"
+        assert time.monotonic() < deadline, f"no process forks {module}"
         time.sleep(0.01)
     return door
 
@@ -187,8 +187,8 @@ def start(
 ) -> Prepared | subprocess.Popen[bytes]:
     """Start what `python -m MODULE WORDS…` runs, with this environment and no other descriptors.
 
-    An environment that tells Python itself something else than ours does is for a process started anew; with another
-    seed for hashes alone, the fork is that of a parent of its own.
+    With other settings of Python itself in the environment, the process is started without a fork. If only the seed for
+    hashes differs, a separate parent is forked.
     """
     if {**_of_python(env), **_SEED} != {**_of_python(os.environ), **_SEED}:
         command = [sys.executable, "-m", module, *words]
@@ -256,7 +256,7 @@ def run(
 def script(path: Path, module: str) -> None:
     """Write a program that does what `python -m MODULE` does, for shells and others that start programs by name.
 
-    What it starts is told of a signal by nobody: it is no program to interrupt.
+    Signals are not passed on to what it starts: the program is not meant to be interrupted.
     """
     of_python = _of_python(os.environ)
     _parent(module, of_python)
@@ -291,7 +291,7 @@ def _prepare(module: str) -> None:
 
 
 class _Forking:
-    """The process that imported a module: it forks for whoever is connected, until the run ends."""
+    """The process that imported a module: it forks for its clients, until the run ends."""
 
     def __init__(self, listening: socket.socket, ending: int) -> None:
         self._listening = listening
@@ -303,7 +303,7 @@ class _Forking:
             self._asked.register(fd, select.POLLIN)
 
     def forked(self) -> tuple[dict[str, Any], list[int]] | None:
-        """Return in each child, with its request and descriptors, and None once nobody is there to ask."""
+        """Return in each child, with its request and descriptors; return None when no client is left."""
         while True:
             for ready, _ in self._asked.poll():
                 if ready == self._ending:
@@ -349,13 +349,13 @@ class _Forking:
         self._asked.unregister(ready)
         os.close(ready)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        with contextlib.suppress(BrokenPipeError):  # nobody waits for it any more
+        with contextlib.suppress(BrokenPipeError):  # the client no longer waits
             os.write(status, _STATUS.pack(code))
         os.close(status)
 
 
 def _become(request: Mapping[str, Any], fds: Sequence[int]) -> None:
-    """Take the place that a process started anew would have."""
+    """Set up the forked process as if it had been started without a fork."""
     kept = [fcntl.fcntl(fd, fcntl.F_DUPFD, _FLOOR) for fd in fds]
     os.closerange(3, _FLOOR)
     for fd, place in zip(kept, request["places"], strict=True):

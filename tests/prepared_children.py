@@ -1,10 +1,10 @@
-"""What a prepared launcher starts is a fork of it: a stack's services, whose imports the launcher's parent has done.
+"""The children of a forked launcher are forks, too: a stack's services, whose modules the launcher's parent imported.
 
-A stack is ten services, and a command that brings up its own starts the launcher too; each would import for a second.
-A command imports what it works with once it is named, and a run every check; a prepared one has imported all of that,
-and so has a prepared pytest, whose plugin of ours runs the command.
-Here each is still a process of its own, with its own session, environment, folder and descriptors, and a child of the
-process that started it. What is started in another way starts anew.
+A stack has ten services, and a command that brings up its own also starts the launcher; each would import for a second.
+A command imports its modules when it is named, and a run imports every check. A forked command has imported all of them
+before, and so has a forked pytest, in which our plugin runs the command. Each of them is still a separate process, with
+its own session, environment, folder and descriptors, and a child of the process that started it. Processes that are
+started in another way are not forked.
 
 uvloop starts processes past Python: a prepared command has Python's own event loop, its services have theirs.
 """
@@ -39,7 +39,7 @@ _SERVICES = (
 # What each prepared program may fork, beside itself.
 _STACK = ("localnet.prepared", *_SERVICES)
 PROGRAMS = {"localnet": _STACK, "conformance": ("localnet", *_STACK), "pytest": ("conformance",)}
-# What the reference imports once it is told of a PostgreSQL server, and the programs that may be.
+# Modules that the reference imports if a PostgreSQL server is set, and the programs for which one may be set.
 _OF_POSTGRES = ("sqlalchemy.ext.asyncio", "sqlalchemy.dialects.postgresql.psycopg", "psycopg")
 _STORING = ("reference", "tests")
 _FLOOR = 512
@@ -52,7 +52,7 @@ _NEW_SESSION = 15
 
 
 def prepare(program: str) -> None:
-    """Import what a program starts, and have it forked instead of started anew from now on."""
+    """Import what a program starts, and from now on fork it for each start."""
     if program.partition(".")[0] in _STORING:
         for module in _OF_POSTGRES:
             importlib.import_module(module)
@@ -135,7 +135,7 @@ def _forget_the_loop() -> None:
 
 
 def _run(words: Sequence[str]) -> None:
-    """Run a module as the program, and end as a process started anew does."""
+    """Run a module as the program, and end as a process without a fork does."""
     sys.argv = [*words]
     code = 0
     try:

@@ -1,4 +1,4 @@
-"""A port that is somebody's for as long as a test needs it, though nobody listens there yet."""
+"""A port that is reserved for as long as a test needs it, although no server listens there yet."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def reserved_port() -> Iterator[int]:
-    """Keep a port of 127.0.0.1: connections are refused, and a server that is told the port can listen there.
+    """Keep a port of 127.0.0.1: connections are refused, and a server with this port in its settings can listen there.
 
-    The socket is bound and does not listen. The system gives its port to nobody who asks for any free one, so that no
-    other test is there meanwhile; a server that reuses addresses, as every server here does, may bind it beside us.
+    The socket is bound and does not listen. The system does not choose its port as a free one, so that no other test
+    gets it meanwhile. A server that reuses addresses, as every server here does, may also bind it.
     """
     with socket.socket() as held:
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -25,7 +25,7 @@ def draft(folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """Return a folder with the project's fragments and what towncrier is told, nothing else."""
+    """Return a folder with only the project's fragments and the settings of towncrier."""
     shutil.copy2(ROOT / "pyproject.toml", tmp_path)
     shutil.copytree(ROOT / "changelog.d", tmp_path / "changelog.d")
     return tmp_path

@@ -58,7 +58,7 @@ def run(folder: Path, *words: str) -> str:
     """Return what a command prints in a folder, whose packages it imports.
 
     Raises:
-        AssertionError: It ended otherwise than well.
+        AssertionError: Its exit status is not 0.
     """
     told = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(

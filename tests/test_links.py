@@ -56,7 +56,7 @@ def test_no_link_is_dead(page: Path) -> None:
 
 
 def test_a_dead_link_is_found(tmp_path: Path) -> None:
-    """The control: a page that is gone, a heading that is gone, and a link in code, which is none."""
+    """The control: a missing page, a missing heading, and a link in code, which does not count."""
     (tmp_path / "there.md").write_text("# A heading, or two\n", "utf-8")
     page = tmp_path / "page.md"
     page.write_text(

@@ -1,4 +1,4 @@
-"""What the distribution says of itself holds: licence, classifiers, typing, and no address that nobody has."""
+"""The distribution's metadata are right: licence, classifiers, typing, and only addresses that exist."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ ROWS = "AGENT-SIGN"
 @pytest.mark.parametrize(("path", "schema"), SCHEMAS.items(), ids=lambda value: getattr(value, "name", value))
 def test_it_is_of_its_schema(path: Path, schema: str) -> None:
     """Each file holds against the schema that is published for its kind."""
-    # Azure's schema has patterns that are none where characters are Unicode's.
+    # Azure's schema has patterns that are invalid in Unicode mode.
     words = ["--regex-variant", "nonunicode", "--builtin-schema", schema, str(path)]
     done = CliRunner().invoke(check_jsonschema, words)
     assert done.exit_code == 0, done.output
@@ -69,7 +69,7 @@ class Job:
         programs: Folder of what its environment has.
         inputs: What the action is given.
         outputs: Outputs of each step that ran, by the step's id.
-        printed: What each step printed, likewise.
+        printed: Output of each step that ran, by the step's id.
     """
 
     folder: Path

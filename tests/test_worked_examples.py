@@ -22,7 +22,7 @@ PROFILES = {
     "tenant.toml": 'version = 1\n[surfaces.gateway]\nurl = "http://localhost:1"\n[claims]\nsurfaces = ["gateway"]\n'
     '[tenants.first]\nid = "a"\nkey = { env = "NO_SUCH_KEY" }\n',
 }
-# How far a run has come is told by whoever watches it, and is no part of what a page shows.
+# The progress of a run is shown on a terminal only, and is not part of a page.
 PROGRESS = re.compile(r"\d+ of \d+ checks done.*\n")
 
 

@@ -35,5 +35,5 @@ def run_without(
 def weldproof_without(
     hidden: Collection[str], *words: str, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command `weldproof` likewise."""
+    """Run the command `weldproof` in the same way."""
     return run_without(hidden, "from conformance.cli import main\nmain(prog_name='weldproof')", *words, cwd=cwd)
