@@ -143,7 +143,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 class Visitor:
-    """Somebody with a browser window of his own, and what he saw go wrong."""
+    """A visitor with a separate browser window, and the faults that the window reported."""
 
     def __init__(self, context: BrowserContext, page: Page, origin: str) -> None:
         self.context = context

@@ -28,7 +28,7 @@ def dashboard(shop: Shop) -> str:
 
 @dataclass
 class Walker:
-    """Somebody who looks at every screen, and what he finds wrong with them."""
+    """A visitor of every screen, and the faults of the screens."""
 
     page: Page
     origin: str

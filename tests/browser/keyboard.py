@@ -1,4 +1,4 @@
-"""A keyboard and what a screen reader says: nothing is clicked, and focus is told by role and name."""
+"""A keyboard and what a screen reader says: nothing is clicked, and focus is identified by role and name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Focus:
 
 
 class Keyboard:
-    """Somebody who has a keyboard only."""
+    """A user with only a keyboard."""
 
     def __init__(self, page: Page, tree: CDPSession) -> None:
         self.page = page

@@ -49,7 +49,7 @@ async def test_the_base_code_opens_the_page_first(door: Door, shop: Shop) -> Non
 
 
 async def test_the_solana_code_is_solana_pay(door: Door, shop: Shop) -> None:
-    """Recipient, amount, mint, reference, label and memo are told as Solana Pay has them."""
+    """Recipient, amount, mint, reference, label and memo are written as Solana Pay defines them."""
     link = await shop.link("solana", label="Tea & Cake #3")
     parts = urlsplit(await (await door.visit(link)).scan())
     told = {name: values[0] for name, values in parse_qs(parts.query).items()}
@@ -202,7 +202,7 @@ async def test_what_a_tenant_writes_stays_text(door: Door, shop: Shop) -> None:
 
 
 async def test_the_policy_of_the_page_leaves_nothing_open(shop: Shop) -> None:
-    """The page may load from its own origin alone, is not stored, and tells nobody where it was (P-CK-04)."""
+    """The page may load from its own origin alone, is not stored, and sends no referrer (P-CK-04)."""
     link = await shop.link()
     async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         headers: Any = (await http.get(link.url)).headers

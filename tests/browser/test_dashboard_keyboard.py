@@ -24,7 +24,7 @@ NETWORK = NETWORKS["algorand"]
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def keyboard(browser: Browser, shop: Shop) -> AsyncIterator[Keyboard]:
-    """Somebody at the dashboard's first page."""
+    """A keyboard user at the dashboard's first page."""
     context = await browser.new_context(viewport={"width": 1200, "height": 900})
     context.set_default_timeout(PAID_MS)
     page = await context.new_page()

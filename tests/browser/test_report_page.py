@@ -23,7 +23,7 @@ ROWS = ".rows > li:visible"
 
 
 class Reader:
-    """Somebody with the report's file open in a browser."""
+    """A reader with the report's file open in a browser."""
 
     def __init__(self, page: Page, address: str) -> None:
         self.page = page
@@ -35,7 +35,7 @@ class Reader:
         page.on("request", lambda request: self.requested.append(request.url.partition("#")[0]))
 
     async def open(self, anchor: str = "") -> None:
-        """Open the page anew, at an anchor."""
+        """Open the page again, at an anchor."""
         await self.page.goto("about:blank")
         await self.page.goto(self.address + anchor)
 

@@ -53,7 +53,7 @@ async def merchant(shop: Shop) -> Merchant:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def keyboard(browser: Browser, shop: Shop) -> AsyncIterator[Keyboard]:
-    """Somebody at the dashboard's first page who has a keyboard only."""
+    """A keyboard user at the dashboard's first page."""
     context = await browser.new_context(**DESKTOP, accept_downloads=True)
     context.set_default_timeout(PAID_MS)
     page = await context.new_page()

@@ -145,7 +145,7 @@ async def test_a_wallet_on_another_network_is_asked_to_change(door: Door, shop: 
 
 
 async def test_a_payer_who_says_no_may_try_again(door: Door, shop: Shop, wallet: Wallet) -> None:
-    """A refusal in the wallet sends nothing, is told, and leaves the button as it was."""
+    """A refusal in the wallet sends nothing, is reported, and leaves the button as it was."""
     wallet.agrees = False
     visitor = await opened(door, await shop.link("base"), wallet)
     await visitor.page.click("#pay")
@@ -158,7 +158,7 @@ async def test_a_payer_who_says_no_may_try_again(door: Door, shop: Shop, wallet:
 
 
 async def test_a_network_that_the_wallet_does_not_know_is_named(door: Door, shop: Shop, wallet: Wallet) -> None:
-    """A payer is told which network to add."""
+    """The page names the network that the payer must add."""
     wallet.chain_id, wallet.knows_network = 1, False
     visitor = await opened(door, await shop.link("base"), wallet)
     await visitor.page.click("#pay")

@@ -1,4 +1,4 @@
-"""A process that is started apart reaches nobody, and still answers on the socket that it was given."""
+"""An isolated process reaches no other process, and still answers on the socket that it inherited."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def calls(folder: Path) -> int:
 
 
 def test_processes_at_once_install_once(package: Path, tmp_path: Path) -> None:
-    """Whoever comes second waits for the first and installs nothing."""
+    """The second process waits for the first and installs nothing."""
     code = f"import pathlib; from localnet import npm; print(npm.node_modules(pathlib.Path({str(package)!r})))"
     runs = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
     told = {run.communicate(timeout=600)[0].strip() for run in runs}
@@ -68,7 +68,7 @@ def test_another_lock_file_is_another_folder(package: Path, tmp_path: Path) -> N
 def test_a_failed_installation_is_told_and_tried_again(
     package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Npm's own words and the line to try are told, and half an installation never counts as one."""
+    """Npm's own words and the line to try are reported, and an incomplete installation never counts as one."""
     monkeypatch.setenv("FAIL", "1")
     with pytest.raises(Missing, match="registry is gone") as told:
         npm.node_modules(package)

@@ -28,7 +28,7 @@ async def test_what_a_child_started_ends_with_it(tmp_path: Path) -> None:
 
 
 async def test_a_child_that_is_not_ready_is_told_with_its_last_words(tmp_path: Path) -> None:
-    """One that ends before its ready line, and one whose line is none."""
+    """A child that ends before its ready line, and a child with a malformed ready line."""
     for words, told in (("echo no such thing >&2", "no such thing"), ("echo 7", "7")):
         child = await Child.run("it", ["sh", "-c", words], log=tmp_path / "it.log")
         with pytest.raises(ChildFault, match=told):
@@ -37,7 +37,7 @@ async def test_a_child_that_is_not_ready_is_told_with_its_last_words(tmp_path: P
 
 
 def test_a_later_process_of_the_same_number_is_another_one() -> None:
-    """What was noted with another start is gone, though somebody has its number now, and is not killed."""
+    """The noted process had another start time, so it is gone; the new process of that number is not killed."""
     here = Process.of(os.getpid())
     earlier = replace(here, started=here.started - 1)
     assert here.runs

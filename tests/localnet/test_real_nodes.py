@@ -249,7 +249,7 @@ def test_solana_mints_both_tokens_and_is_final_soon(nodes: dict[str, Any]) -> No
     ],
 )
 def test_what_the_bank_cannot_give_is_refused(nodes: dict[str, Any], body: Any) -> None:
-    """Amounts beyond the bank's means and addresses that are none are 400, and the bank goes on giving."""
+    """Amounts beyond the bank's balance and malformed addresses are 400, and the bank continues to give."""
     status, answer = ask(nodes["control"]["solana"], body)
     assert (status, answer["ok"]) == (400, False), answer
     steer(nodes, "solana", "mint", address=str(Keypair().pubkey()), amount="1")

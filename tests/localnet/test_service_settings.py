@@ -58,6 +58,6 @@ def test_an_unknown_setting_is_refused_with_the_nearest_name(name: str, near: st
 
 
 def test_settings_in_the_environment_are_told() -> None:
-    """Those that services would read, unless they are given to `up` as well; nobody else's."""
+    """Only the settings that services would read, unless they are also given to `up`."""
     environment = ("WP_SERVICE_WORD", "WP_MODE", "S2CP_DB", "HOME", "WP_CONTENT_DIR")
     assert service_settings.left_out(environment, {"WP_MODE"}) == ["S2CP_DB", "WP_SERVICE_WORD"]

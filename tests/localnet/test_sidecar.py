@@ -18,7 +18,7 @@ HOST = b"Host: localhost\r\n"
 
 
 class Node:
-    """A node that can be told one thing."""
+    """A node with one setting."""
 
     async def prepare(self) -> None:
         """Nothing is to be prepared."""

@@ -36,7 +36,7 @@ SERVICES = ("rail", "gateway", "agent", "control_plane", "federation_validator",
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A launcher, forked with its imports done or started anew, and what it writes."""
+    """A launcher, forked with its imports done or started without a fork, and its output."""
 
     process: prepared.Prepared | subprocess.Popen[bytes]
     stdout: IO[str]
@@ -147,7 +147,7 @@ def test_every_service_joins_the_control_plane(tmp_path: Path) -> None:
 
 
 def test_chains_alone_come_up_beside_a_server_of_somebodys_own(tmp_path: Path) -> None:
-    """Nodes and clock file are told, no surface runs, none of their ports is bound, and no profile describes them."""
+    """Nodes and clock file are printed; no surface runs, no port of one is bound, and no profile describes them."""
     with start(tmp_path, "--chains-only", anew=True) as stack:
         ready = ready_line(stack)
         assert not set(SERVICES) & set(ready)
@@ -190,7 +190,7 @@ def _listening(pids: list[int]) -> set[int]:
 
 
 def test_the_gateway_takes_receipts_of_the_rail_beside_it(tmp_path: Path) -> None:
-    """Its hosted verifier knows the rail's key without being given a key set; and what `up` leaves out is told."""
+    """Its hosted verifier knows the rail's key without a given key set, and `up` reports what it leaves out."""
     left_out = {"WP_SERVICE_WORD": "Acme"}
     with start(
         tmp_path, "--lane", "algorand", "--surface", "rail", "--surface", "gateway", environment=left_out
@@ -277,7 +277,7 @@ def test_a_child_that_dies_ends_the_stack(tmp_path: Path) -> None:
 def test_a_stack_that_starts_again_keeps_its_webhook_destinations(tmp_path: Path) -> None:
     """URLs, which the ready line names, and secrets, whose files it names, are those of the first start.
 
-    The profile has both; nobody listens there, and none of the ports is one that the system gives away by itself.
+    The profile has both; no process listens there, and no port is one that the system assigns by itself.
     """
     starts = []
     for _ in range(2):

@@ -1,7 +1,7 @@
-"""What each Python example is installed with, pinned: its packages and all that these need.
+"""The pinned requirements of each Python example: its packages and their dependencies.
 
-`python -m tests.outside.example_requirements` writes `examples/requirements` anew, in the versions of the environment
-that tests run in, which are those of uv.lock.
+`python -m tests.outside.example_requirements` writes `examples/requirements`, with the versions of the environment that
+tests run in, which are those of uv.lock.
 """
 
 from __future__ import annotations

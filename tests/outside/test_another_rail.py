@@ -1,4 +1,4 @@
-"""A rail that somebody else set up is judged by nothing but the profile that `init` wrote by probing it."""
+"""A rail with other settings is judged with only the profile that `init` wrote by probing it."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def altered(signed: list[Signed]) -> Iterator[Signed]:
 
 @pytest.mark.parametrize("signer", ["pqcrypto", "noble", "the suite"])
 def test_a_signature_holds_in_all_three(signer: str, corpora: dict[str, list[Signed]]) -> None:
-    """Whoever signed: noble, pqcrypto and the oracle say that it holds."""
+    """Noble, pqcrypto and the oracle all accept the signature of each signer."""
     signed = corpora[signer]
     assert by_noble(signed) == by_pqcrypto(signed) == by_the_oracle(signed) == [True] * len(MESSAGES)
 

@@ -47,7 +47,7 @@ async def sending(*, with_v2: bool = False) -> AsyncIterator[Sender]:
 
 @pytest.mark.parametrize("with_v2", [False, True])
 async def test_what_one_signs_the_other_verifies(with_v2: bool) -> None:
-    """A delivery is taken and told once; the next attempt is a repeat; v2 beside v1 is right and in nobody's way."""
+    """A delivery is accepted and reported once; the next attempt is a repeat; v2 next to v1 is right and harmless."""
     told: list[Told] = []
     arrived: list[Arrival] = []
     async with listening(told, arrived) as url, sending(with_v2=with_v2) as sender:

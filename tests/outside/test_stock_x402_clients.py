@@ -122,7 +122,7 @@ class Lane:
         return tuple(self.side.dollars(one) for one in (self.side.payee, *(each.address for each in accounts)))
 
     def received_at(self, payee: str) -> str:
-        """Return where money for somebody arrives."""
+        """Return the account at which money for a payee arrives."""
         if self.name == "algorand":
             return payee
         mint = Pubkey.from_string(self.entry["asset"])
@@ -241,7 +241,7 @@ def test_with_a_hook_that_welds_to_another_challenge_it_is_not(hooked: Lane) -> 
 
 
 def test_what_it_signs_on_algorand_is_money_that_does_not_count(algorand: Lane) -> None:
-    """The control of the balances: the node takes the signed group, unchanged; the rail serves nobody for it."""
+    """The control of the balances: the node takes the signed group, unchanged; the rail serves no call for it."""
     made, side = algorand.made["right"]["made"], algorand.side
     assert isinstance(side, AlgorandSide)
     (signed,) = (encoding.msgpack_decode(one) for one in made["payload"]["paymentGroup"])
@@ -265,7 +265,7 @@ def test_what_it_signs_on_solana_nobody_can_send(solana: Lane) -> None:
 
 
 def test_with_a_fee_payer_that_signs_it_is_money_that_does_not_count(solana: Lane) -> None:
-    """The control of that: given somebody's fee payer it moves money; the rail serves nobody for it."""
+    """The control of that: with a fee payer of its own it moves money; the rail serves no call for it."""
     made = solana.made["another fee payer"]["made"]
     signed = solana_transaction(made["payload"])
     tx_id = sent(solana, sponsored(signed, Keypair.from_json(solana.other.key)))["result"]
@@ -276,7 +276,7 @@ def test_with_a_fee_payer_that_signs_it_is_money_that_does_not_count(solana: Lan
 
 
 def sponsored(signed: VersionedTransaction, sponsor: Keypair) -> VersionedTransaction:
-    """Return a transaction with somebody's signature in its fee payer's place."""
+    """Return a transaction with the sponsor's signature in its fee payer's place."""
     signature = sponsor.sign_message(to_bytes_versioned(signed.message))
     return VersionedTransaction.populate(signed.message, [signature, *signed.signatures[1:]])
 

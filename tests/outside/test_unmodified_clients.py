@@ -96,7 +96,7 @@ def test_the_x402_package_reads_the_402_from_body_and_header(stack: dict[str, st
 
 @pytest.mark.parametrize("spoil", ["amount", "payTo", "network"])
 def test_the_x402_package_refuses_a_402_without_a_required_member(stack: dict[str, str], spoil: str) -> None:
-    """The control: the same document with one member gone is none to the public models."""
+    """The control: the public models refuse the same document without one of its members."""
     _, _, body = call(stack["rail"] + PATH)
     document = json.loads(body)
     del document["accepts"][0][spoil]

@@ -169,7 +169,7 @@ def by_x402_inspect(value: str) -> tuple[str, list[str]]:
     [("PAYMENT-REQUIRED", "PaymentRequired", "resource"), ("PAYMENT-RESPONSE", "SettlementResponse", "network")],
 )
 def test_x402_inspect_finds_no_error(stack: dict[str, str], header: str, kind: str, member: str) -> None:
-    """Neither in a challenge nor in what a refused payment is told; without a member there is one."""
+    """Neither in a challenge nor in the answer to a refused payment; without a member it finds an error."""
     refused = httpx.get(stack["rail"] + next(iter(PRICES)), headers={"PAYMENT-SIGNATURE": in_base64({})})
     value = refused.headers[header]
     document = json.loads(base64.b64decode(value))

@@ -62,7 +62,7 @@ def test_unexplained_they_would_fail(name: str, commands: dict[str, tuple[str, .
 
 @pytest.mark.parametrize("name", ["pyjwt", "jose"])
 def test_a_signature_that_does_not_hold_is_refused(name: str, commands: dict[str, tuple[str, ...]]) -> None:
-    """What a JWS library is for: no standard decides a vector of this stage otherwise than it does."""
+    """The purpose of a JWS library: by every standard, its verdict on a vector of this stage is right."""
     code, found = told("--id", "receipts/signature/*", "--", *commands[name])
     assert code == 0
     assert {one["result"] for one in found["results"] if not one["pinned"]} == {"agree"}

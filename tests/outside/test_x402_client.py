@@ -1,8 +1,7 @@
 """The x402 package's stock EVM client finds the rail and signs, and the rail never uses what it signed.
 
-Nothing of the client is changed: it discovers, chooses, signs and presents by itself. What it presents is an
-authorization that the token contract would honour at any moment, so every test here also shows that it is live and
-that nobody has used it.
+The client is unchanged: it discovers, chooses, signs and presents by itself. It presents an authorization that the
+token contract would honour at any moment, so every test here also shows that the authorization is valid and unused.
 """
 
 from __future__ import annotations
@@ -127,7 +126,7 @@ async def signed_v2(client: x402Client, http: httpx.AsyncClient, url: str) -> di
 
 
 async def signed_v1(client: x402Client, http: httpx.AsyncClient, url: str) -> dict[str, Any]:
-    """Return its v1 payload: the rail's Base entry told in the words of x402 v1."""
+    """Return its v1 payload: the rail's Base entry in the words of x402 v1."""
     entries = (await http.post(url, json=BODY)).json()["accepts"]
     entry = next(one for one in entries if one["network"] == BaseSide.network)
     told = {**entry, "network": "base", "resource": url, "description": "", "mimeType": "application/json"}
@@ -212,7 +211,7 @@ async def test_neither_version_buys_over_either_header(
 async def test_a_stock_signature_in_the_rails_own_shape_buys_nothing(
     stack: dict[str, str], http: httpx.AsyncClient, client: x402Client, payer: LocalAccount, onlooker: Onlooker
 ) -> None:
-    """The package's random nonce is not the weld, whoever dresses it up with the token beside it."""
+    """The package's random nonce does not bind the payment, even if the token is sent with it."""
     before = onlooker.state(payer)
     payload = await signed_v2(client, http, stack["rail"] + PATH)
     token = payload["accepted"]["extra"]["payment_reference"]
@@ -245,7 +244,7 @@ async def test_the_onlooker_would_see_a_settlement(
     side: BaseSide,
     onlooker: Onlooker,
 ) -> None:
-    """The control of the controls: settled by somebody, the stock signature does move the money."""
+    """The control of the controls: settled by another account, the stock signature does move the money."""
     somebody = side.new_account()
     side.control("fund", address=somebody.address, amount=str(10**18))
     mine, theirs, sent = onlooker.state(payer)

@@ -35,7 +35,7 @@ def test_other_pins_are_another_folder(tmp_path: Path) -> None:
 
 
 def test_those_who_want_the_same_thing_make_it_once(tmp_path: Path) -> None:
-    """Threads wait for the first; what was left half made is made anew."""
+    """Threads wait for the first; an incomplete result is made again."""
     place, calls = tmp_path / "thing", list[str]()
 
     def fails() -> None:

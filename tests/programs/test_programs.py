@@ -25,7 +25,7 @@ def script(folder: Path, name: str, says: str) -> Path:
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine's only folder of programs, beside an empty cache and registries that nobody reaches."""
+    """A machine's only folder of programs, with an empty cache and unreachable registries."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))

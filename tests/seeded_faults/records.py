@@ -56,7 +56,7 @@ class Fault:
         """
         found = text.count(self.old)
         if found != 1:
-            raise Rotten(f"{self.id}: its old text stands {found} times in {self.file}; write the record anew")
+            raise Rotten(f"{self.id}: its old text stands {found} times in {self.file}; write the record again")
         if self.old == self.new:
             raise Rotten(f"{self.id}: nothing changes")
         return text.replace(self.old, self.new)

@@ -121,7 +121,7 @@ class Scratch:
     def holding(self, fault: Fault) -> Iterator[None]:
         """Have a fault in the copy for a while.
 
-        Each change gets a time of its own: compiled code is told by second and size alone.
+        Each change gets a different time, because compiled code is recognised by second and size alone.
         """
         path = self.root / fault.file
         before, stamp = path.read_text("utf-8"), path.stat().st_mtime
@@ -211,9 +211,9 @@ def _ended(
 
 
 def _end_what_is_left(mark: str) -> None:
-    """Kill what tests have left behind, in sessions of its own even: a fault may be that nobody ends it.
+    """Kill the processes that tests have left behind, even in other sessions: the fault may be that they never end.
 
-    It is known by a text of its environment, where the system shows that.
+    They are recognised by a text of their environment, if the system shows it.
     """
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Prepared services: each is a process of its own, whoever asked for it and however that ends."""
+"""Prepared services: each is a separate process, for any client and after any end of the client."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ async def test_a_variant_is_forked_and_breaks_nobody_else(tmp_path: Path) -> Non
 
 
 async def test_a_service_that_cannot_start_says_why_in_its_log(tmp_path: Path) -> None:
-    """Its words and its exit status are those of a process started anew."""
+    """Its words and its exit status are those of a process without a fork."""
     async with forking(tmp_path) as found:
         child = await Child.start("it", ["sim.base", "--nonsense"], log=tmp_path / "said", prepared=found)
         with pytest.raises(ChildFault, match="No such option"):
@@ -131,7 +131,7 @@ async def test_what_stands_in_for_a_service_ends_as_it_does(tmp_path: Path) -> N
 
 
 async def test_a_killed_stand_in_takes_its_service_with_it(tmp_path: Path) -> None:
-    """Nobody is left at the port, as after a kill of the service itself."""
+    """No process listens at the port any more, as after a kill of the service itself."""
     async with forking(tmp_path) as found:
         process = await commanded(found, *SERVICE)
         url = await ready(process)
@@ -170,7 +170,7 @@ async def test_services_end_with_the_process_that_forked_them(tmp_path: Path) ->
 
 @pytest.mark.parametrize("why", ["python", "module", "gone"])
 async def test_what_cannot_be_forked_is_started_anew(tmp_path: Path, why: str) -> None:
-    """Python is told something else, it is no service of a stack, or the stack is gone: the command still runs it."""
+    """Python has other settings, it is no service of a stack, or the stack is gone: the command still runs it."""
     environment = {**os.environ, "PYTHONHASHSEED": "7"} if why == "python" else None
     async with forking(tmp_path) as found:
         if why != "gone":

@@ -23,7 +23,7 @@ STATUS, PAYLOAD = "x402.payment.status", "x402.payment.payload"
 
 @pytest.fixture(scope="module")
 def payer() -> Iterator[Payer]:
-    """Somebody with money on a simulated Algorand."""
+    """A payer with money on a simulated Algorand."""
     chain = SimulatedChain()
     yield Payer(chain)
     chain.stop()
@@ -70,7 +70,7 @@ def test_both_cards_resolve(client: SdkClient, rail: Rail) -> None:
 
 
 def test_order_pay_and_verify(client: SdkClient, rail: Rail, payer: Payer) -> None:
-    """The receipt of the completed task verifies under the published keys, and is told again; forged, it does not."""
+    """The receipt of the completed task verifies under the published keys and is returned again; a forged one fails."""
     task, entry = ordered(client)
     tx_id = payer.pay({**entry, "maxAmountRequired": entry["amount"]})
     done = client.send("paid", task=task, metadata=submitted(proof_of(tx_id, entry)), extensions=[URI])

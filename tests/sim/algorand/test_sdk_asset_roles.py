@@ -29,7 +29,7 @@ def own_asset(node: Node) -> tuple[str, str, int]:
 
 
 def test_a_frozen_holding_moves_only_by_clawback(node: Node) -> None:
-    """The holder's transfer is refused; the clawback account takes it back, and nobody else does."""
+    """The holder's transfer is refused; only the clawback account takes it back."""
     key, maker, asset = own_asset(node)
     holder_key, holder = node.funded()
     params = node.algod.suggested_params()
@@ -95,7 +95,7 @@ def test_a_lease_is_held_until_its_last_round(node: Node) -> None:
 
 
 def test_an_account_closes_to_another(node: Node) -> None:
-    """All Algos go to the other account, and what was closed is told; nobody closes to itself."""
+    """All Algos go to the other account, and the closed amount is reported; no account closes to itself."""
     key, sender = node.funded()
     _, heir = node.funded()
     params = node.algod.suggested_params()

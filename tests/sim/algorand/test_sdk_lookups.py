@@ -36,7 +36,7 @@ def test_the_pool_shows_what_waits(node: Node) -> None:
 
 
 def test_the_pool_of_an_account_shows_what_concerns_it(node: Node) -> None:
-    """A withheld transfer is among the pending ones of its sender and its receiver, and of nobody else."""
+    """A withheld transfer is among the pending ones of its sender and its receiver only."""
     key, sender = node.funded()
     _, receiver = node.funded()
     _, stranger = node.funded()
@@ -85,7 +85,7 @@ def test_pages_hold_every_transaction_once(node: Node) -> None:
 
 
 def test_searches_can_be_narrowed(node: Node) -> None:
-    """By role, type, amount and rounds; what does not fit is not told."""
+    """By role, type, amount and rounds; other transactions are not returned."""
     key, sender = node.funded(USDC)
     _, receiver = node.funded(USDC)
     params = node.algod.suggested_params()
@@ -109,7 +109,7 @@ def test_searches_can_be_narrowed(node: Node) -> None:
 
 
 def test_the_indexer_tells_accounts_and_assets(node: Node) -> None:
-    """Holdings, an asset with its creator, who holds it; an account nobody used is not found."""
+    """Holdings, an asset with its creator and its holders; an unused account is not found."""
     _, holder = node.funded(USDC)
     info: Any = node.indexer.account_info(holder)
     assert info["account"]["amount"] == 10_000_000 - 1000  # less the fee of the opt-in

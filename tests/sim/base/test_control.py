@@ -221,7 +221,7 @@ async def test_a_control_body_that_is_none_is_refused(body: bytes) -> None:
 
 @pytest.mark.parametrize("name", sorted(set(ANSWERS) - {"hang", "cut_off"}))
 async def test_an_armed_fault_shows_once_for_each_count_and_spares_control(name: str) -> None:
-    """The answers in between are none of the node's; afterwards it is itself again."""
+    """The answers in between are not the node's own; afterwards it answers as before."""
     chain = Chain(8453, BlockClock())
     app = build_app(chain)
     app.asgi_app = Faulty(app.asgi_app, chain.faults)  # type: ignore[method-assign]

@@ -136,7 +136,7 @@ def test_pause_and_black_list_stop_money(chain: Chain) -> None:
 
 
 def test_minting_is_the_operators_and_supply_is_the_sum_of_balances(chain: Chain) -> None:
-    """Nobody else mints; plain transfers and allowances move what is there and no more."""
+    """No other account mints; plain transfers and allowances move no more than the balance."""
     refused = chain.refusal(STRANGER, "mint(address,uint256)", STRANGER, 1)
     assert refused == "FiatToken: caller is not a minter"
     assert chain.call(PAYER.address, "approve(address,uint256)", STRANGER, 3).ok

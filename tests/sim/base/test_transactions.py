@@ -1,4 +1,4 @@
-"""Signed transactions of every type are read as their signer meant them; what is none is refused as the node does."""
+"""Signed transactions of every type are read as their signer meant them; invalid ones are refused as the node does."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_signature_that_is_none_is_refused(raw: bytes) -> None:
 
 
 def test_a_changed_member_changes_the_sender() -> None:
-    """The signature covers every member: whoever changes one speaks for somebody else."""
+    """The signature covers every member: with a changed member, the transaction has another sender."""
     for place, value in ((1, b"\x09"), (5, bytes(20)), (6, b"\x09"), (7, b"\x09"), (8, [])):
         assert decode(changed(place, value)).sender != KEY.address
 
@@ -191,7 +191,7 @@ def test_bytes_that_are_no_transaction_are_refused(raw: bytes, reason: str) -> N
     kind=st.sampled_from(sorted(KINDS)), place=st.integers(0, 400), flipped=st.integers(1, 255), cut=st.integers(0, 9)
 )
 def test_a_damaged_transaction_never_speaks_for_its_signer(kind: str, place: int, flipped: int, cut: int) -> None:
-    """One changed byte or a missing end: refused, or somebody else's."""
+    """One changed byte or a missing end: refused, or of another sender."""
     raw = bytearray(raw_of(**KINDS[kind]))
     raw[place % len(raw)] ^= flipped
     try:

@@ -1,4 +1,4 @@
-"""Calls that must leave no trace leave none; what goes wrong is told with its data or its reason."""
+"""Calls that must leave no trace leave none; a failure is reported with its data or its reason."""
 
 from __future__ import annotations
 

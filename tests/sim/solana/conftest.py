@@ -190,7 +190,7 @@ def wire(transaction: VersionedTransaction) -> str:
 
 
 def unsigned(transaction: VersionedTransaction) -> VersionedTransaction:
-    """Return a transaction with a signature that is none."""
+    """Return a transaction with an invalid signature."""
     return VersionedTransaction.populate(transaction.message, [Signature.from_bytes(bytes([7]) * 64)])
 
 

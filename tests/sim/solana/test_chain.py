@@ -180,7 +180,7 @@ def test_a_reorganisation_undoes_what_the_last_slots_did(bench: Any) -> None:
 
 
 def test_a_payment_that_was_undone_can_be_sent_again(bench: Any) -> None:
-    """Its blockhash is older than the fork, so the very same transaction lands anew."""
+    """Its blockhash is older than the fork, so the very same transaction lands again."""
     payer, payee = bench.funded(), Pubkey.new_unique()
     payment = bench.payment(payer, payee, 250)
     signature = bench.send(payment)
@@ -250,7 +250,7 @@ def test_a_withheld_transaction_lands_on_advance_unless_its_blockhash_has_expire
 
 
 def test_a_transaction_rejected_late_never_lands(bench: Any) -> None:
-    """The node takes it, and nothing ever comes of it, even when it is sent again; the next one is honest."""
+    """The node accepts it, and it never lands, even when it is sent again; the next transaction lands as usual."""
     payer, payee = bench.funded(), Pubkey.new_unique()
     payment = bench.payment(payer, payee, 100)
     bench.control("fault", name="reject_late", count=1)

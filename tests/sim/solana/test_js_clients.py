@@ -49,7 +49,7 @@ def test_web3_js_pays_and_finds_its_payment(node: dict[str, Any], modules: Path)
 
 
 def test_kit_reads_the_chain_and_hears_of_it(node: dict[str, Any], modules: Path) -> None:
-    """Its airdrop confirms over the WebSocket, slots are told in order, an error has its code."""
+    """Its airdrop confirms over the WebSocket, slots are reported in order, an error has its code."""
     expected = {
         "balance": "3000000000",
         "failed": None,

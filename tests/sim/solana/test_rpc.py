@@ -361,7 +361,7 @@ def test_large_accounts_are_not_shown_in_base58(bench: Any) -> None:
 
 
 def test_surfpools_cheat_names_fund_too(bench: Any) -> None:
-    """Account and token account are written, the supply follows, and a program that is none is refused."""
+    """Account and token account are written, the supply follows, and an invalid program is refused."""
     owner, key = Keypair().pubkey(), Keypair()
     bench.call("surfnet_setAccount", str(key.pubkey()), {"lamports": 10**9})
     bench.call("surfnet_setTokenAccount", str(owner), str(bench.usdc), {"amount": 900}, str(TOKEN))

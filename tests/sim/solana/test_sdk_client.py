@@ -138,7 +138,7 @@ async def test_solana_py_asks_about_the_cluster(node: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("port", ["ws", "rpc"])
 async def test_solana_py_hears_of_a_payment_over_the_web_socket(node: dict[str, Any], port: str) -> None:
-    """Signature, account, program, logs, slots and roots are told, on both ports."""
+    """Signature, account, program, logs, slots and roots are reported, on both ports."""
     async with AsyncClient(node["rpc"]) as client:
         payer, payee, reference = await funded(node, client), Keypair().pubkey(), Keypair().pubkey()
         transaction = await payment(node, client, payer, payee, 77, reference)

@@ -64,7 +64,7 @@ async def test_a_notification_comes_after_the_number_of_its_subscription(bench: 
 
 
 async def test_nothing_is_told_of_what_was_unsubscribed(bench: Any) -> None:
-    """Slots are told until then; a second time it is an error."""
+    """Slots are reported until then; a second time it is an error."""
     async with connected(bench) as client:
         number = (await client.say("slotSubscribe"))["result"]
         bench.slots(1)
