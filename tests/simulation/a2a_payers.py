@@ -21,7 +21,7 @@ _NOT_FOUND = -32001
 _TASK_SECONDS = 86_400.0
 _CLOCKS_DIFFER = 180.0
 _LONGEST_WAIT = 300.0
-# For as long he minds his task; whom nobody answers may try the other door afterwards.
+# How long a payer follows its task; without an answer it may then try the paid endpoint over HTTP.
 _PATIENCE = 20 * 86_400.0
 
 
@@ -93,7 +93,7 @@ class _Talk:
         return Said(task, wait=task.get("metadata", {}).get("retry_after_seconds"))
 
     async def open(self) -> bool:
-        """Order; False when nobody quotes a price."""
+        """Order; False if no worker quotes a price."""
         for _ in range(3):
             part = {"kind": "data", "data": {"service_id": self.service, "request": json.loads(self.body)}}
             try:
@@ -113,10 +113,10 @@ class _Talk:
         return {"kind": "message", "messageId": named, "role": "user", "parts": [part], **members}
 
     async def submit(self, proof: str) -> Said:
-        """Send a payment, and ask for the task where it is over already.
+        """Send a payment, and ask for the task if it is already complete.
 
         Raises:
-            NoAnswer: Nobody answers.
+            NoAnswer: No worker answers.
         """
         metadata = {_STATUS: "payment-submitted", _PAYLOAD: json.loads(base64.b64decode(proof))}
         paid = self._message({"kind": "text", "text": "paid"}, taskId=self.task_id, metadata=metadata)
@@ -127,7 +127,7 @@ class _Talk:
         """Ask for the task.
 
         Raises:
-            NoAnswer: Nobody answers.
+            NoAnswer: No worker answers.
         """
         return await self.call("tasks/get", {"id": self.task_id})
 

@@ -87,7 +87,7 @@ class Base:
         chain.pool.add(decode(raw))
 
     def _refresh(self) -> None:
-        """Make the blocks that came while nobody looked; a few tell as much as all."""
+        """Make the blocks since the last call; a few show as much as all."""
         elapsed = self.ledger.clock.now() - self.ledger.head.time
         for _ in range(min(_BLOCKS_AT_ONCE, elapsed // _BLOCK_SECONDS)):
             if self.ledger.seal().mined and self.undoes:
@@ -143,7 +143,7 @@ class Base:
     # What else may happen to an authorization.
 
     def overtake(self, chance: random.Random) -> None:
-        """Let a stranger use an authorization that was signed lately, from an account of his own."""
+        """Let a stranger use a recently signed authorization, from another account."""
         given = self._one_of_late(chance)
         if given is not None:
             terms = (given.sender, given.to, given.value, given.valid_after, given.valid_before, given.nonce)

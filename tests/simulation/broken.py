@@ -63,7 +63,7 @@ class Broken:
     rule: str
 
     def tried(self) -> Outcome:
-        """Return what comes of the scenario without the rule; everything is as it was afterwards."""
+        """Return the outcome of the scenario without the rule; afterwards the rule is restored."""
         kept = [(owner, name, owner.__dict__[name]) for owner, name, _ in self.replacements]
         try:
             for owner, name, value in self.replacements:
@@ -105,13 +105,13 @@ async def _forget_after_an_hour(self: Redemptions, *, unpaid_before: int, answer
 
 async def _claimed_while_unpaid(self: Redeemer, presented: Any, call: Any, mine: Any, **how: Any) -> Any:
     row = await _claimed(self, presented, call, mine, **how)
-    if row.state is State.PAID:  # whoever died between "paid" and the answer left a payment that nobody serves
+    if row.state is State.PAID:  # a worker that died between "paid" and the answer left an unserved payment
         raise in_progress()
     return row
 
 
 def _payment_of_tenant(self: Settling, link: Link, *how: Any) -> Any:
-    """Give each tenant places of transfers of his own: what another one has sold does not count then."""
+    """Number the transfers separately for each tenant, so that another tenant's sale does not count."""
     payment = _payment(self, link, *how)
     return replace(payment, ordinal=payment.ordinal + 1000 * (1 + int(link.tenant_id[:4], 16)))
 

@@ -1,4 +1,4 @@
-"""What each start of a worker would build anew and alike, and is built once: routes, templates, tables' statements.
+"""Shared builds of routes, templates and tables' statements, which each start of a worker would otherwise repeat.
 
 A process starts once in hours, a simulated worker forty times in a world of a hundred operations.
 """

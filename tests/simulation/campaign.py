@@ -65,7 +65,7 @@ def write_down(told: dict[str, Any], path: Path) -> None:
 
 
 def written(path: Path) -> Iterator[dict[str, Any]]:
-    """Give what a log tells of each world; a line that was cut off tells of none."""
+    """Yield the entry of each world in a log; an incomplete line is ignored."""
     if path.exists():
         for line in path.read_text().splitlines():
             with suppress(ValueError):
@@ -75,7 +75,7 @@ def written(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def done_before(path: Path, operations: int) -> set[int]:
-    """Return the seeds of the worlds of so many operations that a log tells of."""
+    """Return the seeds of the worlds with so many operations in a log."""
     return {told["seed"] for told in written(path) if told["operations"] == operations}
 
 

@@ -154,7 +154,7 @@ class Algorand:
         return len(self.ledger.blocks), len(self.ledger._pool)
 
     def _refresh(self) -> None:
-        """Make the blocks that came while nobody looked; one of them tells as much as all."""
+        """Make the blocks since the last call; one of them shows as much as all."""
         waits = self._due is not None and not self._due.done()
         if not waits and self.ledger.clock.now() - self.ledger.blocks[-1].time > _BLOCK_SECONDS:
             self.ledger.seal()
@@ -297,7 +297,7 @@ class Solana:
         return Paid(str(sent.signatures[0]), loop.time())
 
     def _refresh(self) -> None:
-        """Make slots for the time in which nobody looked, enough for the newest final one to be of the present."""
+        """Make slots for the time since the last call, enough for the newest final one to be of the present."""
         if self.ledger.clock.now() - self._refreshed > 2 * _BLOCK_SECONDS:
             self._finalise()
 

@@ -1,4 +1,4 @@
-"""Payers who are not honest: none of them gets what nobody paid for, and none keeps an honest one from his answer."""
+"""Dishonest payers: none of them gets an unpaid answer, and none prevents the answer to an honest payer."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _with_token(proof: str, token: str) -> str:
 
 
 async def race(market: Market, actor: str, chance: random.Random) -> None:
-    """Present one payment many times at once; one execution comes of it."""
+    """Present one payment many times at once; it results in one execution."""
     service, path, body = "compliance-receipt", *_request()
     document = await quoted(market, actor, chance, path, body)
     if document is None:
@@ -84,7 +84,7 @@ async def race(market: Market, actor: str, chance: random.Random) -> None:
     for answer in await asyncio.gather(*tries):
         if answer is not None and answer.status == 200:
             market.judge.served(actor, payment.tx_id, payment.token, answer)
-    market.payments.append(payment)  # it was paid on quoted terms: he may come for his answer as anybody
+    market.payments.append(payment)  # it was paid on quoted terms, so the payer may ask for its answer
     await redeem(market, payment, chance, until=market.now() + 86400)
 
 

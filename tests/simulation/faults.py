@@ -196,7 +196,7 @@ async def jump(around: Around, chance: random.Random) -> None:
 
 
 async def cold_boot(around: Around, chance: random.Random) -> None:
-    """Start a worker anew with a clock that is far off, as after an empty battery, and set it right later."""
+    """Restart a worker with a clock that is far off, as after an empty battery, and set it right later."""
     worker = _worker(around, chance)
     await worker.stop()
     worker.set_clock(chance.choice((1, 1, 1, -1)) * _long(chance, 1000, 400_000))

@@ -26,7 +26,7 @@ MEMO = ServiceWord("Weldproof").memo
 _LONGEST_WAIT = 300.0
 # A block, and what may stand before it.
 _SECONDS_TO_PAY = 15.0
-# By how much clocks may differ (WP_SKEW_SECONDS); a link that is told to end further off is the service's fault.
+# By how much clocks may differ (WP_SKEW_SECONDS); a larger error of a link's reported end is the service's fault.
 _SKEW = 60.0
 
 
@@ -103,7 +103,7 @@ class Shop:
         """Return a worker's answer.
 
         Raises:
-            NoAnswer: Nobody answered.
+            NoAnswer: No worker answered.
         """
         alive = self.gateway.alive()
         if not alive:
@@ -157,7 +157,7 @@ class Shop:
     async def link(
         self, actor: str, chance: random.Random, network: str, seconds: int, *, by: Seller | None = None
     ) -> Mapping[str, Any] | None:
-        """Return a new link over five cents, of one of the tenants; None when nobody makes one."""
+        """Return a new link over five cents, of one of the tenants; None if no worker creates one."""
         by = by or self.seller(chance)
         asked = {
             "amount": 0.05,

@@ -50,7 +50,7 @@ OWNER: ContextVar[Owner | None] = ContextVar("owner", default=None)
 
 
 class Stuck(Exception):
-    """Nothing will ever happen again, and somebody still waits."""
+    """Nothing will ever happen again, and a task still waits."""
 
 
 class _Handle(asyncio.Handle):
@@ -83,7 +83,7 @@ def _may_run(handle: Any) -> bool:
 
 
 class _Task(asyncio.Task[Any]):
-    """A task that is told from others by its number, so that a set of tasks has the same order in every run."""
+    """A task that is hashed by its number, so that a set of tasks has the same order in every run."""
 
     numbers = itertools.count()
 
@@ -99,7 +99,7 @@ class _Task(asyncio.Task[Any]):
 
 
 class _Leaper(selectors.DefaultSelector):
-    """Instead of waiting it moves the clock; while a real server works for somebody, the clock stands."""
+    """Instead of waiting it moves the clock; while a real server works on a request, the clock stands."""
 
     loop: VirtualLoop
 
@@ -124,8 +124,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """The loop.
 
     Attributes:
-        busy: How many requests of clients are on their way. While there are none, and only machines have something to
-            do, time is leapt over in long steps: what they do every second they then do every hour.
+        busy: How many requests of clients are on their way. While it is 0, and only machines have something to do, the
+            time advances in long steps: what machines do every second they then do every hour.
         steps: Callbacks that were run, for figures.
     """
 
@@ -176,7 +176,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
                 continue
             owner = timer.owner
             if timer.short and (owner is None or not owner.dead):
-                self._now = max(self._now, soonest)  # somebody works: only who rests is let rest longer
+                self._now = max(self._now, soonest)  # a machine works: only resting machines may rest longer
                 return
             if owner is None and timer._when < limit:
                 limit = timer._when
@@ -185,13 +185,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if limit - self._now > _LONGEST_NAP:
             limit = min(limit, self._now + self._chance.uniform(600, 7200))
         self._oversleep(limit)
-        # Machines do what they do every second shortly before anybody comes, too.
+        # Machines also do their regular work shortly before the next request.
         soonest = self._scheduled[0]._when
         limit = max(soonest, limit - _BEFORE)
         self._now = max(self._now, soonest, limit)
 
     def _oversleep(self, until: float) -> None:
-        """Let some of the machines that rest sleep beyond a time at which somebody else does something."""
+        """Let some of the resting machines sleep beyond the time of another's next action."""
         lazy: dict[Owner, bool] = {}
         for timer in self._scheduled:
             owner = timer.owner

@@ -44,9 +44,9 @@ def come_back(report: Callable[[str], None]) -> list[str]:
     there = []
     for name, scenario in LOSSES.items():
         outcome = run(scenario)
-        paid = outcome.counts.get("paid", 0)  # where nobody pays, nobody loses
+        paid = outcome.counts.get("paid", 0)  # without a payment there is no loss
         if outcome.violations or not paid:
             there.append(name)
-        said = str(outcome.violations[0]) if outcome.violations else "gone" if paid else "nobody was quoted anything"
+        said = str(outcome.violations[0]) if outcome.violations else "gone" if paid else "no payer got a quote"
         report(f"{name}: {said[:150]} [{command(scenario)}]")
     return there

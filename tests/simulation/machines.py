@@ -59,7 +59,7 @@ class Machine:
         self._commits_left = commits
 
     def committed(self) -> None:
-        """Count a commit, before anybody on the machine hears of it."""
+        """Count a commit, before any program on the machine sees its result."""
         if self._commits_left is not None:
             self._commits_left -= 1
             if self._commits_left <= 0:

@@ -27,7 +27,7 @@ async def neighbours(shop: Shop, actor: str, chance: random.Random) -> None:
     if network == "solana_mainnet" and chance.random() < 0.6:
         tx_id = await _pay_with_both_memos(shop, actor, chance, made)
         await _try_everywhere(shop, actor, chance, made, tx_id)
-    else:  # an honest payment of the first, which somebody shows to the second
+    else:  # an honest payment of the first, which is then presented to the second
         bill = await pay_link(shop, actor, chance, made[0], network)
         await _try_everywhere(shop, actor, chance, made, bill.tx_id)
         await follow(shop, chance, bill, seconds=2 * 86_400)

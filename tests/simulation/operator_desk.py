@@ -53,7 +53,7 @@ async def operator(market: Market, actor: str, chance: random.Random) -> None:
 
 
 async def _start_again(worker: Worker, chance: random.Random) -> None:
-    """Start a worker that died: payers come for as long as nobody answers, and would never stop if all had died."""
+    """Restart a worker that died: payers retry until a worker answers, and would never stop if all workers had died."""
     await asyncio.sleep(chance.choice((1.0, 30.0, 300.0)))
     await worker.start()
 

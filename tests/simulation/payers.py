@@ -27,7 +27,7 @@ RETRYABLE = frozenset({"tx_not_found", "tx_not_confirmed"})
 STORED_SECONDS = 86400
 _LONGEST_WAIT = 300.0
 _CLOCKS_DIFFER = 180.0
-# Who stops asking while nobody answers may come back too late, which is his own doing.
+# A payer that stops asking while no worker answers may return too late, which is its own fault.
 _PATIENCE = 30 * 86400
 
 
@@ -87,10 +87,10 @@ class Market:
         *,
         worker: Worker | None = None,
     ) -> Answer:
-        """Return a worker's answer; which worker, a balancer decides that only knows who is up.
+        """Return a worker's answer; a balancer, which only knows the running workers, chooses the worker.
 
         Raises:
-            NoAnswer: Nobody answered.
+            NoAnswer: No worker answered.
         """
         alive = self.rail.alive()
         chosen = worker if worker is not None and worker in alive else (chance.choice(alive) if alive else None)
@@ -125,7 +125,7 @@ def error_of(answer: Answer) -> str:
 
 
 async def quoted(market: Market, actor: str, chance: random.Random, path: str, body: bytes) -> Mapping[str, Any] | None:
-    """Return a 402's document, or None when nobody gives one."""
+    """Return a 402's document, or None if no worker returns one."""
     for _ in range(3):
         try:
             answer = await market.ask(actor, chance, path, body)
@@ -200,7 +200,7 @@ def caip2(network: str) -> str:
 
 
 async def redeem(market: Market, payment: Payment, chance: random.Random, *, until: float) -> None:
-    """Present a payment until it is served, is refused for good, or `until` is over; waits as it is told to."""
+    """Present a payment until it is served, is refused for good, or `until` is over; wait as `Retry-After` says."""
     wait = 1.0
     while payment.answer is None and market.now() < until:
         try:

@@ -31,7 +31,7 @@ class Rail(Fleet):
     """All workers of one rail, over one database.
 
     Attributes:
-        plan: What the next start is told.
+        plan: The settings of the next start.
     """
 
     nap = 45.0  # a worker that has not asked its database for a minute quotes nothing
@@ -61,7 +61,7 @@ class Rail(Fleet):
         return running(self.settings())
 
     def settings(self) -> RailSettings:
-        """Return what a worker or a command is told that starts now."""
+        """Return the settings of a worker or command that starts now."""
         if self.plan not in self._settings:
             self._settings[self.plan] = self._read(self.plan)
         return self._settings[self.plan]

@@ -28,14 +28,14 @@ _ADDRESS = "93.184.216.{}"
 
 @dataclass(slots=True)
 class Receiver:
-    """One tenant's.
+    """The webhook receiver of one tenant.
 
     Attributes:
-        shop: Whose events come.
-        chance: How long it takes.
-        secret: What signs its events.
+        shop: The shop that sends the events.
+        chance: Source of random delays and answers.
+        secret: The secret that signs its events.
         mood: `well`, or one of MOODS.
-        bodies: What came, by the event's id.
+        bodies: Received bodies by the event's id.
         tried: Ids of events by the token of their link, whether or not they arrived.
         told: Events of paid links by the link's token: the id and the transaction.
         taken: Ids of events that it has answered 2xx.
@@ -73,7 +73,7 @@ class Receiver:
         if mood == "deadly" and isinstance(sender, Machine):
             self._kill(sender)
             if self.chance.random() < 0.5:
-                raise NodeAway("whoever sent it was dead before all of it was here")
+                raise NodeAway("the sender died before the whole request arrived")
         if mood == "cut":
             self._note_failed(event, sender)
             raise NodeAway("the connection ended")
@@ -84,11 +84,11 @@ class Receiver:
         return Answer(self.chance.choice((200, 202, 204)), {}, b"")
 
     def _note_failed(self, event: str, sender: Owner | None) -> None:
-        if sender is None or not sender.dead:  # of a dead one nobody knows whether it failed
+        if sender is None or not sender.dead:  # of a dead one it is unknown whether it failed
             self.failed[event] = self.failed.get(event, 0) + 1
 
     def _kill(self, machine: Machine) -> None:
-        """End who calls: the event is here, and nobody there knows."""
+        """Kill the sender: the event has arrived, and the sender cannot record that."""
         machine.kill()
         for worker in self.shop.gateway.workers.values():
             if worker.machine is machine:
@@ -108,14 +108,14 @@ class Receiver:
             token, tx_id = str(told["data"]["payment_link_token"]), str(told["data"]["tx_id"])
             judge.note("receiver", event, token, tx_id)
             if self.told.setdefault(token, (event, tx_id)) != (event, tx_id):
-                judge.violated("event-twice", "receiver", f"{token} is told by two events")
+                judge.violated("event-twice", "receiver", f"{token} is reported by two events")
 
     def judge_link(self, token: str, tx_id: str) -> str:
-        """Return what is wrong with what was told of a link that is paid, in the end."""
+        """Return what is wrong, at the end, with the events of a paid link."""
         told = self.told.get(token)
         if told is None:
             tries = self.failed.get(self.tried.get(token, ""), 0)
-            return "" if tries >= _ATTEMPTS else f"nobody was told, in {tries} attempts"
+            return "" if tries >= _ATTEMPTS else f"no event arrived, in {tries} attempts"
         event, by = told
         if by != tx_id:
             return f"{event} names {by}"
@@ -142,7 +142,7 @@ async def open_receivers(shop: Shop, nodes: NodeNetwork, chance: random.Random, 
 
 
 async def judge_events(judge: Judge, receivers: list[Receiver]) -> None:
-    """Each link that is paid was told of, or was tried as often as the schedule says."""
+    """Each paid link was reported, or was tried as often as the schedule says."""
     if not receivers:
         return
     for receiver in receivers:
@@ -160,4 +160,4 @@ async def judge_events(judge: Judge, receivers: list[Receiver]) -> None:
 def _left(receivers: list[Receiver], token: str, tx_id: str) -> str:
     """Return what is wrong at the receiver that should know of a link."""
     knowing = [one for one in receivers if token in one.tried]
-    return (knowing or receivers)[0].judge_link(token, tx_id) if len(knowing) <= 1 else "two tenants are told"
+    return (knowing or receivers)[0].judge_link(token, tx_id) if len(knowing) <= 1 else "two tenants got events"

@@ -23,7 +23,7 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class NoAnswer(Exception):
-    """Nobody answered: the machine is down, was killed meanwhile, or was too slow."""
+    """No answer: the machine is down, was killed meanwhile, or was too slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ async def asgi(app: Any, method: str, target: str, headers: Headers, body: bytes
 
 
 def _end(answered: asyncio.Future[Answer], outcome: Answer | Exception) -> None:
-    """Give whoever waits an answer, or what came instead of one; the first that comes counts."""
+    """Give the waiting caller an answer, or the fault instead of one; the first counts."""
     if answered.done():
         return
     if isinstance(outcome, Answer):
@@ -150,10 +150,10 @@ class NodeHost:
     Attributes:
         app: The simulator's app.
         away: Whether connections fail.
-        lie: Answers in the node's place, or None where the truth is to be told.
+        lie: Answers in the node's place, or None if the node answers truthfully.
         refresh: Brings the chain to the present before the node is asked.
-        state: Tells states of the chain apart in which the same question may have another answer.
-        honest_until: Before when it does not begin to lie again.
+        state: Distinguishes states of the chain in which the same question may have another answer.
+        honest_until: The time before which it does not begin to lie again.
     """
 
     app: Any
@@ -225,7 +225,7 @@ class NodeNetwork:
             await asyncio.sleep(self._chance.uniform(0.001, 0.2))
             return await receiver.take(headers, body, sender)
 
-        # Whoever dies, or has waited for long enough, takes nothing back of what is on its way.
+        # If the caller dies or gives up, its request still arrives.
         return await asyncio.shield(self._loop.create_task(taken(), context=contextvars.Context()))
 
     async def ask(self, method: str, url: str, body: bytes, seconds: float | None) -> Answer:

@@ -17,9 +17,9 @@ class Fleet:
 
     Attributes:
         loop: The world's loop.
-        seed: What their chance follows from.
+        seed: Seed of their random choices.
         workers: The workers by name.
-        nap: For how many seconds a worker may leave out its rounds while nobody is there to notice.
+        nap: For how many seconds a worker may leave out its periodic work while there are no requests.
     """
 
     nap = 0.0

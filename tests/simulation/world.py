@@ -174,7 +174,7 @@ def _set_first_clocks(scenario: Scenario, workers: Sequence[Worker]) -> None:
 
 
 async def _heal(workers: Sequence[Worker]) -> None:
-    """Make everything as it should be: clocks right, workers started anew."""
+    """Restore everything: clocks right, workers restarted."""
     for worker in workers:
         worker.set_clock(0.0)
         await worker.stop()
@@ -197,7 +197,7 @@ async def _judge_all(market: Market, shop: Shop | None, workers: Sequence[Worker
             continue
         chain = market.rail.chains[payment.network]
         if payment.refused and isinstance(chain, Base) and chain.is_sent_by_rail(payment.tx_id):
-            # Who was told that it buys nothing pays anew: what is found paid afterwards was paid twice.
+            # A payer whose payment was refused pays again, so a payment that the rail sends afterwards was paid twice.
             judge.violated("refused-and-charged", payment.actor, f"{payment.refused}, and then the rail sent it")
         before = len(judge.violations)
         await redeem(market, payment, chance, until=market.now() + 600)
