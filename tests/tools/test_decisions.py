@@ -26,7 +26,7 @@ def two(tmp_path: Path) -> Path:
 
 
 def test_the_index_is_what_the_records_say() -> None:
-    """Each record is of the form; the page is made anew by `python -m tools.decisions`."""
+    """Each record has the right form; `python -m tools.decisions` writes the page."""
     assert (FOLDER / INDEX).read_text("utf-8") == index(records())
 
 
@@ -79,7 +79,7 @@ def test_a_record_of_another_form_is_refused(two: Path, change: Callable[[Path],
 
 
 def test_a_gap_in_the_numbers_is_refused(two: Path) -> None:
-    """A number that nobody has is said to be unused, or is a record that was lost."""
+    """A missing number is listed as unused, or its record was lost."""
     second = (two / SECOND).read_text("ascii").replace("# 0002: Second", "# 0003: Third")
     (two / SECOND).unlink()
     (two / "0003-third.md").write_text(second, "ascii")

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_data_are_what_the_mutants_replace() -> None:
-    """Made anew they are the file's bytes; `python -m tools.rules` writes them."""
+    """The generated data are the file's bytes; `python -m tools.rules` writes them."""
     words = [sys.executable, "-m", "tools.rules", "--check"]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,7 @@ from tools.state_diagrams import DOCS, DRAWN, diagram, drawn_anew
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_page_draws_its_table(name: str) -> None:
-    """Drawn anew it is the same page; `python -m tools.state_diagrams` writes it."""
+    """The generated diagram is the page's; `python -m tools.state_diagrams` writes it."""
     page = (DOCS / name).read_text("utf-8")
     assert drawn_anew(page, DRAWN[name]) == page
 

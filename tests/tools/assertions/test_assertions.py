@@ -71,7 +71,7 @@ async def test_a_negated_place_turns_its_row_red() -> None:
 
 
 def test_a_place_that_decides_nothing_is_seen() -> None:
-    """A negated place whose row stays sound is told with that row; rows that the run did not judge are not."""
+    """A negated place whose row stays sound is listed with that row; rows that the run did not judge are not."""
     found = Judged(rows={"here": {"A", "B", "C"}}, verdicts={"A": Verdict.PASS, "B": Verdict.WARN})
     assert found.green("here") == {"A"}
 

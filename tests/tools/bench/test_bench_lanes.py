@@ -1,4 +1,4 @@
-"""The process that a paid call is measured in is the rail's, forked or started anew, or nothing is measured."""
+"""The process that a paid call is measured in is the rail's, forked or not, or nothing is measured."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def test_a_service_that_was_started_anew_is_found_by_its_command(tmp_path: Path)
 
 
 def test_a_service_that_is_not_there_is_a_fault() -> None:
-    """Nothing is not measured as nought."""
-    with pytest.raises(LookupError, match=r"0 processes of reference\.nobody"):
-        processor.service_pid(os.getpid(), "reference.nobody")
+    """A missing process is an error, and not measured as zero."""
+    with pytest.raises(LookupError, match=r"0 processes of reference\.missing"):
+        processor.service_pid(os.getpid(), "reference.missing")
 
 
 def test_a_process_that_is_gone_has_no_time() -> None:

@@ -33,7 +33,7 @@ def test_an_answer_ends_where_its_head_says(data: bytes, end: int | None) -> Non
 
 
 def test_an_answer_without_a_length_is_a_fault() -> None:
-    """Nobody could tell where it ends."""
+    """Its end could not be known."""
     with pytest.raises(load.LoadFault, match="how long"):
         load.answer_end(b"HTTP/1.1 200 OK\r\n\r\nwhatever")
 

@@ -32,7 +32,7 @@ def test_what_several_processes_measured_is_one_job() -> None:
     ids=["nothing", "another job", "another floor", "a floor less"],
 )
 def test_only_parts_of_one_job_are_joined(other: list[Job]) -> None:
-    """What a process left out, or measured beside somebody else, is no part."""
+    """A part with a missing contender, or with other contenders, is refused."""
     with pytest.raises(ValueError, match="parts of one job"):
         joined([*other, job("receipt", [1.0], libsodium=[1.0])] if other else [])
 

@@ -66,7 +66,7 @@ def test_the_page_tells_what_was_kept(name: str) -> None:
 
 
 def test_a_text_that_stands_twice_is_no_breach(source: Path, tmp_path: Path) -> None:
-    """Nobody could say which of them was changed."""
+    """It would be unclear which of them was changed."""
     (source / "s.mjs").write_text("402 402", "utf-8")
     with pytest.raises(ValueError, match=r"a: s\.mjs has 2 times"):
         broken(breaches(source)[0], source, tmp_path / "copy")
@@ -105,7 +105,7 @@ def test_the_rates_are_those_of_what_a_must_forbids(source: Path) -> None:
 
 
 def test_a_server_that_does_not_start_is_found(source: Path) -> None:
-    """Whoever starts it sees that."""
+    """The caller that starts it gets an error."""
     server = Server("a server", source, lambda _: nullcontext({}), _never)
     breach = Breach("a", "1", "must", ("RAIL",), (Edit("s.mjs", "402", "200"),), None, "")
     assert found_by(server, {}, breach) == ["(it does not start)"]

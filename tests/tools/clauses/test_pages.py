@@ -37,7 +37,7 @@ this suite's default for the length.*
 
 
 def test_the_packaged_data_is_what_the_pages_say() -> None:
-    """Made anew from docs/spec, the data are the file's bytes; `python -m tools.clauses` writes them."""
+    """The data made from docs/spec are the file's bytes; `python -m tools.clauses` writes them."""
     assert encoded(read(ROOT)) == (ROOT / "conformance" / FILE).read_bytes()
 
 
@@ -68,7 +68,7 @@ def keys_of_profiles() -> set[str]:
 
 
 def test_what_binds_a_clause_is_a_key_of_the_profile() -> None:
-    """Whoever is told `bound by KEY` finds that key."""
+    """Each `bound by KEY` names an existing key."""
     named = {
         key
         for page in (ROOT / "docs/spec").glob("*.md")

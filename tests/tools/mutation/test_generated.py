@@ -233,7 +233,7 @@ def test_each_stack_has_its_lines_recorded_and_what_was_killed_is_a_mutant_of_to
 
 
 async def test_lines_are_noted_by_the_stack_and_by_what_checks_start(tmp_path: Path) -> None:
-    """A process that goes on notes its lines anew when it is asked, and one that was killed has left what it ran."""
+    """A running process begins a new list of lines when asked, and a killed process has left the lines that it ran."""
     folder = tmp_path / "reference"
     folder.mkdir()
     (folder / "rules.py").write_text("def first():\n    return 1\n\n\ndef second():\n    return 2\n", "utf-8")
@@ -252,7 +252,7 @@ async def test_lines_are_noted_by_the_stack_and_by_what_checks_start(tmp_path: P
 
 @asynccontextmanager
 async def _traced(folder: Path) -> AsyncIterator[Process]:
-    """A process that notes the lines of a module as it calls the functions that it is told."""
+    """A process that notes the lines of a module while it calls the named functions."""
     code = (
         f"import sys; sys.path.insert(0, {str(folder)!r}); from tools.mutation.service.tracing import trace\n"
         f"trace({str(folder.parent)!r}); import rules; print('ready', flush=True)\n"

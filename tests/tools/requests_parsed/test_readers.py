@@ -205,7 +205,7 @@ def test_a_signed_message_has_its_faults(changes: dict[str, Any], faults: set[st
 
 
 def test_faults_of_a_payment_do_not_hide_each_other() -> None:
-    """What stands beneath base64 that is none is looked at as well."""
+    """The content of malformed base64 is also examined."""
     text = base64.b64encode(json.dumps({"tx_id": "A" * 52, "payment_reference": TOKEN}).encode()).decode().rstrip("=")
     sent = f"POST /a HTTP/1.1\r\nHost: a\r\nX-PAYMENT: {text} \r\n\r\n".replace(text, text[:9] + " " + text[9:])
     request = http1.read(sent.encode())

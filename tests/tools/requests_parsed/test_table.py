@@ -22,7 +22,7 @@ def _sent(check: str, *faults: str) -> Parsed:
 
 
 def test_several_faults_have_a_reason() -> None:
-    """Whoever lets a request hold two faults says why it decides something."""
+    """Each request with two faults has a reason why it decides something."""
     assert table.faults_of(table.read()) == []
     undecided = {"reasons": {}, "checks": {"a": {"sends": {"x + y": ""}}}}
     assert table.faults_of(undecided) == ["a: x + y: no reason"]
@@ -36,7 +36,7 @@ def test_every_check_of_the_table_exists() -> None:
 
 
 def test_another_fault_than_the_tables_is_a_finding() -> None:
-    """A second fault, a fault of another kind, and a fault of a check that names none are all told."""
+    """A second fault, a fault of another kind, and a fault of a check that names no fault are all reported."""
     sent = [
         _sent("note_without_the_token", "weld: missing or altered"),
         _sent("note_without_the_token", "weld: missing or altered", "amount: less"),

@@ -81,7 +81,7 @@ async def test_a_rail_in_memory_sells_once(tmp_path: Path) -> None:
 
 
 async def test_a_rail_in_memory_takes_no_other_proof(tmp_path: Path) -> None:
-    """A payment that nobody made buys nothing: the rail under measurement still judges."""
+    """A proof without a payment is refused: the rail under measurement still judges."""
     async with memory_rail(tmp_path, material.receipt()) as rail:
         proofs = await rail.proofs(2)
         halves = [json.loads(base64.b64decode(proof)) for proof in proofs]
