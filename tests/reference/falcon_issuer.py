@@ -35,7 +35,7 @@ def key_pair(number: int) -> tuple[bytes, bytes]:  # noqa: ARG001 - the cache kn
 
 @dataclass(frozen=True)
 class Issuer:
-    """Whoever signs credentials."""
+    """An issuer of credentials."""
 
     did: str = "did:web:bench.example"
     number: int = 1

@@ -1,7 +1,7 @@
 """`python -m tests.reference.jumping MODULE`: a service on a machine whose clock is set while it runs.
 
-What the file named by WELDPROOF_TEST_WALL holds is added to every reading of the machine's clock in this process, as if
-somebody had set it; the monotonic clock goes on. The service knows nothing of it.
+The number in the file that WELDPROOF_TEST_WALL names is added to every reading of the machine's clock in this process,
+as if the clock had been set; the monotonic clock goes on. The service does not notice it.
 """
 
 from __future__ import annotations

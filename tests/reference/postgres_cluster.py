@@ -23,7 +23,7 @@ from programs import postgres
 _SECONDS = "200"  # to start or to stop; a busy machine takes its time
 # Who owns a cluster that root starts: the server refuses to run as root.
 _OWNERS = ("postgres", "nobody")
-# Nobody cuts this machine's power: what is killed are our own workers and servers, and the kernel keeps their writes.
+# Tests never cut the machine's power. They kill only workers and servers, and the kernel keeps their writes.
 _UNSYNCED = "-c fsync=off -c synchronous_commit=off -c full_page_writes=off"
 
 _END_OTHERS = """
@@ -67,17 +67,17 @@ def private_cluster(encoding: str = "UTF8") -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-# Databases of this process that nobody has any more, by their server: to make one and delete it takes a fifth of a
-# second of a processor, to empty one a tenth of that.
+# Unused databases of this process, by their server. Creating and deleting a database takes a fifth of a second of a
+# processor; emptying one takes a tenth of that.
 _FREE: defaultdict[str, list[str]] = defaultdict(list)
 
 
 @contextmanager
 def own_database(server: str) -> Iterator[str]:
-    """Yield the address of an empty database on a server, which nobody else is connected to.
+    """Yield the address of an empty database on a server, without other connections.
 
-    It is kept for the next who asks, until `drop_databases`. What is emptied is one that somebody had before: whatever
-    he ran has ended by then.
+    It is kept for the next caller, until `drop_databases`. An emptied database was used before; the programs that used
+    it have ended by then.
     """
     name = _emptied(server) or _created(server)
     yield _address(server, name)
@@ -98,7 +98,7 @@ def _created(server: str) -> str:
 
 
 def _emptied(server: str) -> str | None:
-    """Return a database that somebody had, without what he left in it; None where there is none to be had."""
+    """Return a used database after emptying it, or None if there is no unused one."""
     while _FREE[server]:
         name = _FREE[server].pop()
         try:
@@ -128,7 +128,7 @@ def _owner() -> pwd.struct_passwd:
 
 
 def _open_to_all(folder: Path, program: Path, installation: tuple[Path, ...]) -> Path:
-    """Copy an installation out of root's home, which nobody else may look into; return the programs' folder."""
+    """Copy an installation out of root's home, which no other user may read; return the programs' folder."""
     for part in installation:
         shutil.copytree(part, folder / part.name)
     return folder / program.parent.relative_to(installation[0].parent)

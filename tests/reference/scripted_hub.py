@@ -48,7 +48,7 @@ class ScriptedHub:
     _kept: socket.socket = field(default_factory=socket.socket)
 
     def __post_init__(self) -> None:
-        # Bound and not listening: connections are refused, and the system gives the port to nobody else.
+        # Bound and not listening: connections are refused, and the system assigns the port to no other process.
         self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._kept.bind(("127.0.0.1", 0))
         self._port = self._kept.getsockname()[1]

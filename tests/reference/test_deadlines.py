@@ -14,7 +14,7 @@ LONG = 60.0
 
 
 async def hanging(deadlines: Deadlines) -> float:
-    """Wait for what does not come; return how long it took to be told so."""
+    """Wait for what does not come; return the seconds until the time-out."""
     began = time.monotonic()
     with pytest.raises(TimeoutError), deadlines.start():
         await asyncio.sleep(LONG)
@@ -30,7 +30,7 @@ async def test_what_takes_too_long_is_interrupted() -> None:
 
 
 async def test_what_is_done_in_time_is_left_alone() -> None:
-    """Its deadline passes later and interrupts nobody, and one that starts after that is kept too."""
+    """Its deadline passes later and interrupts no task, and one that starts after that is kept, too."""
     deadlines = Deadlines(SECONDS)
     with deadlines.start():
         await asyncio.sleep(0)
@@ -50,7 +50,7 @@ async def test_each_has_its_own_end() -> None:
 
 
 async def test_a_task_that_is_cancelled_is_cancelled() -> None:
-    """Whoever cancels an attempt is not told of a time-out, also when that comes at the same moment."""
+    """A cancelled attempt does not raise a time-out, even if both come at the same moment."""
     deadlines = Deadlines(SECONDS)
 
     async def waiting() -> None:
@@ -71,12 +71,12 @@ async def test_a_fault_of_the_block_stays_what_it_is() -> None:
     """A deadline makes a time-out of nothing but its own interruption."""
     with pytest.raises(KeyError), Deadlines(SECONDS).start():
         raise KeyError
-    with pytest.raises(TimeoutError, match="of somebody else"), Deadlines(SECONDS).start():
-        raise TimeoutError("of somebody else")
+    with pytest.raises(TimeoutError, match="of another source"), Deadlines(SECONDS).start():
+        raise TimeoutError("of another source")
 
 
 def test_a_deadline_needs_a_task() -> None:
-    """Outside a task there is nobody to interrupt."""
+    """Outside a task there is nothing to interrupt."""
     loop = asyncio.new_event_loop()
     told: list[BaseException] = []
 

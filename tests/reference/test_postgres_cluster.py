@@ -1,4 +1,4 @@
-"""A database that a test gets is empty, whoever had it before, and nobody else is connected to it."""
+"""The database of a test is empty, even if another test used it, and has no other connections."""
 
 from __future__ import annotations
 

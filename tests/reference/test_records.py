@@ -1,4 +1,4 @@
-"""Records are made, compared and told apart as frozen dataclasses are."""
+"""Records are made, compared and hashed as frozen dataclasses are."""
 
 from __future__ import annotations
 

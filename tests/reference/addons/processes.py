@@ -31,12 +31,12 @@ def until(what: Callable[[], object], told: Callable[[], str] = str) -> None:
 
 
 class Service:
-    """A program that serves on a port; killing it leaves nobody there, and the port its own."""
+    """A program that serves on a port; after a kill no process listens there, and the port stays reserved."""
 
     def __init__(self, folder: Path, module: str, port_setting: str, settings: Mapping[str, str]) -> None:
-        """Take its folder, its module and what it is told."""
+        """Take its folder, its module and its settings."""
         folder.mkdir(parents=True, exist_ok=True)
-        # Bound and not listening: connections are refused, and the system gives the port to nobody else.
+        # Bound and not listening: connections are refused, and the system assigns the port to no other process.
         self._kept = socket.socket()
         self._kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._kept.bind(("127.0.0.1", 0))
@@ -107,7 +107,7 @@ class HubService(Service):
         return {"Authorization": f"Bearer {self.token}"}
 
     def joining(self, **settings: str) -> dict[str, str]:
-        """Return what a service is told so that it joins."""
+        """Return the settings with which a service joins."""
         return {"S2_HUB_URL": self.url, "S2_HUB_TOKEN": self.token, "S2_HUB_POLL_SECONDS": "1", **settings}
 
     def trust(self, did: str, key: str) -> None:

@@ -17,7 +17,7 @@ PAGE = (DOCS / "addons.md").read_text("utf-8")
 
 
 def test_every_setting_is_told_with_its_default() -> None:
-    """The table names the settings of the hub, all of them, with what they are when nobody sets them."""
+    """The table lists all settings of the hub with their defaults."""
     told = dict(re.findall(r"^\| `(S2_HUB_\w+)` \| (.+?) \|", PAGE, re.MULTILINE))
     known = {f"S2_HUB_{name.upper()}" for name in HubSettings.model_fields}
     assert set(told) == known

@@ -58,7 +58,7 @@ def test_a_wrong_setting_stops_the_start(settings: dict[str, str], named: str) -
 
 @pytest.mark.parametrize("name", ["atb_verifier", "federation_validator", "zkp_receipt"])
 def test_it_serves_although_the_hub_is_away(exits: ExitStack, tmp_path: Path, name: str) -> None:
-    """P-AD-02: and says so; it ends when it is told to."""
+    """P-AD-02: and reports it; it ends on a signal."""
     hub = HubService(tmp_path / "hub")
     exits.callback(hub.close)
     addon = AddonService(tmp_path / name, name, hub)
@@ -72,7 +72,7 @@ def test_it_serves_although_the_hub_is_away(exits: ExitStack, tmp_path: Path, na
 
 
 def test_it_runs_alone(exits: ExitStack, tmp_path: Path) -> None:
-    """P-AD-03: without a hub it trusts nobody."""
+    """P-AD-03: without a hub it trusts no issuer."""
     addon = Service(tmp_path, MODULES[0], "WP_ADDON_PORT", {"WP_ADDON_DATA_DIR": str(tmp_path / "data")})
     exits.callback(addon.close)
     addon.start()

@@ -1,4 +1,4 @@
-"""Bundled addons and a real control plane: joined, told of every change, and healed in any order (P-CP-04, P-AD-02)."""
+"""Bundled addons and a real control plane: joined, up to date with every change, and healed (P-CP-04, P-AD-02)."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_issuers_come_and_go(family: Family) -> None:
 
 
 def test_the_default_interval_keeps_the_profile_s_time() -> None:
-    """P-CP-04: whoever asks every 10 s, and waits for an answer 5 s at most, knows of a change within 15 s."""
+    """P-CP-04: a service that asks every 10 s, and waits for an answer at most 5 s, knows a change within 15 s."""
     assert HubSettings().poll_seconds + CALL_SECONDS <= PROPAGATION_SECONDS
 
 
@@ -84,7 +84,7 @@ def test_killed_and_started_in_any_order_they_heal(family: Family, first: int) -
     for one in order:
         one.start()
         if one is order[0]:
-            one.ready()  # whoever is first serves, although nobody else is there
+            one.ready()  # the first serves although no other service is up
     until(family.joined, family.log)
     family.hub.trust(ISSUER.did, ISSUER.public_key_b64)
     until(lambda: family.judged() == [ACTIVE] * 2, family.log)
@@ -113,7 +113,7 @@ def test_the_hub_alone_dies(family: Family) -> None:
         file.unlink()
     (forgetful / "audit_head").unlink(missing_ok=True)
     family.hub.start()
-    until(family.joined, family.log)  # a hub that lost its services is told of them again
+    until(family.joined, family.log)  # services register again at a hub that lost them
     until(lambda: family.judged() == [UNKNOWN] * 2, family.log)
     assert [one.health()["hub"] for one in family.addons] == ["connected"] * 2
 

@@ -40,7 +40,7 @@ async def test_an_active_certificate(atb: httpx.AsyncClient) -> None:
 
 
 async def test_an_altered_certificate(atb: httpx.AsyncClient) -> None:
-    """200 and a negative result; nobody's payload is not told."""
+    """200 and a negative result; an unsigned payload is not returned."""
     told = await verified(atb, ISSUER.issue(ISSUER.certificate(), sig=ISSUER.envelope(ISSUER.passport())["sig"]))
     assert (told["valid"], told["status"], told["reason"]) == (False, "invalid", "sig_invalid")
     assert (told["payload"], told["issuer"], told["type"]) == (None, ISSUER.did, "atb_certificate")

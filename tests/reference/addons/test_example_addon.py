@@ -21,7 +21,7 @@ def example() -> Addon:
 
 
 async def test_it_tells_who_is_trusted(opened: Opener, example: Addon) -> None:
-    """A trusted issuer, a stranger, and nobody while there is no trust set."""
+    """A trusted issuer, a stranger, and no issuer while there is no trust set."""
     client: httpx.AsyncClient = await opened(example)
     asked = [await client.post("/v1/known", json={"did": did}) for did in (ISSUER.did, "did:web:stranger.example")]
     assert [answer.json() for answer in asked] == [{"known": True, "kid": ISSUER.kid}, {"known": False, "kid": None}]

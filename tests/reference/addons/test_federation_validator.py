@@ -74,7 +74,7 @@ async def test_another_service_can_check_a_token(federation: httpx.AsyncClient) 
 
 
 async def test_one_credential_that_is_not_active_means_no_token(federation: httpx.AsyncClient) -> None:
-    """Each is told; the others stay active."""
+    """Each is reported; the others stay active."""
     bad = [
         (ISSUER.issue(ISSUER.certificate(**LASTING), alg="ML-DSA-65"), "unsupported_alg", "ML-DSA-65"),
         (ISSUER.issue(ISSUER.certificate(expires_at="2026-01-02T00:00:00Z")), "expired", "Falcon-1024"),
@@ -100,7 +100,7 @@ async def test_a_token_is_verified(federation: httpx.AsyncClient) -> None:
 
 
 async def test_what_is_no_token(federation: httpx.AsyncClient) -> None:
-    """A credential is none, and neither is what somebody else signed."""
+    """A credential is not a token, and neither is a token that another issuer signed."""
     token = open_envelope(await token_of(federation))
     for text, reason in (
         (ISSUER.issue(ISSUER.certificate(**LASTING)), "envelope_shape"),
@@ -159,7 +159,7 @@ async def test_a_sibling_that_the_trust_set_knows(opened: Opener, tmp_path: Path
 
 
 async def test_the_key_is_kept(opened: Opener, tmp_path: Path) -> None:
-    """Made on the first run with mode 0600, the same after a restart; it is nobody else's to see."""
+    """Made on the first run with mode 0600, the same after a restart; no other user can read it."""
     first, again = [(await (await opened(ADDON)).get("/.well-known/pqc-keys.json")).json() for _ in range(2)]
     file = tmp_path / ADDON.name / "falcon_key.json"
     assert first == again

@@ -1,4 +1,4 @@
-"""The ZK receipt addon: a score shown to reach a threshold, and told to nobody (8.4)."""
+"""The ZK receipt addon: it shows that a score reaches a threshold, and never returns the score (8.4)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DOCUMENT = json.loads((Path(__file__).parents[3] / "openapi" / ADDON.openapi).re
 
 @pytest.fixture
 def bearer(tmp_path: Path) -> dict[str, str]:
-    """Header of whoever may read the addon's files; before it was opened, an empty token."""
+    """Header of a caller that may read the addon's files; before it was opened, an empty token."""
     return {"Authorization": f"Bearer {token_of(tmp_path)}"}
 
 
@@ -163,7 +163,7 @@ async def test_a_fault_while_proving_tells_no_score(
 
 
 async def test_who_may_issue(opened: Opener, tmp_path: Path) -> None:
-    """Whoever can read the file of the token, made on the first run with mode 0600; nobody else."""
+    """Only callers that can read the file of the token, made on the first run with mode 0600."""
     client = await opened(ADDON)
     file = tmp_path / ADDON.name / "issue_token"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -265,7 +265,7 @@ async def test_a_whole_number_is_one_however_it_is_written(
 
 @pytest.mark.parametrize("literal", [*SCORES, '912,"score_milliunits":912', "\ufeff912", '912}{"x":1'])
 async def test_a_score_is_written_one_way(zkp: httpx.AsyncClient, bearer: dict[str, str], literal: str) -> None:
-    """As a whole number, once: whatever else some reader takes for 912 is 422, and not told back."""
+    """As a whole number, once: every other form that a parser reads as 912 is 422, and is not repeated."""
     text = json.dumps(ASKED).replace('"score_milliunits": 912', f'"score_milliunits": {literal}')
     answer = await zkp.post("/v1/receipts", content=text.encode(), headers=bearer)
     assert answer.status_code == 422, answer.text
@@ -282,8 +282,8 @@ async def test_less_than_nothing_of_nothing(zkp: httpx.AsyncClient, bearer: dict
 
 
 async def test_a_receipt_of_a_trusted_issuer_holds(zkp: httpx.AsyncClient) -> None:
-    """Its proof made by somebody else's prover; the key is chosen by `kid`, whoever `bench_issuer` is."""
-    payload = receipt_payload(bench_issuer="did:web:anybody.example")
+    """Its proof is of an independent prover; the key is chosen by `kid`, for any `bench_issuer`."""
+    payload = receipt_payload(bench_issuer="did:web:another.example")
     assert (await judged(zkp, ISSUER.issue(payload)))["valid"]
     stranger = Issuer(ISSUER.did, 2)
     told = await judged(zkp, stranger.issue(payload))
@@ -304,7 +304,7 @@ async def test_a_receipt_of_a_trusted_issuer_holds(zkp: httpx.AsyncClient) -> No
     ],
 )
 async def test_a_forged_proof_is_refused(zkp: httpx.AsyncClient, forgery: Forgery, stage: str) -> None:
-    """However well it is signed; the stage is told, and what was signed."""
+    """Even with a valid signature; the stage is reported, and the signed payload."""
     payload = receipt_payload(912 if forgery in TWISTED else 3, forgery)
     told = await judged(zkp, ISSUER.issue(payload))
     assert (told["valid"], told["status"], told["reason"]) == (False, "invalid", "proof_invalid")
@@ -396,7 +396,7 @@ async def test_receipts_at_once_do_not_share_nonces(zkp: httpx.AsyncClient, bear
 async def test_nonces_come_from_the_system(
     zkp: httpx.AsyncClient, bearer: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`secrets`, as many bytes as a proof needs, for each anew."""
+    """`secrets`, as many bytes as a proof needs, fresh for each proof."""
     drawn: list[int] = []
 
     def counted(count: int) -> bytes:

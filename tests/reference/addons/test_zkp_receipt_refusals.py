@@ -34,7 +34,7 @@ def honest() -> tuple[dict[str, Any], bytes]:
 
 
 async def refusal(client: httpx.AsyncClient, payload: dict[str, Any]) -> tuple[str, str | None]:
-    """Return stage and element of a receipt whose proof is refused, signed anew by a trusted issuer."""
+    """Return stage and element of a receipt whose proof is refused, signed again by a trusted issuer."""
     told = await judged(client, ISSUER.issue(payload))
     assert (told["valid"], told["status"], told["reason"], told["notice"]) == (
         False,

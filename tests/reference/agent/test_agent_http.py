@@ -153,7 +153,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_the_limit_of_an_address(opened: Opener, frozen: None) -> None:
-    """P-RL-06: 60 from rest, then 429 with Retry-After; told with every answer, whatever the call."""
+    """P-RL-06: 60 from rest, then 429 with Retry-After; the headers are in every answer, whatever the call."""
     del frozen
     agent = await opened(rate_limits=True)
     answers = [await agent.get("/health" if n % 2 else "/nowhere") for n in range(60)]
@@ -167,7 +167,7 @@ async def test_the_limit_of_an_address(opened: Opener, frozen: None) -> None:
 
 
 async def test_forwarded_addresses_count_only_behind_a_trusted_proxy(opened: Opener, frozen: None) -> None:
-    """P-CV-19: from anybody else the header is noise."""
+    """P-CV-19: from any other peer the header is ignored."""
     del frozen
     for proxies, expected in ((("127.0.0.0/8",), "59"), ((), "57")):
         agent = await opened(rate_limits=True, trusted_proxies=proxies)
@@ -192,7 +192,7 @@ async def test_the_media_type_of_a_body_does_not_matter(agent: httpx.AsyncClient
 
 @pytest.mark.usefixtures("frozen")
 async def test_one_line_at_home_is_one_caller(opened: Opener) -> None:
-    """Whoever has an IPv6 address has a /64 of them: all of it counts as one (P-CV-19)."""
+    """A client with an IPv6 address has a /64 of them: all of it counts as one (P-CV-19)."""
     agent = await opened(rate_limits=True, trusted_proxies=("127.0.0.1/32",))
     statuses = [
         (await agent.get("/health", headers={"X-Forwarded-For": f"2001:db8:1:2::{number:x}"})).status_code

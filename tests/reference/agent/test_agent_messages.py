@@ -146,7 +146,7 @@ async def test_a_body_that_is_no_object_is_422(agent: httpx.AsyncClient, path: s
 async def test_a_wrong_member_is_named(
     agent: httpx.AsyncClient, path: str, change: dict[str, Any], place: str | None
 ) -> None:
-    """The place of the fault is told; what stood there is not (6.2)."""
+    """The place of the fault is reported; the value there is not (6.2)."""
     answer = await agent.post(path, json={**KEYLESS, "public_key_hex": "26" * 32, **change})
 
     assert detail_of(answer)[0]["loc"][:2] == ["body", *([] if place is None else [place])]

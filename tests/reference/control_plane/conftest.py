@@ -14,7 +14,7 @@ from tests.reference.control_plane.hub_stack import LONG_SECONDS, Hub, hub
 
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> float:
-    """Let a posture wait for whoever answers, however busy the machine is; return how long one waits in truth."""
+    """Let a posture wait for every answer, however busy the machine is; return the real limit in seconds."""
     whole = posture.WHOLE_SECONDS
     monkeypatch.setattr(posture, "WHOLE_SECONDS", LONG_SECONDS)
     return whole

@@ -38,7 +38,7 @@ class Hub:
     """A running control plane."""
 
     def __init__(self, http: httpx.AsyncClient, settings: ControlPlaneSettings) -> None:
-        """Take a client of it and what it was told."""
+        """Take a client of it and its settings."""
         self.http = http
         self.settings = settings
         self.data = settings.data_dir
@@ -92,7 +92,7 @@ class Hub:
     async def checked(self) -> bool:
         """Wait until the log was checked, and return whether it is whole."""
         async with asyncio.timeout(LONG_SECONDS):
-            while (valid := (await self.audit(limit=1))["valid"]) is None:  # noqa: ASYNC110 - the check tells nobody
+            while (valid := (await self.audit(limit=1))["valid"]) is None:  # noqa: ASYNC110 - the check sends no signal
                 await asyncio.sleep(0.01)
         return bool(valid)
 
@@ -128,7 +128,7 @@ def told_settings(**told: Any) -> ControlPlaneSettings:
 
 @asynccontextmanager
 async def hub(folder: Path, **told: Any) -> AsyncIterator[Hub]:
-    """Run a control plane over a folder, without limits and with patience for health unless told otherwise."""
+    """Run a control plane over a folder, by default without limits and with patience for health."""
     settings = told_settings(**{"rate_limits": False, "data_dir": folder / "hub", **told})
     if "health_timeout" not in told:
         settings = settings.model_copy(update={"health_timeout": LONG_SECONDS})

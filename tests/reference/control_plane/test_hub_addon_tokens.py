@@ -68,7 +68,7 @@ async def test_a_token_of_a_name_alone_registers_where_the_service_is_recorded(p
 
 
 async def test_its_changes_are_few(tmp_path: Path) -> None:
-    """One a minute, with the time to wait; the same record again is none, and the administrator's are not counted."""
+    """One a minute, with the time to wait; the same record again is no change, the administrator's do not count."""
     clock = tmp_path / "clock"
     clock.write_text("0", "ascii")
     async with hub(tmp_path, clock_offset_file=clock) as plane:
@@ -115,7 +115,7 @@ async def test_it_does_nothing_else(plane: Hub) -> None:
 
 
 async def test_its_records_are_judged_as_any(plane: Hub) -> None:
-    """422 for a path that is none; an address that is none is not the one of its token."""
+    """422 for an invalid path; an invalid address is not the one of its token."""
     assert (await register(plane, own(plane), health_path="nowhere")).status_code == 422
     assert (await register(plane, own(plane), base_url="nowhere")).status_code == 401
 

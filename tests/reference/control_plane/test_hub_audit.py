@@ -254,7 +254,7 @@ async def test_entries_that_the_file_does_not_know_yet_are_fine(tmp_path: Path, 
     ],
 )
 async def test_a_file_that_names_no_entry_breaks_the_chain(tmp_path: Path, text: bytes) -> None:
-    """Nobody can say any more what was there; the file is left as it is."""
+    """The original entries are unknown; the file is left as it is."""
     async with hub(tmp_path) as one:
         await filled(one, 2)
     (one.data / "audit_head").write_bytes(text)
@@ -265,7 +265,7 @@ async def test_a_file_that_names_no_entry_breaks_the_chain(tmp_path: Path, text:
 
 
 async def test_a_file_that_is_missing(tmp_path: Path, database: dict[str, Any]) -> None:
-    """SQLite: whoever can cut the log can delete the file, so it breaks the chain. PostgreSQL: a host that is new."""
+    """SQLite: an attacker that can cut the log can delete the file: a broken chain. PostgreSQL: the host is new."""
     async with hub(tmp_path, **database) as one:
         await filled(one, 2)
     (one.data / "audit_head").unlink()

@@ -165,7 +165,7 @@ async def test_the_body_limit_is_a_setting(tmp_path: Path) -> None:
 
 
 async def test_calls_without_the_token_are_limited_by_address(tmp_path: Path) -> None:
-    """P-RL-07: sixty at once, then 429 with Retry-After; with the token there is no limit, a wrong one is none."""
+    """P-RL-07: sixty at once, then 429 with Retry-After; with the right token there is no limit."""
     async with hub(tmp_path, rate_limits=True, rate=1) as one:
         answers = [await one.http.get("/health") for _ in range(60)]
         assert {answer.status_code for answer in answers} == {200}

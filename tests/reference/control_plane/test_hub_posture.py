@@ -55,7 +55,7 @@ async def test_no_service_is_an_empty_posture(either: Hub) -> None:
 
 
 async def test_a_service_that_answers_200_is_healthy(plane: Hub) -> None:
-    """It is asked at the registered address with one GET, and told apart by name; the address is the operator's."""
+    """It is asked at the registered address with one GET, and listed by name; only the operator sees the address."""
     async with service(answers(200)) as there:
         found = await finding(plane, f"{there.url}/base/", health_path="/up?deep=1")
         assert found == {
@@ -86,7 +86,7 @@ async def test_any_other_status_is_not_healthy(plane: Hub, status: int) -> None:
 
 
 async def test_a_redirect_is_not_followed(plane: Hub) -> None:
-    """P-CV-21: nobody but the registered address is asked."""
+    """P-CV-21: only the registered address is asked."""
     async with service(answers(200)) as elsewhere, service(answers(302, f"Location: {elsewhere.url}/x")) as there:
         assert (await finding(plane, there.url))["status_code"] == 302
         assert elsewhere.heads == []
@@ -182,7 +182,7 @@ async def half_a_body(writer: Writer) -> None:
 async def test_what_a_service_may_answer(
     plane: Hub, quick: Hub, script: Script, healthy: bool, status: int | None, error: str | None
 ) -> None:
-    """Half an answer is none; of an endless one 64 KiB are read."""
+    """A truncated answer counts as no answer; of an endless one 64 KiB are read."""
     async with service(script) as there:
         found = await finding(quick if error == "timeout" else plane, there.url)
     assert (found["healthy"], found["status_code"], found["error"]) == (healthy, status, error)
@@ -210,7 +210,7 @@ async def test_services_are_asked_side_by_side(plane: Hub) -> None:
 async def test_services_that_hang_take_as_long_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience: float
 ) -> None:
-    """Each of forty has its time, and the posture is told in its own."""
+    """Each of forty has its time, and the posture is returned within its own limit."""
     monkeypatch.setattr(posture, "WHOLE_SECONDS", patience)
     async with hub(tmp_path, health_timeout=2) as plane, service(hangs) as stuck:
         for place in range(40):
@@ -272,7 +272,7 @@ async def test_findings_are_asked_for_anew_after_a_second(plane: Hub) -> None:
 
     async def becomes(healthy: bool) -> None:
         async with asyncio.timeout(100):
-            while (await plane.posture())["services"][0]["healthy"] is not healthy:  # noqa: ASYNC110 - it tells nobody
+            while (await plane.posture())["services"][0]["healthy"] is not healthy:  # noqa: ASYNC110 - it sends no signal
                 await asyncio.sleep(0.05)
 
     async with service(answers(200)) as there:
@@ -296,7 +296,7 @@ async def test_who_gives_up_waiting_takes_nothing_from_others(plane: Hub, monkey
     async with service(slowly) as there:
         await plane.serve("a", there.url)
         calls = [asyncio.create_task(plane.posture()) for _ in range(2)]
-        while not there.heads:  # noqa: ASYNC110 - a socket tells nobody
+        while not there.heads:  # noqa: ASYNC110 - a socket sends no signal
             await asyncio.sleep(0.01)
         calls[0].cancel()
         await asyncio.gather(calls[0], return_exceptions=True)
@@ -319,7 +319,7 @@ async def test_a_service_that_was_removed_is_not_asked_again(plane: Hub, monkeyp
 
 
 async def test_nothing_but_the_posture_asks_anybody(plane: Hub) -> None:
-    """Registering and reading call nobody (interface: no outbound calls of its own)."""
+    """Registering and reading make no outbound calls (interface: no outbound calls of its own)."""
     async with service(answers(200)) as there:
         await plane.serve("a", there.url)
         await plane.register("did:web:" + there.url.removeprefix("http://").replace(":", "%3A"))

@@ -1,4 +1,4 @@
-"""What the gateway's tests stand on: a gateway in this process, over lanes whose nodes nobody needs."""
+"""The fixture of the gateway's tests: a gateway in this process, over lanes whose nodes are not needed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Gateway:
 
     Attributes:
         http: Calls it.
-        settings: What it was told.
+        settings: Its settings.
         clock_file: Moves its clock.
     """
 

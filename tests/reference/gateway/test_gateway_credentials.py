@@ -53,7 +53,7 @@ async def test_without_an_accepted_key_it_is_401(shop: Gateway, seller: Tenant) 
 
 
 async def test_two_authorization_headers_are_none(shop: Gateway, seller: Tenant) -> None:
-    """Nobody can say which one counts."""
+    """It is unclear which one counts."""
     fields = [*seller.headers().items(), ("Authorization", f"Bearer {seller.key}")]
     refused(await shop.http.post(LINKS, json=LINK, headers=fields), 401, "invalid_api_key")
 

@@ -103,7 +103,7 @@ async def test_a_malformed_key_is_400(shop: Gateway, seller: Tenant) -> None:
 
 
 async def test_two_keys_are_none(shop: Gateway, seller: Tenant) -> None:
-    """Nobody can say which one counts."""
+    """It is unclear which one counts."""
     fields = [*seller.headers().items(), ("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
     refused(await shop.http.post(LINKS, json=LINK, headers=fields), 400, "invalid_request")
 
@@ -130,7 +130,7 @@ async def test_stored_answers_are_sealed(shop: Gateway, seller: Tenant) -> None:
 
 
 def patient(database: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with which nobody is told to come again while the first call is at work."""
+    """Return settings with which no caller has to retry while the first call is at work."""
     return {**database, "idempotency_wait": 200}
 
 
@@ -145,7 +145,7 @@ async def test_callers_at_once_get_one_link(tmp_path: Path, database: dict[str, 
 
 
 async def test_callers_at_once_get_one_resource(tmp_path: Path, database: dict[str, Any]) -> None:
-    """Nobody is told that the name is taken by what the first call of his own key has made."""
+    """No caller gets the error that the name is taken by the resource that the first call of its own key has made."""
     async with gateway(tmp_path, **patient(database)) as one, gateway(tmp_path, **patient(database)) as other:
         headers = (await one.tenant()).headers(**KEY)
         calls = [shop.http.post(RESOURCES, json=RESOURCE, headers=headers) for shop in (one, other) for _ in range(10)]
@@ -173,7 +173,7 @@ async def test_different_bodies_at_once_make_one_link(tmp_path: Path, database: 
 
 
 async def sent_again(shop: Gateway, tenant: Tenant) -> httpx.Response:
-    """Send the same call until it is not told to wait any more."""
+    """Send the same call until the answer no longer says to wait."""
     async with asyncio.timeout(200):
         while (answer := await shop.link(tenant, headers=KEY)).status_code == 409:
             refused(answer, 409, "idempotency_in_progress")

@@ -14,13 +14,13 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 async def ask(shop: Gateway, method: str, path: str, body: Any = None) -> Any:
-    """Carry out one call as an administrator, whatever comes of it."""
+    """Carry out one call as an administrator, whatever its result."""
     headers = {"Authorization": f"Bearer {shop.admin_key}"}
     return await shop.http.request(method, f"/internal/tenants{path}", json=body, headers=headers)
 
 
 async def test_a_tenant_begins_on_trial_with_a_test_key(shop: Gateway) -> None:
-    """Sixty days, plan trial, and one key whose text is told once."""
+    """Sixty days, plan trial, and one key whose text is returned once."""
     made = await shop.internal("POST", "", {"name": "Bäckerei"}, status=201)
     record = await shop.internal("GET", f"/{made['tenant_id']}")
     key = made.pop("api_key")
@@ -65,7 +65,7 @@ async def test_networks_are_replaced_as_an_ordered_list(shop: Gateway, seller: T
 async def test_a_network_that_is_unknown_or_has_no_node_is_400_and_changes_nothing(
     shop: Gateway, seller: Tenant
 ) -> None:
-    """A payout address that nobody can watch is none (P-NW-02)."""
+    """A payout address that cannot be watched is refused (P-NW-02)."""
     before = (await shop.internal("GET", f"/{seller.id}"))["networks"]
     for key in ("base-sepolia", "nowhere", "stellar_testnet"):
         body = {"base_sepolia": {"payout_address": EVM}, key: {"payout_address": EVM}}
@@ -130,7 +130,7 @@ async def test_the_plan_stays_when_none_is_named(shop: Gateway, seller: Tenant) 
 
 
 async def test_payments_are_listed_by_state(shop: Gateway, seller: Tenant) -> None:
-    """A state that is none is a fault of the query (P-GW-02)."""
+    """An unknown state is a fault of the query (P-GW-02)."""
     for state in ("paid", "late"):
         assert await shop.internal("GET", f"/{seller.id}/payments?state={state}") == {"payments": []}
     for query in ("", "?state=", "?state=open", "?state=paid&state=late"):

@@ -32,7 +32,7 @@ def measured(answer: httpx.Response) -> dict[str, float]:
 
 
 async def test_what_counted_for_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Late, short, given back; and a database that does not answer is told, not an error."""
+    """Late, short, given back; a database that does not answer is shown in a metric, and is not an error."""
     token_file = tmp_path / "token"
     async with checkout_shop(tmp_path, now=int(time.time()), metrics_token_file=token_file) as shop:
         right = {"Authorization": f"Bearer {token_file.read_text('ascii')}"}
@@ -60,7 +60,7 @@ async def test_what_counted_for_nothing_is_measured(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("settings", [{}, {"metrics_token_file": True}, {"gateway_role": "edge"}])
 async def test_without_the_token_it_is_not_there(tmp_path: Path, settings: dict[str, Any]) -> None:
-    """Switched off, with a wrong token, at an edge host: what any path of nobody is answered."""
+    """Switched off, with a wrong token, at an edge host: the answer of any unknown path."""
     given: dict[str, Any] = {name: tmp_path / "token" if one is True else one for name, one in settings.items()}
     async with checkout_shop(tmp_path, now=START, **given) as shop:
         for headers in ({}, {"Authorization": "Bearer " + "A" * 43}):

@@ -34,7 +34,7 @@ async def listed(folder: Path, *words: str) -> list[dict[str, Any]]:
 
 
 async def test_late_payments_of_every_tenant_are_listed_and_marked(tmp_path: Path) -> None:
-    """As the dashboard would, by the same rule: once, by another transaction of the network, told by both lists."""
+    """As the dashboard would, by the same rule: once, by another transaction of the network, shown by both lists."""
     data = tmp_path / "data"
     async with checkout_shop(tmp_path, now=int(time.time())) as shop:
         assert (await payments(data)).output == "No entries.\n"

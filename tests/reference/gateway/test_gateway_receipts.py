@@ -71,7 +71,7 @@ async def test_a_strangers_receipt_passes_by_the_strangers_keys_alone(shop: Gate
 
 
 async def test_trusted_keys_are_read_again_when_they_change(tmp_path: Path) -> None:
-    """So whoever is trusted may rotate his key, or come up later, while the gateway runs."""
+    """So a trusted issuer may rotate its key, or start later, while the gateway runs."""
     jws, trusted = sign_compact(CLAIMS, STRANGER), tmp_path / "trusted.json"
     trusted.write_text('{"keys": []}')
     async with gateway(tmp_path / "own", gateway_trusted_jwks=trusted) as shop:
@@ -108,7 +108,7 @@ async def test_members_of_another_type_are_validation_errors(shop: Gateway) -> N
 async def test_verification_wants_no_credential_and_ignores_one(shop: Gateway) -> None:
     """Tenant headers are not looked at (P-GR-04)."""
     jws = (await screened(shop))["compliance_receipt_jws"]
-    headers = {"Authorization": "Bearer nobody", "X-Tenant-Id": "none"}
+    headers = {"Authorization": "Bearer unknown", "X-Tenant-Id": "none"}
     assert (await shop.http.post(VERIFY, json={"jws": jws}, headers=headers)).status_code == 200
 
 

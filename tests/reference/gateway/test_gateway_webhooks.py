@@ -27,7 +27,7 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 async def ask(shop: Gateway, method: str, path: str, body: Any = None, key: str = "") -> Any:
-    """Carry out one call as an administrator, whatever comes of it."""
+    """Carry out one call as an administrator, whatever its result."""
     headers = {"Authorization": f"Bearer {key or shop.admin_key}"}
     return await shop.http.request(method, f"/internal/tenants{path}", json=body, headers=headers)
 
@@ -160,7 +160,7 @@ async def test_nobody_reaches_another_tenants_things(shop: Gateway, seller: Tena
 
 
 async def test_these_calls_are_for_administrators_of_tenants(shop: Gateway, seller: Tenant) -> None:
-    """A tenant's own key is none of theirs."""
+    """A tenant's own key is not accepted."""
     for method, path in (("POST", "webhooks"), ("GET", "deliveries"), ("DELETE", f"webhooks/{NOBODY}")):
         answer = await ask(shop, method, f"/{seller.id}/{path}", {"url": URL}, key=seller.key)
         refused(answer, 401, "invalid_api_key")

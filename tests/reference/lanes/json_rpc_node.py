@@ -1,4 +1,4 @@
-"""A JSON-RPC node that answers by method what it was told to, and remembers what it was asked."""
+"""A JSON-RPC node that returns a prepared answer for each method, and records the calls."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ async def test_ids_are_those_of_the_network(finder: AlgorandFinder, payer: Payer
 async def test_only_noted_transfers_of_the_asset_to_the_address_are_told(
     finder: AlgorandFinder, payer: Payer, payee: str
 ) -> None:
-    """Coins, transfers without a note, and transfers to others are nobody's payment."""
+    """Coins, transfers without a note, and transfers to others are no payments."""
     head = await finder.head()
     params = payer.chain.client.suggested_params()
     payer.send(transaction.PaymentTxn(payer.address, params, payee, 1_000, note=MEMO))
@@ -108,7 +108,7 @@ async def test_only_noted_transfers_of_the_asset_to_the_address_are_told(
 async def test_rounds_and_indexer_tell_the_same(
     session: aiohttp.ClientSession, chain: SimulatedChain, payer: Payer, payee: str
 ) -> None:
-    """What the newest rounds tell at algod and what the indexer tells of older ones is the same, with rounds."""
+    """The newest rounds at algod and older ones at the indexer give the same transfers, with rounds."""
     after = (await opened(session, chain).head()).position
     ids = [payer.transfer(receiver=payee, amount=1, note=MEMO + bytes([number])) for number in range(3)]
     chain.control("advance", blocks=60)
@@ -196,7 +196,7 @@ async def test_what_waits_in_the_pool_is_told(
 async def test_a_chain_that_went_back_is_read_anew(
     finder: AlgorandFinder, chain: SimulatedChain, payer: Payer, payee: str, grown: int
 ) -> None:
-    """Rounds of another state of the chain are not remembered, however far it grew before anybody looked."""
+    """Rounds of another state of the chain are not remembered, however far it grew before the next search."""
     after = (await finder.head()).position  # before the snapshot: a block made in between would not be searched again
     kept = chain.control("snapshot")["id"]
     gone = payer.transfer(receiver=payee, amount=1, note=MEMO)

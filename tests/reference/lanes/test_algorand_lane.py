@@ -53,7 +53,7 @@ NOT_FOUND = {"message": "could not find the transaction"}
 
 
 class Node:
-    """A node that answers what it was told to, and remembers what it was asked."""
+    """A node that returns prepared answers, and records the calls."""
 
     def __init__(self) -> None:
         self.answers: dict[str, tuple[int, Any]] = {}
@@ -136,7 +136,7 @@ async def test_what_is_not_in_a_block(
 
 
 async def test_members_that_are_zero_may_be_left_out(opened: tuple[AlgorandLane, Node, Node]) -> None:
-    """The node leaves out an amount of zero, an empty note and its round while there is none."""
+    """The node leaves out an amount of zero, an empty note and its round before it is in a block."""
     lane, algod, _ = opened
     bare = {name: value for name, value in SHORT.items() if name not in {"aamt", "note"}}
     algod.say(ALGOD, {"pool-error": "", "txn": {"txn": bare}})
@@ -209,7 +209,7 @@ async def test_an_unsound_answer_is_no_answer(opened: tuple[AlgorandLane, Node, 
 async def test_a_block_without_a_time_is_no_answer(
     opened: tuple[AlgorandLane, Node, Node], block: tuple[int, Any]
 ) -> None:
-    """Without the block's time nobody can say whether the payment is older than the challenge."""
+    """Without the block's time it is unknown whether the payment is older than the challenge."""
     lane, algod, _ = opened
     algod.say("/v2/blocks/9", block[1], block[0])
     with pytest.raises(ChainUnavailable):
@@ -228,7 +228,7 @@ async def test_an_indexer_that_talks_of_another_transaction_is_no_answer(
 
 
 async def test_a_node_that_is_gone_is_no_answer() -> None:
-    """Nobody listens there."""
+    """No process listens there."""
     async with aiohttp.ClientSession() as session:
         lane = open_lane(session, NETWORK, NodeSettings("http://127.0.0.1:1"), RULES)
         assert lane is not None
@@ -264,7 +264,7 @@ async def test_the_node_s_network_is_checked(
     ],
 )
 async def test_an_address_has_a_checksum(opened: tuple[AlgorandLane, Node, Node], text: str, expected: bool) -> None:
-    """A payee that was mistyped is noticed before anybody pays it."""
+    """A mistyped payee is noticed before a payment."""
     assert opened[0].is_address(text) is expected
 
 

@@ -84,7 +84,7 @@ async def test_the_head_tells_what_is_final(finder: BaseFinder, chain: Chain) ->
 
 
 async def test_transfers_to_the_address_are_found_oldest_first(finder: BaseFinder, chain: Chain) -> None:
-    """Every transfer after the position is told, with its block; zero transfers are nobody's payment."""
+    """Every transfer after the position is returned, with its block; transfers of zero are no payments."""
     chain.paid = {500: 7, 501: 0, 19_999: 1, 20_000: 2, 400: 9}
     found = await finder.find(ADDRESS, 400, await finder.head())
     assert found.candidates == tuple(Candidate(tx_id(one), one) for one in (500, 19_999, 20_000))

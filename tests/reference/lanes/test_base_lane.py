@@ -235,7 +235,7 @@ async def test_a_signature_that_cannot_be_settled_is_a_fault(opened: tuple[BaseL
     "message", ["already known", "nonce too low: next nonce 6, tx nonce 5", "replacement transaction underpriced"]
 )
 async def test_what_a_node_knows_already_is_sent(opened: tuple[BaseLane, RpcNode], message: str) -> None:
-    """After a crash it is told once more, in its words: no fault."""
+    """After a crash it gets the transaction again, and says so in its own words: no fault."""
     lane, node = opened
     node.results["eth_sendRawTransaction"] = Refusal(message)
     await lane.send(b"\x02\xff")
@@ -243,7 +243,7 @@ async def test_what_a_node_knows_already_is_sent(opened: tuple[BaseLane, RpcNode
 
 
 async def test_what_a_node_refuses_is_not_sent(opened: tuple[BaseLane, RpcNode]) -> None:
-    """The chain counts as away: nobody is told to pay again."""
+    """The chain counts as down: no payer is asked to pay again."""
     lane, node = opened
     node.results["eth_sendRawTransaction"] = Refusal("insufficient funds for gas * price + value")
     with pytest.raises(ChainUnavailable, match="insufficient funds"):
@@ -332,7 +332,7 @@ async def test_what_was_sent_is_looked_for_in_the_next_block(opened: tuple[BaseL
             SEEN,
         ),
     ],
-    ids=["undone", "in another block", "another chain", "a block that went", "mined anew"],
+    ids=["undone", "in another block", "another chain", "a block that went", "mined again"],
 )
 async def test_what_was_seen_before_is_no_fact_by_now(
     opened: tuple[BaseLane, RpcNode], changed: dict[str, Any], seen: ObservedTransaction | None
@@ -496,7 +496,7 @@ async def test_no_shape_of_a_receipt_is_a_crash(name: str, value: Any, logs: lis
 @settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
 @given(JSON, LOGS, st.sampled_from(["eth_call", "eth_blockNumber", "eth_getBlockByNumber", "eth_getLogs"]))
 async def test_no_shape_of_a_search_s_answer_is_a_crash(value: Any, logs: list[Any], method: str) -> None:
-    """Whatever the node tells of an authorization."""
+    """Whatever the node returns for an authorization."""
     used = {"eth_call": "0x" + "1".rjust(64, "0"), "eth_getLogs": []}
     for told in ({**used, method: value}, {**used, "eth_getLogs": logs}):
         try:
@@ -522,7 +522,7 @@ async def test_no_shape_of_a_search_s_answer_is_a_crash(value: Any, logs: list[A
     ],
 )
 async def test_an_address_in_mixed_case_has_a_checksum(text: str, expected: bool) -> None:
-    """A payee that was mistyped is noticed before anybody pays it (EIP-55)."""
+    """A mistyped payee is noticed before a payment (EIP-55)."""
     assert lane_of({}).is_address(text) is expected
 
 
@@ -564,7 +564,7 @@ async def test_what_a_transaction_calls_is_told(
 
 @pytest.mark.parametrize("name", [*UNSOUND, *SHAPES, "another's", "no input", "half a byte"])
 async def test_a_call_that_cannot_be_read_is_no_answer(reading: tuple[BaseLane, RpcNode], name: str) -> None:
-    """Whatever the node says instead of the transaction, nothing is told of it."""
+    """Whatever the node returns instead of the transaction, it is not reported."""
     lane, node = reading
     further = {
         "another's": {"hash": BLOCK, "to": USDC, "input": "0x"},

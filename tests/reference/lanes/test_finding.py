@@ -1,4 +1,4 @@
-"""Where a search begins: a block older than a time, as new as can be told."""
+"""Where a search begins: the newest known block that is older than a time."""
 
 from __future__ import annotations
 

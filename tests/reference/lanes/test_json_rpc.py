@@ -1,4 +1,4 @@
-"""Asking a node for several things at once: each call gets its own answer, or nobody believes any of them."""
+"""Asking a node for several things at once: each call gets its own answer, or none of the answers is believed."""
 
 from __future__ import annotations
 

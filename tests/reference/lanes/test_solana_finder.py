@@ -72,7 +72,7 @@ async def test_the_head_tells_what_is_final(finder: SolanaFinder, chain: Chain) 
 
 
 async def test_signatures_are_found_oldest_first(finder: SolanaFinder, chain: Chain) -> None:
-    """Every transaction after the position that did not fail is told once."""
+    """Every transaction after the position that did not fail is returned once."""
     chain.listed = [("a", 10, None), ("b", 11, {"InstructionError": []}), ("c", 12, None), ("d", 9, None)]
     found = await finder.find(OWNER, 9, await finder.head())
     assert found.candidates == (Candidate("a", 10), Candidate("c", 12))
@@ -87,7 +87,7 @@ async def test_a_page_limit_loses_nothing(finder: SolanaFinder, chain: Chain) ->
 
 
 async def test_several_in_one_slot_survive_the_edge_of_a_page(finder: SolanaFinder, chain: Chain) -> None:
-    """A slot that is cut in two by a page is told whole."""
+    """A slot that a page cuts in two is returned whole."""
     chain.listed = [(f"s{number}", 50, None) for number in range(1_500)]
     assert len((await finder.find(OWNER, 49, await finder.head())).candidates) == 1_500
 

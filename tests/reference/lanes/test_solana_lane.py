@@ -165,7 +165,7 @@ async def test_a_transfer_is_for_this_call_alone(
 async def test_a_status_says_where_it_stands(
     opened: tuple[SolanaLane, RpcNode], told: Any, expected: ObservedTransaction
 ) -> None:
-    """Only what is finalized is final; a word that nobody knows is none."""
+    """Only `finalized` is final; an unknown commitment is no state."""
     lane, node = opened
     node.results["getSignatureStatuses"] = told
     assert await lane.observe(TX) == expected
@@ -197,7 +197,7 @@ async def test_a_failed_transaction_is_failed_by_either_word(opened: tuple[Solan
 
 @pytest.mark.parametrize("tables", [None, {}, {"writable": None, "readonly": None}])
 async def test_a_transaction_without_tables(opened: tuple[SolanaLane, RpcNode], tables: Any) -> None:
-    """Nodes leave out what there is none of."""
+    """Nodes leave out empty members."""
     lane, node = opened
     node.results["getTransaction"] = {**FOUND, "meta": {"err": None, "loadedAddresses": tables}}
     assert await lane.observe(TX) == SEEN
@@ -290,7 +290,7 @@ async def test_another_transaction_is_no_answer(opened: tuple[SolanaLane, RpcNod
 
 @pytest.mark.parametrize("time", [None, "1", True, 1.5, [], Refusal("Block not available for slot 321", -32004)])
 async def test_a_slot_without_a_time_is_no_answer(opened: tuple[SolanaLane, RpcNode], time: Any) -> None:
-    """Without it nobody can say whether the payment is older than the challenge."""
+    """Without it it is unknown whether the payment is older than the challenge."""
     lane, node = opened
     node.results["getBlockTime"] = time
     with pytest.raises(ChainUnavailable):

@@ -105,7 +105,7 @@ class Operator:
         self.payees = dict(zip(LANES, (payee.address, Account.create().address, owner.address), strict=True))
 
     def put_back(self) -> None:
-        """Let whoever comes next have the rails and gateways that run."""
+        """Make the running rails and gateways available for the next test."""
         self._rails.taken = self._gateways.taken = 0
 
     def rail(self) -> Rail:

@@ -61,7 +61,7 @@ FOR_BOTH: dict[str, Around] = {
 
 @pytest.mark.parametrize("first", ["call", "link"])
 def test_a_transfer_buys_a_call_or_pays_a_link(operator: Operator, first: str) -> None:
-    """One Solana transfer with a call's reference and a link's memo does one of the two, whoever looks first."""
+    """One Solana transfer with a call's reference and a link's memo does one of the two; the first service decides."""
     rail, shop = operator.rail(), operator.gateway()
     tenant, payer = operator.tenant(shop), SolanaPayer(operator.solana)
     for what, around in FOR_BOTH.items():
@@ -75,7 +75,7 @@ def test_a_transfer_buys_a_call_or_pays_a_link(operator: Operator, first: str) -
 
 
 def test_two_transfers_of_a_transaction_buy_a_call_and_pay_a_link(operator: Operator) -> None:
-    """Who pays for both in one transaction, each as he was told, gets both; with or without the QR code's reference."""
+    """A payer that pays for both in one transaction, as each asks, gets both; with the QR code's reference or not."""
     rail, shop = operator.rail(), operator.gateway()
     tenant, payer, to = operator.tenant(shop), SolanaPayer(operator.solana), operator.payees[SOLANA]
     for by_code, turned in itertools.product((True, False), repeat=2):
@@ -87,7 +87,7 @@ def test_two_transfers_of_a_transaction_buy_a_call_and_pay_a_link(operator: Oper
 
 
 def test_wallets_may_name_accounts_of_their_own(operator: Operator) -> None:
-    """A link is paid though the wallet names an account nobody asked for, and a call is bought behind its reference."""
+    """A link is paid although the wallet adds an account, and a call is bought with one behind its reference."""
     rail, shop = operator.rail(), operator.gateway()
     tenant, payer, to = operator.tenant(shop), SolanaPayer(operator.solana), operator.payees[SOLANA]
     own = str(Keypair().pubkey())

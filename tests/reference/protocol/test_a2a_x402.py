@@ -1,4 +1,4 @@
-"""The x402 extension's words: codes by its names, secrets left out, refused orders told (P-RA-05, P-RA-08, P-RA-09)."""
+"""The x402 extension's words: codes by its names, no secrets, refused orders reported (P-RA-05, P-RA-08, P-RA-09)."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_a_tail_that_was_cut_and_written_anew_is_found() -> None:
 
 
 def test_another_key_s_chain_is_altered_from_the_first_entry() -> None:
-    """Nobody without the key makes one."""
+    """A chain cannot be made without the key."""
     assert found(chain(3, bytes(32))) == Break(1, Flaw.ALTERED)
 
 

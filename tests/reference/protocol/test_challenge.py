@@ -64,13 +64,13 @@ def test_half_a_names_the_lane() -> None:
 
 @pytest.mark.parametrize("member", ["caip2", "asset", "amount", "pay_to"])
 def test_half_a_covers_each_member_of_the_terms(member: str) -> None:
-    """With one member of the terms changed the token is nobody's."""
+    """With one member of the terms changed the token is of no known terms."""
     assert MINT.issued_for(parsed(BASE_TOKEN), in_force(replace(BASE, **{member: "9"}))) is None
 
 
 @pytest.mark.parametrize("changed", ["1767225601:0011223344556677", "1767225600:0011223344556678"])
 def test_half_a_covers_time_and_nonce(changed: str) -> None:
-    """An edited issue time or nonce makes a token nobody's."""
+    """A token with an edited issue time or nonce is of no known terms."""
     token = parsed(changed + BASE_TOKEN[27:])
     assert MINT.issued_for(token, in_force(BASE)) is None
 
@@ -98,7 +98,7 @@ def test_half_b_is_chained_to_half_a() -> None:
 
 @given(st.integers(0, len(BASE_TOKEN) - 1), st.characters(codec="ascii"))
 def test_no_changed_token_is_ours(place: int, character: str) -> None:
-    """Any one character changed leaves a text that is no token, nobody's, or bound to nothing."""
+    """Any one changed character leaves a text that is no token, of no known terms, or bound to no request."""
     changed = BASE_TOKEN[:place] + character + BASE_TOKEN[place + 1 :]
     token = Token.parse(changed)
     if changed != BASE_TOKEN and token is not None:

@@ -106,7 +106,7 @@ def test_what_a_transaction_must_be(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAYING)
 def test_what_a_transfer_must_be(name: str) -> None:
-    """It moves the network's asset to the payout address, enough of it, from somebody else."""
+    """It moves the network's asset to the payout address, enough of it, from another account."""
     asked, told = PAYING[name]
 
     def changed(**members: object) -> ObservedTransaction:
@@ -205,7 +205,7 @@ def test_the_reason_tells_what_is_wrong_with_the_closest_transfer() -> None:
 
 
 def test_a_network_without_a_lane_is_never_bound() -> None:
-    """A chain that nobody watches takes no payment for paid."""
+    """On a chain that is not watched no payment counts as paid."""
     asked = replace(ON_ALGORAND, network=NETWORKS["voi_mainnet"])
     told = replace(ALGORAND, transfers=(replace(NOTED, asset=NETWORKS["voi_mainnet"].asset_id),))
     assert reason(asked, told) == "memo_mismatch"

@@ -37,7 +37,7 @@ class Failing:
     ("payload", "kind"), [(ISSUER.certificate(), "atb_certificate"), (ISSUER.passport(), "agent_passport")]
 )
 def test_an_active_credential(payload: dict[str, Any], kind: str) -> None:
-    """Its payload, its hash and who issued it are told."""
+    """Its payload, its hash and its issuer are returned."""
     told = asked(ISSUER.issue(payload), expected_issuer=ISSUER.did)
     assert (told.valid, told.status, told.reason, told.kind, told.issuer) == (True, "active", None, kind, ISSUER.did)
     assert told.verified == payload
@@ -78,7 +78,7 @@ FAULTS: list[tuple[str, Callable[[], str], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("reason", "text", "question"), FAULTS, ids=[f"{n}-{one[0]}" for n, one in enumerate(FAULTS)])
 def test_each_reason(reason: str, text: Callable[[], str], question: dict[str, Any]) -> None:
-    """One fault, one reason; a payload that nobody signed is not told as if somebody had."""
+    """One fault, one reason; an unsigned payload is not returned as a signed one."""
     told = asked(text(), **question)
     status = {"no_public_key": "unverifiable", "expired": "expired"}.get(reason, "invalid")
     assert (told.valid, told.reason, told.status) == (False, reason, status)
@@ -86,7 +86,7 @@ def test_each_reason(reason: str, text: Callable[[], str], question: dict[str, A
 
 
 def test_a_library_that_fails() -> None:
-    """Nothing was verified, and nobody may take it for valid."""
+    """Nothing was verified, so it must not count as valid."""
     told = judge(ISSUER.issue(CERTIFICATE), Question(NOW, 60), KEYS, Failing())
     assert (told.reason, told.status, told.verified) == ("sig_verify_error", "invalid", None)
 
@@ -107,7 +107,7 @@ OF_TOKENS_AND_RECEIPTS = ("wrong_audience", "unknown_proof_system", "proof_inval
 
 
 def test_reasons_are_looked_for_in_the_pinned_order() -> None:
-    """A credential with every fault from one on is told that one."""
+    """For a credential with every fault from one on, that first one is reported."""
     late = {"score": 0.1, "passed": False, "expires_at": "2026-01-02T00:00:00Z"}
     hopeless: dict[str, Any] = {"min_score": 0.5, "expected_issuer": ISSUER.did}
     unsigned = {"sig": "AAEC"}

@@ -72,7 +72,7 @@ def test_only_loopback_is_allowed_by_the_switch() -> None:
 
 
 def test_an_address_with_a_zone_is_refused() -> None:
-    """An interface's own address is nobody's on the internet."""
+    """The address of an interface is not an address on the internet."""
     assert refusal(IPv6Address("2606:4700::1%eth0"), allow_loopback=False) == "not global"
 
 

@@ -147,7 +147,7 @@ def packed(r: int, s: int, *end: int) -> bytes:
     ids=["v 27 or 28", "v 0 or 1", "without 0x", "in capitals"],
 )
 def test_a_signature_may_be_written_in_these_ways(signature: str) -> None:
-    """V counts from 0 or from 27; the contract is told 27 or 28."""
+    """V counts from 0 or from 27; the contract gets 27 or 28."""
     made = replace(signed(), signature=signature)
     eip3009.judge_offline(offered(made))
     assert made.vrs is not None

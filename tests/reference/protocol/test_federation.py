@@ -57,7 +57,7 @@ def test_what_a_token_says() -> None:
 
 
 def test_a_token_holds() -> None:
-    """For whoever asks for nobody, or for its audience; by this validator's key, or one that the trust set knows."""
+    """For a question without an audience, or with its audience; by this validator's key, or one of the trust set."""
     token = VALIDATOR.issue(payload())
     assert asked(token).verified == payload()
     assert asked(token, audience="did:web:shop.example").valid

@@ -85,7 +85,7 @@ def test_only_canonical_base64url_is_read(segment: str) -> None:
 
 
 def test_what_a_header_says() -> None:
-    """Alg and kid are read, typ and key references are not looked at, an absent member is None."""
+    """Alg and kid are read, typ and key references are ignored; for an absent member None is returned."""
     full = read_header(header('{"alg":"EdDSA","kid":"k","typ":5,"jwk":[],"jku":"http://x","x5c":1,"b64":true}'))
     assert (full.alg, full.kid, full.extension) == ("EdDSA", "k", None)
     empty = read_header(header("{}"))
@@ -116,5 +116,5 @@ def test_a_header_that_is_no_proper_object_is_refused(text: str) -> None:
     ],
 )
 def test_an_extension_is_told(text: str, member: str) -> None:
-    """crit, and b64 other than true, change how a token is read and are told apart."""
+    """crit, and b64 other than true, change how a token is read and are distinguished."""
     assert member == read_header(header(text)).extension

@@ -45,7 +45,7 @@ def test_an_entry_that_does_not_count(entry: Any) -> None:
 
 
 def test_a_did_with_two_keys_has_none() -> None:
-    """Nobody guesses; the same key twice is one."""
+    """There is no guess between two keys; the same key twice is one key."""
     other = Issuer(ONE.did, 2)
     assert keys_of_key_document({"keys": [ONE.key_entry(), other.key_entry()]}) == {}
     assert keys_of_key_document({"keys": [ONE.key_entry(), ONE.key_entry()]}) == {ONE.did: ONE.public}

@@ -1,4 +1,4 @@
-"""How long a challenge can be presented: time in which nobody could be served does not count."""
+"""How long a challenge can be presented: time in which no payer could be served does not count."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def test_the_last_moment(absences: list[tuple[int, int]], last: int) -> None:
 
 @given(ABSENCES, st.tuples(MOMENTS, MOMENTS).map(lambda two: (min(two), max(two))))
 def test_a_further_absence_never_makes_it_shorter(absences: list[tuple[int, int]], further: tuple[int, int]) -> None:
-    """In whatever order they are told."""
+    """In whatever order they are given."""
     before = last_moment(1000, 1800, absences, grace=900)
     assert 2800 <= before <= last_moment(1000, 1800, [further, *reversed(absences)], grace=900)

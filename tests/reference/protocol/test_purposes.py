@@ -29,7 +29,7 @@ CASES: dict[str, tuple[tuple[str, ...], tuple[tuple[str, ...], ...], list[bool]]
     "a link by its code": ((MEMO,), ((LINK,),), [True]),
     "a link by its code, a wallet's own account": ((MEMO,), ((OWN, LINK),), [True]),
     "a link, a wallet's own account": ((MEMO,), ((OWN,),), [True]),
-    "a link of which there is none": (("weldproof:x",), ((CALL,),), [True]),
+    "a link that does not exist": (("weldproof:x",), ((CALL,),), [True]),
     "one for both": ((MEMO,), ((CALL,),), [True]),
     "one for both, both named": ((MEMO,), ((CALL, LINK),), [True]),
     "a call and a link": ((MEMO,), ((CALL,), ()), [False, True]),

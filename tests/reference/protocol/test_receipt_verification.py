@@ -121,7 +121,7 @@ def test_the_steps_are_nine_codes_in_order() -> None:
     ],
 )
 def test_a_sound_receipt_of_each_kind_passes(payload: dict[str, Any], kind: str, told: dict[str, str]) -> None:
-    """All nine steps pass, no error is told, and the members of the payload are repeated."""
+    """All nine steps pass, no error is reported, and the members of the payload are repeated."""
     found = report(sign_compact(payload, KEY), expected=HASHES[2])
     assert set(found) == REPORT_MEMBERS
     assert tuple(found[f] for f in ("verified", "error_code", "error_message", "error_field")) == (
@@ -289,7 +289,7 @@ def test_step_4_a_key_that_is_none(raw: bytes) -> None:
 
 
 def test_step_4_another_signer() -> None:
-    """A signature of another key is TAMPERED_SIGNATURE, and nothing of the payload is told."""
+    """A signature of another key is TAMPERED_SIGNATURE, and nothing of the payload is returned."""
     found = report(token(key=b"\x07" * 32))
     assert_fails(found, 4)
     untold = REPORT_MEMBERS - {"verified", "error_code", "error_message", "alg", "kid", "key_source", "checks"}
@@ -337,7 +337,7 @@ def test_step_5_a_payload_that_is_no_object(payload: bytes) -> None:
 
 @pytest.mark.parametrize("version", [None, 1, "", "jcs-rfc8785-v2", "JCS-RFC8785-V1", ["jcs-rfc8785-v1"]])
 def test_step_6_another_canon_version(version: object) -> None:
-    """canon_version is jcs-rfc8785-v1 and nothing else; a version that is absent is none."""
+    """canon_version must be jcs-rfc8785-v1; an absent version is a fault, too."""
     assert_fails(report(sign_compact(COMPLIANCE | {"canon_version": version}, KEY)), 6)
     assert_fails(report(sign_compact(without(COMPLIANCE, "canon_version"), KEY)), 6)
 
@@ -364,7 +364,7 @@ def test_step_7_other_bytes_than_the_canonical_ones(payload: bytes) -> None:
 
 @pytest.mark.parametrize("inner", [b'"payer_ref":"x",', b'"a":{"b":1,"b":1},'])
 def test_step_7_a_member_named_twice(inner: bytes) -> None:
-    """Duplicates at any depth are NON_CANONICAL_PAYLOAD, and no value of such a payload is told."""
+    """Duplicates at any depth are NON_CANONICAL_PAYLOAD, and no value of such a payload is returned."""
     found = report(token(payload=b"{" + inner + GOOD_PAYLOAD[1:]))
     assert_fails(found, 7)
     assert "twice" in found["error_message"]
@@ -372,7 +372,7 @@ def test_step_7_a_member_named_twice(inner: bytes) -> None:
 
 
 def test_step_6_comes_before_step_7() -> None:
-    """Of a payload with both faults the version is told first."""
+    """Of a payload with both faults the version is reported first."""
     assert_fails(report(token(payload=b'{"a":1,"a":2}')), 6)
 
 
@@ -497,7 +497,7 @@ def test_keys_in_the_header_are_ignored() -> None:
 
 
 def test_the_first_fault_decides() -> None:
-    """A receipt with every fault at once is told the first, and each mended fault uncovers the next."""
+    """Of a receipt with every fault at once the first is reported, and each mended fault uncovers the next."""
     bad_payload = b'{"canon_version":"x"}'
     bad_keys = {"keys": [{"kty": "EC"}]}
     assert_fails(report("x", jwks=bad_keys, expected="x"), 2)

@@ -156,7 +156,7 @@ def test_a_token_is_cut_at_its_two_dots(text: str) -> None:
 
 
 def plainly_canonical(data: bytes) -> tuple[bool, JsonValue]:
-    """Return whether a text is its own RFC 8785 form, by reading it and writing it anew, and its value."""
+    """Return whether a text is its own RFC 8785 form, by reading it and writing it again, and its value."""
     try:
         value = parse(data)
         return rfc8785.dumps(value) == data, value

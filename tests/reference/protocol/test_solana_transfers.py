@@ -185,7 +185,7 @@ def test_a_transaction_of_nobody_is_none(raw: bytes) -> None:
 @settings(max_examples=200)
 @given(st.binary(max_size=300), st.integers(0, 200), st.integers(0, 255))
 def test_no_bytes_are_a_crash(noise: bytes, place: int, value: int) -> None:
-    """Noise, and a real transaction with one byte changed: facts, or that it is none."""
+    """Noise, and a real transaction with one byte changed: facts, or `NotATransaction`."""
     changed = bytearray(legacy(checked(5, REFERENCE)))
     changed[place % len(changed)] = value
     for raw in (noise, bytes(changed)):
@@ -253,7 +253,7 @@ def test_what_a_wallet_puts_around_a_transfer(in_table: tuple[Pubkey, ...]) -> N
 
 
 def test_memos_of_the_top_level_are_told() -> None:
-    """The data of both memo programs, in order, as bytes; what another program was told is no memo."""
+    """The data of both memo programs, in order, as bytes; data of another program is no memo."""
     first = Pubkey.from_string("Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo")
     raw = legacy(
         Order(b"one", (), MEMO), checked(1), Order(b"\xff\0", (), first), Order(b"no", (), Pubkey(bytes([7]) * 32))

@@ -88,7 +88,7 @@ def test_a_spoiled_receipt_has_a_mutant_that_takes_it_alone(words: str, receipts
 
 
 def test_a_transcript_without_the_payload_takes_nothing(receipts: dict[str, Issued]) -> None:
-    """A proof that everybody else takes is none there."""
+    """It refuses a proof that every other verifier accepts."""
     CATALOG["zk-receipt-no-payload"].apply()
     assert taken(reasons(receipts)) == set()
 

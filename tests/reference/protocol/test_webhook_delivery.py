@@ -46,7 +46,7 @@ def test_what_was_delivered_stays_so_when_a_resend_fails() -> None:
 
 
 def test_an_interrupted_attempt_uses_up_nothing() -> None:
-    """Nobody knows that it failed: the next one is due at once, and the schedule is where it was."""
+    """It may have succeeded: the next one is due at once, and the schedule is where it was."""
     told = following(Outcome.INTERRUPTED, failures=3, delivered_before=False, schedule=DEFAULT_SCHEDULE)
     assert told == Following(DeliveryMove.FAILED, 3, 0)
 
@@ -63,7 +63,7 @@ def test_whatever_follows_ends_an_attempt() -> None:
 
 
 def test_what_is_dropped_stays_so() -> None:
-    """Every other delivery can be sent again, once nobody is at it."""
+    """Every other delivery can be sent again, when no worker is sending it."""
     assert DELIVERY.finals == (DeliveryState.DROPPED,)
     again = {DeliveryState.PENDING, DeliveryState.DELIVERED, DeliveryState.DEAD}
     assert set(DELIVERY.starts(DeliveryMove.ASKED_FOR)) == again

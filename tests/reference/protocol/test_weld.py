@@ -43,7 +43,7 @@ def moved(**changes: Any) -> ObservedTransaction:
 
 
 def test_a_welded_payment_holds() -> None:
-    """What was asked for, as it was asked for, is a payment by whoever sent it."""
+    """A transfer of what was asked, in the right form, is a payment by its sender."""
     assert weld.Payment("PAYER", "TX") == judged(SEEN)
 
 

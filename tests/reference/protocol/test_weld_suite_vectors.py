@@ -1,6 +1,6 @@
-"""The reference's welds over the suite's vectors: a reading by other hands.
+"""The reference's welds over the suite's vectors, which were written independently.
 
-What no chain takes is left out: the reference is told of transactions by a node, which has refused those before.
+Transactions that no chain accepts are left out: the reference gets transactions from a node, which has refused those.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def on_solana(given: Mapping[str, Any]) -> str:
 
 
 def on_base(given: Mapping[str, Any]) -> str:
-    """Return the payer of an authorization, and of what settled it where that is told."""
+    """Return the payer of an authorization, and of its settlement if that is given."""
     challenge, terms = given["challenge"], terms_of(given["challenge"])
     authorization = eip3009.Authorization.read(given["authorization"], given["signature"])
     domain = eip3009.Domain(

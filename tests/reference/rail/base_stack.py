@@ -183,7 +183,7 @@ def until(ask: Callable[[], Any], seconds: float = 120.0) -> Any:
     """Return the first answer that is true.
 
     Raises:
-        AssertionError: There is none in time.
+        AssertionError: No answer was true in time.
     """
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

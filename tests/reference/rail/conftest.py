@@ -37,7 +37,7 @@ def pay_to(chain: SimulatedChain) -> str:
 
 @pytest.fixture(scope="module")
 def payer(chain: SimulatedChain) -> Payer:
-    """Somebody with money."""
+    """A payer with money."""
     return Payer(chain)
 
 
@@ -93,13 +93,13 @@ def calm_base(base: SimulatedBase) -> Iterator[SimulatedBase]:
 
 @pytest.fixture
 def base_payer(base: SimulatedBase) -> BasePayer:
-    """Somebody with money on Base."""
+    """A payer with money on Base."""
     return BasePayer(base)
 
 
 @pytest.fixture
 def settler(base: SimulatedBase, tmp_path: Path) -> Settler:
-    """An account that nobody but one test's rail settles from."""
+    """An account that only one test's rail settles from."""
     return Settler(base, tmp_path)
 
 

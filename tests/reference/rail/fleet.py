@@ -74,7 +74,7 @@ class Shopping:
         orders = [(random.Random(rng.random()), at in due) for at in range(count)]
         with ThreadPoolExecutor(at_once) as clients:
             answers = list(clients.map(lambda order: self._one(*order), orders))
-        for killer in self._killers:  # one that is late must not start a worker that nobody ends
+        for killer in self._killers:  # a late one must not start a worker that is never ended
             killer.join()
         return answers
 

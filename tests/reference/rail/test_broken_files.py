@@ -1,4 +1,4 @@
-"""Files that break or vanish while the rail runs, and when it starts: nobody who paid notices (P-KY-01, P-ST-06)."""
+"""Files that break or vanish while the rail runs, and when it starts: payers are not affected (P-KY-01, P-ST-06)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def answers(rail: JumpingRail) -> Callable[[], bool]:
 def test_a_clock_that_is_wrong_for_a_moment_costs_nobody_anything(
     jumping_rail: JumpingRail, payer: Payer, jump: float
 ) -> None:
-    """While it is, nothing is quoted, health says why, and whoever has paid is served; afterwards all is as before."""
+    """While it is, nothing is quoted, health says why, and paid calls are served; afterwards all is as before."""
     rail = jumping_rail
     served_before, waiting = rail.quote(), rail.quote(body={**COMPLIANCE_BODY, "recipient_address": "screen-flag"})
     first = proof_of(payer.pay(served_before), served_before)

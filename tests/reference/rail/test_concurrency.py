@@ -26,7 +26,7 @@ from tests.reference.rail.rail_stack import (
 from tests.reference.rail.rail_tables import claims_on
 
 AT_ONCE = 50
-# Whoever joins or waits for a block gets his answer, however busy the machine is.
+# A call that joins another or waits for a block gets its answer, however busy the machine is.
 PATIENT = {"WP_RAIL_JOIN_WAIT": "50", "WP_RAIL_CONFIRM_WAIT": "50"}
 
 
@@ -102,7 +102,7 @@ def test_a_failed_attempt_answers_all_who_waited(rail: Rail, payer: Payer) -> No
 
 
 def test_strangers_cannot_lock_the_owner_out(rail: Rail, payer: Payer) -> None:
-    """P-ST-08: a dozen claims on his token, and claims of his payment under other tokens, hinder nobody."""
+    """P-ST-08: a dozen claims on the owner's token, and claims of the payment under other tokens, do not hinder it."""
     entry = rail.quote()
     unknown = ["".join(letters) + "A" * 50 for letters in zip("ABCDEFGHIJKL", "MNOPQRSTUVWX", strict=True)]
     for tx_id in unknown:

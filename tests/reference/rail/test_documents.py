@@ -142,7 +142,7 @@ def test_media_types(rail: Rail) -> None:
 
 
 def test_both_catalogs_say_the_same_and_nothing_live(rail: Rail) -> None:
-    """The same addresses, the prices of the live 402, and no token that nobody was challenged with."""
+    """The same addresses, the prices of the live 402, and no token without a challenge."""
     catalog, listing = document(rail, "/.well-known/x402"), document(rail, "/discovery/resources")
     urls = {rail.public_url + path for path in PAID}
     assert set(catalog["resources"]) == {item["resource"] for item in listing["items"]} == urls

@@ -51,7 +51,7 @@ def test_a_node_that_fails_at_any_one_call_costs_nobody(
     node: FalteringNode,
 ) -> None:
     """Each call of a settlement is failed once unheard and once with its answer lost: 503, then the receipt."""
-    # A look at the node that is nobody's call would be failed in its stead.
+    # Otherwise a regular health check of the node would fail in place of the call.
     rail = own_rail(**on_base | {"WP_NODE_BASE_MAINNET": node.url, "WP_RAIL_NODE_LOOK_SECONDS": "3600"})
     failures = list(product(CALLS, (True, False)))
     for done, ((method, time), deaf) in enumerate(failures):

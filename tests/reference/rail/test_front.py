@@ -93,7 +93,7 @@ async def test_either_door_gives_the_same_answer(doors: Doors, some: list[Asked]
 
 
 async def test_limits_of_rate_are_the_same_by_either_door(frozen: None, tmp_path: Path) -> None:
-    """The same allowance is told and used up; the call over it is refused alike, unpaid and presented apart."""
+    """Both report and use up the same allowance, then refuse; unpaid and presented calls are counted separately."""
     del frozen
     presented = Asked(headers=(JSON, (b"x-payment", b"bm9wZQ==")))
     async with AsyncExitStack() as exits:

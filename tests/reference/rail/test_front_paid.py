@@ -69,7 +69,7 @@ class Paying:
     made: int = 0
 
     async def quote(self, place: int = 0) -> tuple[Asked, str]:
-        """Return a request that nobody made before, and its token."""
+        """Return a request that was not made before, and its token."""
         self.made += 1
         asked = Asked(path=PATHS[place], query=f"n={self.made}".encode(), body=(BODIES[place],))
         status, _, body = await self.doors.both(asked)
@@ -263,7 +263,7 @@ AWAY: Sequence[tuple[type, str, Exception, tuple[int, str]]] = (
 async def test_what_is_away_is_told_alike(
     paying: Paying, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, fault: Exception, told: tuple[int, str]
 ) -> None:
-    """A node, the ledger, the answer, and what nobody planned; none of it costs the payer his payment."""
+    """A node, the ledger, the answer, and an unexpected fault: in no case the payer loses the payment."""
     asked, _, _ = await paying.paid()
     with monkeypatch.context() as patched:
         patched.setattr(owner, name, _raising(fault))

@@ -162,7 +162,7 @@ def test_limits_are_told_with_every_answer_under_them(own_rail: Callable[..., Ra
 
 
 def test_forwarded_addresses_count_only_behind_a_trusted_proxy(own_rail: Callable[..., Rail]) -> None:
-    """P-CV-19: from anybody else the header is noise."""
+    """P-CV-19: from any other peer the header is ignored."""
     slow = {"WP_RATE_LIMITS": "on", "WP_RAIL_RATE": "1"}  # a bucket that nothing trickles into meanwhile
     trusting, wary = own_rail(**slow, WP_TRUSTED_PROXIES="127.0.0.0/8"), own_rail(**slow)
     for rail, expected in ((trusting, "59"), (wary, "57")):

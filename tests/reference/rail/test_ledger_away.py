@@ -1,4 +1,4 @@
-"""A ledger that cannot be asked serves nobody and costs nobody: the same call goes through when it is back."""
+"""While the ledger is down no call is served and no payment is lost: the same call succeeds when it is back."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from tests.reference.rail.rail_stack import Payer, Rail, proof_of
 def test_a_payment_outlives_an_outage_of_the_ledger(
     own_rail: Callable[..., Rail], payer: Payer, postgres_server: str, postgres_database: str
 ) -> None:
-    """While the database is away a paid call is told to come again, 503 with Retry-After, and then it is served.
+    """While the database is down a paid call is answered 503 with Retry-After, and afterwards it is served.
 
-    At both doors: what A2A answers without its tasks is no JSON-RPC answer, for a client would take it for the outcome.
+    This holds over HTTP and over A2A. Without its tasks A2A answers without JSON-RPC, because a client would take a
+    JSON-RPC answer for the outcome.
     """
     rail = own_rail(WP_RAIL_DB=postgres_database)
     task = opened(rail)
@@ -62,7 +63,7 @@ def locked_file(path: Path) -> Iterator[None]:
 
 @contextmanager
 def locked_table(address: str) -> Iterator[None]:
-    """Hold the ledger's table so that nobody else reads it either."""
+    """Lock the ledger's table, also against readers."""
     with psycopg.connect(address) as other, other.transaction():
         other.execute("LOCK TABLE rail_redemptions IN ACCESS EXCLUSIVE MODE")
         yield
@@ -75,7 +76,7 @@ def test_a_locked_ledger_keeps_nobody_waiting(
     """Twenty paid calls are answered while the ledger is locked, and health too; afterwards each proof is served.
 
     They used to wait for half a minute, or for as long as the lock was held. A statement is given up after 8 s and a
-    call after 9.5: which of the two ends it hangs on the machine, and both say that the same proof is to come again.
+    call after 9.5. The machine decides which of the two ends the call, and both ask for the same proof again.
     """
     address = request.getfixturevalue("postgres_database") if kind == "postgres" else ""
     rail = own_rail(**({"WP_RAIL_DB": address} if address else {}))

@@ -37,7 +37,7 @@ def plain(answer: httpx.Response) -> tuple[int, bytes, dict[str, str]]:
 
 
 def test_without_the_token_it_is_not_there(own_rail: Callable[..., Rail], tmp_path: object) -> None:
-    """Switched off, and switched on without or with a wrong token: the answer is that of any path of nobody."""
+    """Switched off, and switched on without or with a wrong token: the answer is that of any unknown path."""
     del tmp_path
     off = own_rail()
     on = own_rail(WP_METRICS_TOKEN_FILE=str(off.folder / "metrics_token"))

@@ -39,7 +39,7 @@ def take_away(chain: SimulatedChain) -> None:
 
 
 def lanes_of(rail: Rail) -> tuple[list[str], list[str]]:
-    """Return the lanes that health tells of: those that are offered, and those that are away."""
+    """Return the lanes that health reports: the offered ones, and those whose node is down."""
     told = rail.http.get("/health").json()
     return told["lanes"], told.get("lanes_away", [])
 
@@ -57,7 +57,7 @@ def states_of(rail: Rail) -> list[State]:
 
 
 def test_a_claim_outlives_an_outage_of_any_length(own_chain: SimulatedChain, rail: Rail) -> None:
-    """Told to send the same proof later, the payer does, long after every window: served."""
+    """The payer sends the same proof later, as asked, long after every window: served."""
     entry = rail.quote()
     proof = proof_of(Payer(own_chain).pay(entry), entry)
     take_away(own_chain)
@@ -71,7 +71,7 @@ def test_a_claim_outlives_an_outage_of_any_length(own_chain: SimulatedChain, rai
 
 
 def test_what_was_paid_is_decided_when_the_node_is_back(own_chain: SimulatedChain, rail: Rail) -> None:
-    """Nobody has to ask: paid ones are marked as paid and stay, invented ones lapse by the ordinary rule."""
+    """Without any call: paid claims are marked as paid and stay, invented ones lapse by the ordinary rule."""
     entry, other = rail.quote(), rail.quote()
     proof = proof_of(Payer(own_chain).pay(entry), entry)
     take_away(own_chain)
@@ -91,7 +91,7 @@ def test_what_was_paid_is_decided_when_the_node_is_back(own_chain: SimulatedChai
 
 
 def test_paid_in_time_and_presented_after_an_outage(own_chain: SimulatedChain, rail: Rail) -> None:
-    """A lifetime does not run while nobody could be served; a payment made after its end buys nothing all the same."""
+    """A lifetime does not run while no payer could be served; a payment after its end is refused nevertheless."""
     entry, late = rail.quote(), rail.quote()
     payer = Payer(own_chain)
     proof = proof_of(payer.pay(entry), entry)

@@ -86,7 +86,7 @@ async def test_an_operator_serves_and_the_payer_gets_that_answer(bench: Bench, m
 async def test_the_time_of_an_answer_that_nobody_fetched_begins_when_somebody_does(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An operator's act shortens nobody's right: a payer who comes after three days gets the answer, for a day."""
+    """An operator's act does not shorten the payer's time: after three days the payer gets the answer, for a day."""
     token, row = await left_paid(bench, monkeypatch)
     _, other = await left_paid(bench, monkeypatch, 1)
     body = await desk_of(bench).serve(row.id)
@@ -102,7 +102,7 @@ async def test_the_time_of_an_answer_that_nobody_fetched_begins_when_somebody_do
     there = await bench.ledger.get(row.id)
     assert there is not None
     assert (there.spent_at, bool(there.is_unfetched)) == (now + days, False)
-    assert await bench.ledger.get(other.id) == other  # nobody else's
+    assert await bench.ledger.get(other.id) == other  # not another claim's
     with monkeypatch.context() as patched:
         for name in later:
             patched.setattr(WpClock, name, lambda _: now + days + 86_400 + 61)
@@ -252,7 +252,7 @@ async def test_a_large_request_is_kept_once_it_is_paid_alone(bench: Bench, monke
 
 
 async def test_a_service_that_fails_leaves_the_payment_as_it_was(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told to the operator; the lease is free again and the payer is served."""
+    """The operator gets the error; the lease is free again and the payer is served."""
     token, row = await left_paid(bench, monkeypatch)
 
     def broken(*_: Any) -> Any:

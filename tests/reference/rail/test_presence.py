@@ -214,7 +214,7 @@ async def test_a_lane_that_is_well_is_not_looked_at_all_the_time(bench: Bench) -
 
 
 async def test_the_time_without_a_worker_is_an_absence_of_all_lanes(bench: Bench) -> None:
-    """Between the last beat of any worker and the next start; a restart within a beat is none."""
+    """Between the last heartbeat of any worker and the next start; a restart within a heartbeat is no absence."""
     now, clock = bench.now, WpClock(system=lambda: bench.now.wall)
     first = Attendance(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)
     await first.begin()
@@ -247,7 +247,7 @@ class Stuck(Absences):
 
 
 async def test_the_time_without_a_database_is_an_absence_of_all_lanes(bench: Bench, tmp_path: Path) -> None:
-    """No claim could be written meanwhile, so whoever paid in time has that time afterwards."""
+    """No claim could be written meanwhile, so a payer that paid in time has that time afterwards."""
     now = bench.now
     database = open_database(sqlite_dsn(tmp_path / "locked.sqlite3"))
     await Redemptions(database).prepare()
@@ -267,7 +267,7 @@ async def test_the_time_without_a_database_is_an_absence_of_all_lanes(bench: Ben
 
 
 async def test_the_time_in_doubt_is_an_absence_of_all_lanes(bench: Bench) -> None:
-    """Nobody was refused or served by age meanwhile; the time is written down when it is known again."""
+    """No call was refused or served by age meanwhile; the absence is recorded when the time is known again."""
     now = bench.now
     clock = WpClock(system=lambda: now.wall, steady=lambda: now.monotonic)
     ours = Attendance(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)

@@ -1,4 +1,4 @@
-"""A quote is kept by whoever has it: workers of different terms, clocks and secrets on one database (P-CH-13)."""
+"""A quote is honoured by workers of different terms, clocks and secrets on one database (P-CH-13)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_superseded_worker_tells_of_a_proof_and_quotes_nothing(
 
 
 def test_old_terms_that_are_put_in_force_again_bring_their_worker_back(worker: Callable[..., JumpingRail]) -> None:
-    """A rollback: the last who starts decides, and whoever has the same terms issues again."""
+    """A rollback: the worker that starts last decides, and a worker with the same terms issues again."""
     first, second = worker(CHEAP), worker(DEAR)
     until(lambda: first.unpaid() == UNPAID)
     third = worker(CHEAP)
@@ -83,7 +83,7 @@ def test_old_terms_that_are_put_in_force_again_bring_their_worker_back(worker: C
 def test_workers_whose_clocks_differ_keep_each_others_quotes(
     worker: Callable[..., JumpingRail], payer: Payer, wall: float
 ) -> None:
-    """Terms put in force by a worker whose clock is ahead, or behind: nobody's payer is refused for it."""
+    """Terms put in force by a worker whose clock is ahead, or behind: no payer is refused because of it."""
     first = worker(CHEAP)
     worker(DEAR)
     second = worker(CHEAP, wall=wall)
@@ -108,7 +108,7 @@ def test_a_payment_in_time_by_the_issuers_clock_is_in_time(worker: Callable[...,
 def test_a_worker_with_another_secret_does_not_start(
     worker: Callable[..., JumpingRail], tmp_path: Path, payer: Payer
 ) -> None:
-    """Its tokens would be nobody's at the others: it says what to do, and its secret counts when told so."""
+    """The other workers would refuse its tokens: it says what to do, and its secret counts if the settings say so."""
     first = worker()
     entry = first.quote()
     other = tmp_path / "other_secret"

@@ -144,7 +144,7 @@ async def test_a_worker_that_lost_its_lease_with_its_answer_made_keeps_none_of_i
 
 
 async def test_a_long_look_keeps_its_lease(bench: Bench) -> None:
-    """While a worker works, however long, its counter rises and nobody takes over."""
+    """While a worker works, however long, its counter rises and no other worker takes over."""
     token = bench.token()
     bench.lane.pay(0, token)
 
@@ -204,7 +204,7 @@ async def test_a_service_that_fails_takes_no_payment(bench: Bench) -> None:
 async def test_a_service_runs_again_only_for_a_payment_found_in_another_second(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, seconds: int
 ) -> None:
-    """What was made before the chain was asked is the answer; a second later it is made anew, for its times."""
+    """What was made before the chain was asked is the answer; a second later it is made again, for its times."""
     now = [1_800_000_000.0]
     monkeypatch.setattr(WpClock, "seconds", lambda _: now[0])
     token = bench.token()
@@ -377,7 +377,7 @@ async def test_a_lease_runs_out_when_its_counter_stands_still(bench: Bench) -> N
     assert row is not None
     ticks = Ticks()
     watch = LeaseWatch(30, ticks)
-    assert watch.has_run_out(row)  # nobody holds it
+    assert watch.has_run_out(row)  # no worker holds it
     held = replace(row, lease="somebody")
     looks = []
     for seconds, counter in ((0, 1), (29, 1), (31, 2), (60, 2), (61, 2)):

@@ -89,7 +89,7 @@ def test_without_a_proof_it_is_402(rail: Rail) -> None:
 
 
 def test_a_stock_client_is_not_welded(rail: Rail) -> None:
-    """Step 3, P-XP-02: PAYMENT-SIGNATURE alone is told of as x402 has it; beside X-PAYMENT it is ignored."""
+    """Step 3, P-XP-02: PAYMENT-SIGNATURE alone is answered as x402 says; with X-PAYMENT it is ignored."""
     stock = {"PAYMENT-SIGNATURE": base64.b64encode(b'{"x402Version":2}').decode()}
     for method in ("POST", "GET"):
         answer = rail.http.request(method, COMPLIANCE, json=COMPLIANCE_BODY, headers=stock)

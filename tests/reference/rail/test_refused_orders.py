@@ -1,4 +1,4 @@
-"""An order that is none is quoted over the example, and its payer is told before he pays (P-CH-11, P-RA-05)."""
+"""An invalid order is quoted over the example, and the challenge says so before the payment (P-CH-11, P-RA-05)."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_whole_number_is_an_integer_however_it_is_written(rail: Rail, payer: P
 
 @pytest.mark.parametrize("text", ["0.5", "true", '"5"', "1e400"])
 def test_what_is_no_whole_number_is_refused(rail: Rail, text: str) -> None:
-    """And told."""
+    """And the challenge says so."""
     body = json.dumps({**COMPLIANCE_BODY, "amount_microunits": 5}).replace("5", text)
     answer = rail.http.post(COMPLIANCE, content=body, headers=JSON)
     assert refused_402(answer, "payment_required")["error_detail"]

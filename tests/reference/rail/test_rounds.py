@@ -1,4 +1,4 @@
-"""Whoever waits for a round begins with all the others, whatever the round before took."""
+"""All waiting callers begin a round together, however long the round before took."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def test_what_pays_enough_is_not_made_dearer(rail: Rail, base: SimulatedBase, ba
 
 
 def test_what_was_accepted_and_dropped_is_sent_again(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
-    """A node that forgets a transaction at once is told it again; nobody waits for the stuck time."""
+    """A node that forgets a transaction at once gets it again, without a wait for the stuck time."""
     base.control("fault", name="reject_late", count=1)
     proof = base_payer.authorize(rail.quote())
     tx_id = served(rail, proof)
@@ -189,7 +189,7 @@ def test_what_was_accepted_and_dropped_is_sent_again(rail: Rail, base: Simulated
 
 
 def test_a_client_that_never_comes_back_has_paid(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
-    """The money moved, so the row is marked paid without a call; whoever comes later with the proof is served."""
+    """The money moved, so the row is marked paid without a call; a later call with the proof is served."""
     proof = begun(rail, base_payer)
     base.control("release")
     [row] = until(lambda: [one for one in claims_of(rail, proof) if one.state is State.PAID])
@@ -208,7 +208,7 @@ def test_a_stuck_settlement_of_a_client_that_never_comes_back_is_replaced(rail: 
 def test_a_chain_that_was_away_past_the_settle_window_costs_nobody(
     own_rail: Callable[..., Rail], calm_base: SimulatedBase, on_base: dict[str, str], base_payer: BasePayer
 ) -> None:
-    """Each claim is kept until the chain says what became of it, however late; one that nobody paid is then deleted."""
+    """Each claim is kept until the chain says what became of it, however late; an unpaid one is then deleted."""
     rail = own_rail(**on_base | IMPATIENT, WP_RAIL_SETTLE_WINDOW="0")
     calm_base.control("fault", name="withhold", count=1)
     entry = rail.quote()
@@ -326,7 +326,7 @@ def test_a_used_authorization_needs_its_signature(
 
 
 def test_a_settlement_that_was_overtaken_is_served(rail: Rail, base: SimulatedBase, base_payer: BasePayer) -> None:
-    """Ours fails in its block, for a stranger's was first; it counts against nobody."""
+    """Our settlement fails in its block, because a stranger's was first; the payer is served nevertheless."""
     proof = begun(rail, base_payer)
     tx_id = BasePayer(base, usdc=0).use(proof)
     base.control("release")
@@ -563,7 +563,7 @@ def test_what_a_reorganisation_took_back_is_replaced_when_gas_became_dearer(
 def test_a_nonce_that_went_to_something_else_is_given_up(
     own_rail: Callable[..., Rail], slow_base: SimulatedBase, tmp_path: Path
 ) -> None:
-    """The operator used the settler's key by hand: the settlement is sent anew with the next nonce."""
+    """The operator used the settler's key by hand: the settlement is sent again with the next nonce."""
     settler, operator, payer = Settler(slow_base, tmp_path), BasePayer(slow_base), BasePayer(slow_base)
     rail = own_rail(**base_settings(slow_base, settler, Account.create().address) | IMPATIENT)
     proof = payer.authorize(rail.quote())

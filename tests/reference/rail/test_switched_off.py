@@ -14,7 +14,7 @@ OFF = {"WP_RAIL_DISABLED_SERVICES": "compliance-receipt"}
 def test_what_was_sold_before_is_given_after(
     own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str]
 ) -> None:
-    """The stored answer byte for byte; a payment on an earlier quote its answer; whoever has not paid, 503."""
+    """The stored answer byte for byte; a payment on an earlier quote its answer; a call without payment, 503."""
     rail = own_rail(**database)
     kept, late = rail.quote(), rail.quote()
     proof = proof_of(payer.pay(kept), kept)

@@ -153,7 +153,7 @@ def test_a_payer_who_comes_while_the_operator_acts(
 def test_an_operator_that_is_killed_leaves_one_outcome(
     own_rail: Callable[..., Rail], payer: Payer, database: dict[str, str], words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Killed anywhere in the command: the payment is as before, served or given back, and the payer is told so."""
+    """Killed anywhere in the command: the payment is as before, served or given back, and the payer's call shows it."""
     rail, proof, number = left_paid(own_rail, payer, **database)
     with (tmp_path / "said").open("w") as said:
         acting = begun(rail, words[0], number, *words[1:], out=said, err=said)
@@ -179,7 +179,7 @@ def test_an_operator_that_is_killed_leaves_one_outcome(
 def test_what_was_sent_on_base_is_listed_until_it_is_served(
     own_rail: Callable[..., Rail], on_base: dict[str, str], calm_base: SimulatedBase, base_payer: BasePayer
 ) -> None:
-    """Its outcome is unknown, its payer is not: then paid, whoever comes, and served by the operator."""
+    """Its outcome is unknown, but its payer is known: later it is paid, without a call, and served by the operator."""
     rail = own_rail(**on_base | {"WP_RAIL_CONFIRM_WAIT": "0.2"})
     calm_base.control("fault", name="withhold", count=1000)  # what it sends again, too, however long this takes
     proof = base_payer.authorize(rail.quote())

@@ -74,7 +74,7 @@ async def test_an_index_with_a_condition_holds_for_what_meets_it_alone(database:
 
 
 async def test_a_refused_change_takes_no_other_with_it(things: Database) -> None:
-    """A hundred at once for ten keys: each key goes to one, whoever shares a commit with whom."""
+    """A hundred at once for ten keys: each key goes to one change, whichever changes share a commit."""
     outcomes = await asyncio.gather(
         *(things.change(ADD, thing=n % 10, number=n) for n in range(100)), return_exceptions=True
     )
@@ -97,7 +97,7 @@ async def test_changes_that_belong_together_are_undone_together(things: Database
 
 
 async def test_what_shares_a_commit_with_a_refused_one_is_done_once(things: Database) -> None:
-    """However often a transaction is begun anew for those that are refused, each other change counts once."""
+    """However often a transaction is repeated because of refused changes, each other change counts once."""
     await things.change(ADD, thing=1, number=0)
     refused = [Change(RAISE), Change(ADD, {"thing": 1, "number": 0})]
     outcomes = await asyncio.gather(
@@ -164,7 +164,7 @@ async def test_a_statement_that_fails_is_the_caller_s_fault_alone(things: Databa
 
 
 async def test_who_stops_waiting_harms_nobody(things: Database) -> None:
-    """A cancelled change may be there; the others are, and are told so."""
+    """A cancelled change may have been made; the others are made and reported as done."""
     tasks = [asyncio.create_task(things.change(ADD, thing=n, number=n)) for n in range(5)]
     await asyncio.sleep(0)
     tasks[2].cancel()

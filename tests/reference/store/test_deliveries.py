@@ -93,7 +93,7 @@ async def test_a_link_has_one_event_of_a_type(box: Box) -> None:
 
 
 async def test_one_of_many_workers_claims_an_attempt(box: Box) -> None:
-    """The others learn that it is not theirs, and nobody sees it as due any more."""
+    """The other workers do not get it, and it is no longer due."""
     destination = await box.add()
     await box.tell()
     claims = await asyncio.gather(*(box.claim(destination) for _ in range(10)))
@@ -104,7 +104,7 @@ async def test_one_of_many_workers_claims_an_attempt(box: Box) -> None:
 
 
 async def test_those_who_have_waited_longest_are_claimed_first(box: Box) -> None:
-    """As many as are asked for, in the order in which they came to be due; what is not due yet is nobody's."""
+    """As many as are asked for, in the order in which they came to be due; what is not due yet is not claimed."""
     destination = await box.add()
     told = [await box.tell(at=NOW + late) for late in (2, 0, 3, 1)]
     asked = {"now_ms": NOW * 1000 + 2500, "most": 2}
@@ -132,7 +132,7 @@ async def test_an_attempt_is_told_once(box: Box) -> None:
 
 
 async def test_what_failed_waits_for_its_time_and_may_be_asked_for_at_any(box: Box) -> None:
-    """Pending is due at its time, a dead letter and a delivered one when somebody asks; others' cannot be asked for."""
+    """Pending is due at its time, a dead letter and a delivered one on request; not on another tenant's request."""
     destination = await box.add()
     await box.tell()
     (due,) = await box.claim(destination)
@@ -194,7 +194,7 @@ async def test_a_deleted_destination_gets_nothing_more(box: Box) -> None:
 
 
 async def test_what_fails_after_its_destination_is_deleted_is_dropped_when_it_is_due(box: Box) -> None:
-    """Nobody claims it; nothing of a destination that is there is dropped, nor what is not due yet."""
+    """No worker claims it; deliveries of an existing destination and those not yet due are not dropped."""
     gone, there = await box.add(), await box.add()
     await box.tell()
     (under_way,) = await box.claim(gone)

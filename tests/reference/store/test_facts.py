@@ -22,7 +22,7 @@ async def test_the_first_to_state_a_fact_decides(database: Database, ledger: Red
 
 
 async def test_a_fact_may_be_stated_anew(database: Database, ledger: Redemptions) -> None:
-    """By whoever means to; nothing else changes."""
+    """On purpose; nothing else changes."""
     del ledger
     shared = Facts(database, facts)
     assert await shared.get("clock") is None

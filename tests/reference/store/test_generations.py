@@ -63,7 +63,7 @@ async def test_two_changes_in_one_second_are_both_in_force(generations: Generati
 
 
 async def test_the_last_to_put_terms_in_force_decides(generations: Generations) -> None:
-    """Not the clocks: whoever is replaced is told so, and no longer once the same terms are in force again."""
+    """The clocks do not decide: replaced terms are reported as superseded until the same terms are in force again."""
     await generations.put_in_force({"service": (OLD,)}, now=200)
     await generations.put_in_force({"service": (NEW,)}, now=100)  # by a clock that is behind
     assert await generations.superseded({"service": (OLD,)})

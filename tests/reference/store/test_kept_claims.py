@@ -81,7 +81,7 @@ async def test_kept_claims_take_turns_and_leave_no_trace(ledger: Redemptions) ->
 
 
 async def test_absences_grow_and_are_forgotten(database: Database, ledger: Redemptions) -> None:
-    """Those of a lane and of all; a beat is none, and only moves forward."""
+    """Absences of a lane and of all lanes; a heartbeat is no absence, and only moves forward."""
     del ledger
     absences = Absences(database)
     assert await absences.last_beat() is None

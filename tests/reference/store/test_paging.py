@@ -1,4 +1,4 @@
-"""Long lists in pages, on both databases: each row on one page, the newest first, nobody else's among them."""
+"""Long lists in pages, on both databases: each row on one page, the newest first, no row of another tenant."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_tenants(database: Database, size: int) -> None:
 
 
 async def test_links_with_what_became_of_them(database: Database) -> None:
-    """Every link of the tenant once, with its state and the payment that paid it; a late one is none of these."""
+    """Every link of the tenant once, with its state and the payment that paid it; a late payment is not among these."""
     links, payments = Links(database, ServiceWord()), Payments(database)
     await links.prepare()
     for number, age in enumerate(AGES):

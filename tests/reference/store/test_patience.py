@@ -1,4 +1,4 @@
-"""A database that is locked or does not answer: whoever waits is told in time, and nothing is done afterwards."""
+"""A database that is locked or does not answer: the caller gets an error in time, and nothing is done afterwards."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def lock(dsn: str) -> Lock:
 
 
 async def test_a_locked_database_is_told_in_time(things: Database, patient: Database, lock: Lock) -> None:
-    """Alone, together with others, in a transaction of several: told while the lock is held, and served after it."""
+    """Alone, together with others, in a transaction of several: an error while the lock is held, success after it."""
     with lock():
         async with asyncio.timeout(PATIENCE):
             outcomes = await asyncio.gather(
@@ -91,7 +91,7 @@ async def test_a_short_lock_is_waited_for(things: Database, patient: Database, l
 
 
 async def test_tables_are_made_however_long_another_worker_takes(dsn: str, things: Database, lock: Lock) -> None:
-    """Workers that start together make the tables one after another, and nobody waits for an answer yet."""
+    """Workers that start together make the tables one after another, and no client waits for an answer yet."""
     further = MetaData()
     Table("further", further, Column("key", Integer, primary_key=True))
     Table("things", further, Column("key", Integer, primary_key=True))

@@ -196,7 +196,7 @@ async def test_a_recheck_happens_once(ledger: Redemptions) -> None:
 
 
 async def test_the_longest_due_is_looked_at_first(ledger: Redemptions) -> None:
-    """Whoever's chain is away waits; nobody behind him is kept from his turn for ever."""
+    """A claim whose chain is down waits, but does not block the claims behind it for ever."""
     due = {}
     for number, at in enumerate((1_604, 1_602, 1_603)):
         row_id = await claimed(ledger, token=f"t{number}", payment_key=f"chain|{number}")

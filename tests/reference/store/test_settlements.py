@@ -76,7 +76,7 @@ async def test_a_token_has_one_settlement_on_its_way(settlements: Settlements) -
 
 
 async def test_free_nonces_leave_none_out(settlements: Settlements) -> None:
-    """The lowest from the chain's count on that nobody has; a gap is filled, for all after it wait for it."""
+    """The lowest free one from the chain's count on; a gap is filled, because all later ones wait for it."""
     assert await settlements.free_nonce(BASE, SETTLER, at_least=0) == 0
     assert await settlements.free_nonce(BASE, SETTLER, at_least=7) == 7
     for number in (0, 1, 2, 4):
@@ -111,7 +111,7 @@ async def test_workers_at_once_share_nonces_without_a_gap(dsn: str, ledger: Rede
 
 
 async def test_two_at_once_for_one_token_are_one(dsn: str, ledger: Redemptions) -> None:
-    """Whatever nonces they take: one is told that there is one already."""
+    """Whatever nonces they take: one gets `TokenTaken`."""
     del ledger
     databases = [open_database(dsn) for _ in range(2)]
     try:
@@ -217,7 +217,7 @@ async def test_a_claim_is_held_only_with_a_nonce(ledger: Redemptions, settlement
 async def test_a_settlement_is_closed_with_its_claim_or_not_at_all(
     database: Database, ledger: Redemptions, settlements: Settlements, worker: str
 ) -> None:
-    """Whoever marks the claim as paid closes it in the same change; who has lost the claim changes nothing."""
+    """The worker that marks the claim as paid closes it in the same change; one without the lease changes nothing."""
     claim = await claimed(ledger)
     await settlements.reserve(SENT, holding(claim.id, until=3_000))
     close, answer = closing(SENT, Fate.SETTLED, now=1_001), Answer(b"{}", "told", "attested")

@@ -1,4 +1,4 @@
-"""What is particular to the file: durable commits shared by those who wait, and reads that wait for nobody."""
+"""The special properties of the file: durable commits shared by waiting callers, and reads that never wait."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_a_value_that_fits_nowhere_is_its_sender_s_fault_alone(things: Sql
 
 
 async def test_a_file_that_cannot_be_opened_is_said_to_be_away(tmp_path: Path) -> None:
-    """Who asks is told; nothing hangs, and closing works."""
+    """The caller gets an error; nothing hangs, and closing works."""
     nowhere = SqliteDatabase(str(tmp_path / "absent" / "rail.sqlite3"))
     with pytest.raises(DatabaseUnavailable):
         await nowhere.rows(select(text("1")))
@@ -116,7 +116,7 @@ async def test_what_was_asked_for_is_done_before_closing(path: Path) -> None:
 
 
 async def test_what_is_asked_for_while_it_closes_is_done_too(path: Path) -> None:
-    """A task that outlives its service's end keeps nobody from ending, and its change is there."""
+    """A task that outlives its service does not delay the end, and its change is made."""
     first = SqliteDatabase(str(path))
     await first.create(THINGS.metadata)
     held = sqlite3.connect(path, isolation_level=None)
@@ -137,7 +137,7 @@ async def test_what_is_asked_for_while_it_closes_is_done_too(path: Path) -> None
 
 
 async def test_a_file_that_is_made_is_its_owners_alone(path: Path, things: SqliteDatabase) -> None:
-    """Nobody else reads a new file, its write-ahead log or that log's index."""
+    """No other user can read a new file, its write-ahead log or that log's index."""
     await things.change(ADD, thing=1)
     made = sorted(path.parent.glob(f"{path.name}*"))
     assert [one.name.removeprefix(path.name) for one in made] == ["", "-shm", "-wal"]

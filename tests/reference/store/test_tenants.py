@@ -1,4 +1,4 @@
-"""Tenants on both databases: what belongs together happens together, whoever else is at it (3.9, P-AU-04)."""
+"""Tenants on both databases: changes that belong together are made together, also under concurrency (3.9, P-AU-04)."""
 
 from __future__ import annotations
 

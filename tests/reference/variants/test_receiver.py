@@ -36,7 +36,7 @@ async def effects(*deliveries: tuple[bytes, str | None]) -> tuple[list[int], int
 
 
 async def test_an_event_has_one_effect_however_often_it_comes() -> None:
-    """The same again, signed anew, in other bytes, and with a second signature."""
+    """The same event again, with a new signature, in other bytes, and with a second signature."""
     other = json.dumps(json.loads(BODY), indent=1).encode()
     again = [(BODY, signed()), (BODY, signed(away=-9)), (other, signed(other)), (BODY, signed(word=ServiceWord()))]
     assert await effects(*again) == ([204] * 4, 1)

@@ -88,7 +88,7 @@ async def test_a_task_that_grows_makes_room_too() -> None:
 
 
 class Conversations:
-    """Answers when it is told to, with what it is told."""
+    """A conversation that answers at the moment and with the outcome that the test sets."""
 
     def __init__(self) -> None:
         self.gate = asyncio.Event()

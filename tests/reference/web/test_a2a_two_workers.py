@@ -16,7 +16,7 @@ from reference.web.exchange import Request
 
 
 class Worker:
-    """A server whose conversation waits until the test says what comes of a message."""
+    """A server whose conversation waits until the test sets the outcome of a message."""
 
     def __init__(self, tasks: MemoryTasks) -> None:
         self.outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -125,7 +125,7 @@ async def test_a_question_that_came_late_is_an_error(workers: tuple[Worker, Work
 
 
 async def test_a_cancellation_ends_the_task_as_it_stands(workers: tuple[Worker, Worker, str]) -> None:
-    """It needs no version: an open task is canceled, and what is at work elsewhere is told so."""
+    """It needs no version: an open task is canceled, and a call at work on another worker gets an error."""
     first, second, task = workers
     running = asyncio.create_task(first.send(task))
     await first.heard.wait()

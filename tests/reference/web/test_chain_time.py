@@ -30,7 +30,7 @@ class Marks:
 
 @dataclass
 class World:
-    """A machine, and chains whose time is right unless they lag; `lag` of a chain is None while its node is away."""
+    """A machine, and chains whose time is right unless they lag; a chain without `lag` has a node that is down."""
 
     wall_set_by: float = 0
     passed: float = 0
@@ -186,7 +186,7 @@ async def test_the_time_is_kept_only_while_it_is_believed() -> None:
 
 @pytest.mark.parametrize("wrong", [HOURS, -100])
 async def test_a_chain_that_was_asked_once_does_not_stand_still(wrong: int) -> None:
-    """A wall that jumped is not believed because nobody had the time to ask."""
+    """A wall that jumped is not believed just because there was no time for a second question."""
     world = World()
     clock, chain_time = world.service()
     await chain_time.begin()

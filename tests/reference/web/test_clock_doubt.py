@@ -35,7 +35,7 @@ class Machine:
         return WpClock(offset_file, self.wall, self.steady)
 
     def true(self) -> float:
-        """Return what the time is while nobody sets the wall."""
+        """Return the true time, which does not depend on changes of the wall."""
         return START + self.monotonic
 
 
@@ -105,7 +105,7 @@ def test_a_wall_that_stays_is_believed_where_nobody_can_confirm_it(jump: float) 
 
 
 def test_a_wall_that_goes_on_jumping_is_not_believed() -> None:
-    """Each further jump begins the minute anew."""
+    """Each further jump restarts the minute."""
     machine = Machine()
     clock = machine.clock()
     for jump in range(1, 10):
@@ -116,7 +116,7 @@ def test_a_wall_that_goes_on_jumping_is_not_believed() -> None:
 
 
 def test_a_witness_confirms_and_steadiness_alone_does_not() -> None:
-    """Where somebody knows the time, the wall waits for their word."""
+    """If there are witnesses of the time, the wall is believed only when they confirm it."""
     machine = Machine()
     clock = machine.clock()
     clock.witnessed()

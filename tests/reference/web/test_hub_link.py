@@ -83,7 +83,7 @@ async def test_a_change_is_picked_up(hub: ScriptedHub, join: Joiner) -> None:
 
 
 async def test_without_a_hub(join: Joiner) -> None:
-    """It trusts nobody, and that does not grow old."""
+    """It trusts no issuer, and that does not age."""
     link = await join(url="", max_stale_seconds=0.001)
     await link.asked(60)
     assert (link.state, link.keys()) == ("disabled", {})
@@ -99,7 +99,7 @@ async def test_without_a_token(hub: ScriptedHub, join: Joiner) -> None:
 
 
 async def test_a_hub_that_comes_later(hub: ScriptedHub, join: Joiner) -> None:
-    """Nobody waits for it, nothing is trusted without it, and it is joined when it is there."""
+    """The service does not wait for it, trusts no issuer without it, and joins it when it is up."""
     link = await join()
     await link.asked(60)
     assert (link.state, link.keys()) == ("unreachable", None)
@@ -123,7 +123,7 @@ async def test_a_hub_that_was_away(hub: ScriptedHub, join: Joiner) -> None:
 
 
 async def test_a_hub_that_forgot(hub: ScriptedHub, join: Joiner, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hub may start anew between two polls: the registration is renewed now and then."""
+    """A hub may restart between two polls: the registration is renewed regularly."""
     monkeypatch.setattr(hub_link, "RENEW_SECONDS", 0.05)
     await hub.start()
     await join()
@@ -259,7 +259,7 @@ def test_settings_that_cannot_be_used(told: dict[str, Any]) -> None:
 async def test_any_success_is_a_registration(
     hub: ScriptedHub, join: Joiner, monkeypatch: pytest.MonkeyPatch, status: int, taken: bool
 ) -> None:
-    """What a hub calls a success is open: after one nobody asks again at once, after a refusal one does."""
+    """The status of a success is open: after a success the next attempt is not at once, after a refusal it is."""
     monkeypatch.setattr(hub_link, "retry_seconds", lambda _: 0.01)
     hub.registered = status
     await hub.start()

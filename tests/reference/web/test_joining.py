@@ -26,7 +26,7 @@ def test_a_socket_that_was_handed_down() -> None:
 
 
 def test_a_port_that_nobody_knows() -> None:
-    """With port 0 the address must be told, if the hub is to be told."""
+    """With port 0 the settings must name the address, if there is a hub."""
     with pytest.raises(Misconfigured, match="S2_HUB_SELF_URL"):
         own_address("127.0.0.1", 0, None, is_asked=True)
     assert own_address("127.0.0.1", 0, None, is_asked=False) == "http://127.0.0.1:0"

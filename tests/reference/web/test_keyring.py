@@ -39,7 +39,7 @@ def test_a_rotation_within_one_tick_is_not_missed(file: KeyFile) -> None:
 
 
 def test_a_rotation_while_the_file_is_read_is_not_missed(file: KeyFile, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever read the old key just before reads the new one at the next call."""
+    """A caller that read the old key just before reads the new one at the next call."""
     file()
     keyring.rotate(file.path, now=file.clock.now())
     plainly, fresh = keyring.open_keyring, []
@@ -73,7 +73,7 @@ def test_a_rotation_that_was_cut_off_publishes_no_key_twice(file: KeyFile, monke
 
 @pytest.mark.parametrize("text", [b"", b"no key", None])
 def test_a_file_that_breaks_leaves_the_last_good_keyring(file: KeyFile, text: bytes | None) -> None:
-    """Nothing that is signed waits for an operator; what is wrong is told, and a file that is whole is read again."""
+    """Signing does not wait for an operator; the fault is logged, and a repaired file is read again."""
     before, good = file(), file.path.read_bytes()
     assert file.fault == ""
     if text is None:

@@ -34,7 +34,7 @@ def app(*, lean: bool) -> Quart:
 
     @made.get("/fault")
     async def fault() -> Response:
-        raise RuntimeError("nobody planned it")
+        raise RuntimeError("an unexpected fault")
 
     return made
 

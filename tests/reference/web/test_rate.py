@@ -59,7 +59,7 @@ def test_a_large_rate_is_as_deep_as_its_second() -> None:
 
 @pytest.mark.parametrize("per_minute", [1, 60, 120, 300, 1_000_000])
 def test_what_is_left_is_left_of_the_limit_that_is_told(per_minute: int) -> None:
-    """Whoever reads the headers finds one fewer than the limit after his first call."""
+    """After the first call the headers show one fewer than the limit."""
     _, bucket = limit(per_minute)
     first = bucket.take("a")
     assert first is not None
@@ -121,7 +121,7 @@ def test_a_bucket_is_as_deep_as_it_is_told() -> None:
 
 @given(st.lists(st.floats(min_value=0, max_value=50), max_size=80))
 def test_no_sixty_seconds_hold_more_calls_than_the_window_allows(waits: list[float]) -> None:
-    """However the calls fall; and whoever waits as long as he is told is served (P-RL-02)."""
+    """Whatever the times of the calls; and a client that waits as `Retry-After` says is served (P-RL-02)."""
     hand = Hand()
     window = WindowLimit(5, WpClock(system=hand))
     served: list[float] = []

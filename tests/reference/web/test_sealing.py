@@ -22,7 +22,7 @@ def test_a_sealed_secret_is_opened_at_its_own_place_only() -> None:
 
 
 def test_the_same_secret_is_sealed_differently_each_time() -> None:
-    """Nobody sees that two secrets are equal, and the seal does not show its key."""
+    """The seals do not show that two secrets are equal, and do not show the key."""
     assert SEAL.seal(b"secret", b"here") != SEAL.seal(b"secret", b"here")
     assert b"secret" not in SEAL.seal(b"secret", b"here")
     assert repr(bytes(range(32))) not in repr(SEAL)

@@ -71,7 +71,7 @@ def test_a_service_starts_in_no_mode_that_nobody_said(surface: str, tmp_path: Pa
 def test_an_address_that_cannot_be_bound_is_named(
     surface: str, settings: dict[str, str], told: str, tmp_path: Path
 ) -> None:
-    """An address of nobody here names WP_BIND, a descriptor that is none names the setting that gave it."""
+    """The error names WP_BIND for a foreign address, and for an invalid descriptor the setting that gave it."""
     ended = started(surface, tmp_path, WP_AGENT_PORT="0", S2CP_PORT="0", **settings)
 
     assert (ended.returncode, len(ended.stderr.splitlines())) == (2, 1), ended.stderr

@@ -92,7 +92,7 @@ async def test_every_other_answer_is_a_failed_attempt(desk: Desk, receiver: Rece
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
 async def test_a_redirect_is_not_followed(desk: Desk, receiver: Receiver, code: int) -> None:
-    """It is a failed attempt, and nobody else hears of the event."""
+    """It is a failed attempt, and no other server gets the event."""
     elsewhere = await Receiver().open()
     try:
         receiver.answer = status(code, Location=elsewhere.url)
@@ -118,7 +118,7 @@ async def test_an_attempt_times_out(desk: Desk, receiver: Receiver) -> None:
 
 
 async def test_a_port_where_nobody_listens_is_a_failed_attempt(desk: Desk) -> None:
-    """The connection's fault is told."""
+    """The fault of the connection is recorded."""
     with reserved_port() as port:
         await desk.destination(f"http://127.0.0.1:{port}/")
         await desk.event()

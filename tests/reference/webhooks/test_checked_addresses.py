@@ -98,7 +98,7 @@ async def test_a_name_that_has_moved_to_a_private_address_is_refused_at_the_atte
 
 
 async def test_a_name_that_moves_between_check_and_connection_is_refused(desk: Desk, receiver: Receiver) -> None:
-    """The connection's own lookup is judged too, so that nobody rebinds in between."""
+    """The connection's own lookup is judged too, so that the name cannot be rebound in between."""
     names = Names([["1.1.1.1"], ["127.0.0.1"]])
     check = AddressCheck(allow_loopback=False, lookup=names)
     assert await sent(desk, check, f"https://{NAME}:{receiver.port}/") is Outcome.ADDRESS
@@ -107,7 +107,7 @@ async def test_a_name_that_moves_between_check_and_connection_is_refused(desk: D
 
 
 async def test_a_literal_address_is_judged_at_the_attempt_too(desk: Desk, receiver: Receiver) -> None:
-    """No resolver is asked about it, and still nobody connects."""
+    """No resolver is asked about it, and still no connection is made."""
     check = AddressCheck(allow_loopback=False)
     for url in (f"https://127.0.0.1:{receiver.port}/", f"https://[::ffff:127.0.0.1]:{receiver.port}/", receiver.url):
         assert await sent(desk, check, url) is Outcome.ADDRESS
@@ -152,6 +152,6 @@ async def test_name_certificate_and_host_are_the_destinations_own(desk: Desk, tm
     assert receiver.got[0].headers["Host"] == f"{NAME}:{receiver.port}"
     other = f"https://other.example.test:{receiver.port}/h"
     assert await sent(desk, check, other, trusted) is Outcome.CONNECTION
-    assert await sent(desk, check, f"https://{NAME}:{receiver.port}/h") is Outcome.CONNECTION  # nobody vouches for it
+    assert await sent(desk, check, f"https://{NAME}:{receiver.port}/h") is Outcome.CONNECTION  # not trusted
     assert len(receiver.got) == 1
     await receiver.close()

@@ -100,7 +100,7 @@ async def test_the_new_secret_signs_the_next_attempt(desk: Desk, receiver: Recei
 
 
 async def test_destinations_do_not_wait_for_each_other(desk: Desk, receiver: Receiver) -> None:
-    """With one that hangs on more than it may have at once, another gets its event long before those are given up."""
+    """While one holds up more attempts than it may have at once, another gets its event long before those time out."""
     slow = await Receiver().open()
     slow.answer = slow.hang
     await desk.destination(slow.url)

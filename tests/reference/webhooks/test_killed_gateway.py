@@ -98,7 +98,7 @@ class Seller:
 
 
 def killed_and_started(shop: GatewayProcess) -> None:
-    """Kill the gateway as nobody expects it, and start it again."""
+    """Kill the gateway without warning, and start it again."""
     assert shop.process is not None
     shop.process.send_signal(signal.SIGKILL)
     shop.process.wait(120)
@@ -110,7 +110,7 @@ def killed_and_started(shop: GatewayProcess) -> None:
 async def test_two_hundred_payments_while_the_gateway_is_killed_three_times(
     chain: SimulatedChain, shop: GatewayProcess, receiver: Receiver
 ) -> None:
-    """Each link is paid by its own payment and told by one event id, which arrives however often that takes."""
+    """Each link is paid by its own payment and reported with one event id, which arrives after any number of kills."""
     await asyncio.to_thread(lambda: shop.start().ready())
     seller = await asyncio.to_thread(Seller, shop, chain, receiver.url)
     links = [await asyncio.to_thread(seller.link, number) for number in range(PAYMENTS)]

@@ -111,7 +111,7 @@ async def test_a_kill_between_many_claims_and_their_notes_loses_and_doubles_noth
 
 @both_databases
 async def test_what_two_workers_want_is_claimed_by_one_of_them(desk: Desk, receiver: Receiver) -> None:
-    """Several at once: each attempt has one owner, and whoever finds one taken gets the others."""
+    """Several at once: each attempt has one owner, and a worker that finds one taken gets the others."""
     there = await desk.destination(receiver.url)
     for _ in range(9):
         await desk.event()
@@ -127,7 +127,7 @@ async def test_what_two_workers_want_is_claimed_by_one_of_them(desk: Desk, recei
 async def test_of_what_was_claimed_together_only_what_stands_still_is_taken_back(
     desk: Desk, receiver: Receiver
 ) -> None:
-    """One of twelve is never told: the others are, and it alone is attempted again."""
+    """The result of one of twelve is never recorded: the others are, and only that one is attempted again."""
     there = await desk.destination(receiver.url)
     for _ in range(12):
         await desk.event()

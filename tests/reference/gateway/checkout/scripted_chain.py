@@ -1,4 +1,4 @@
-"""A chain that a test writes: what happened in which block, what is final, and whether anybody answers."""
+"""A chain that a test writes: what happened in which block, what is final, and whether the node answers."""
 
 from __future__ import annotations
 

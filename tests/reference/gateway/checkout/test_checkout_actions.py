@@ -63,7 +63,7 @@ async def test_a_payment_that_is_shown_pays_at_once(shop: Shop, seller: Tenant, 
 
 
 async def test_reasons(shop: Shop, seller: Tenant) -> None:
-    """What is wrong with a transaction is told by one reason each, and changes nothing."""
+    """Each fault of a transaction is reported by one reason, and changes nothing."""
     link, chain = await shop.on(SOLANA, seller), shop.chains[SOLANA]
     memo = shop.memo(link)
     right = chain.transfer((memo,))
@@ -246,7 +246,7 @@ async def test_nobody_walks_away_from_a_payment_on_its_way(shop: Shop, seller: T
 async def test_a_payment_that_was_shown_holds_its_link_where_no_pool_is_listed(
     shop: Shop, seller: Tenant, network: str
 ) -> None:
-    """A node of these lanes lists nothing that waits for a block, but tells of what is named, until it is gone."""
+    """A node of these lanes does not list what waits for a block, but returns a named transaction until it is gone."""
     link, chain = await shop.on(network, seller), shop.chains[network]
     tx_id = chain.tx_id(1)
     chain.pool[tx_id], chain.lists_pool = ObservedTransaction(TxStatus.PENDING), False
@@ -296,7 +296,7 @@ async def _refuses_bodies_that_do_not_fit(shop: Shop) -> None:
 
 
 async def test_late_payments_are_listed_to_the_tenant(shop: Shop, seller: Tenant, other: Tenant) -> None:
-    """A payment for a link that is over stands in its tenant's list, and in nobody else's."""
+    """A payment for a link that is over is in its tenant's list only."""
     link = await shop.on(SOLANA, seller, expires_in_seconds=60)
     await shop.post(link, "/cancel", {"cancel_secret": link["cancel_secret"]})
     tx_id = shop.chains[SOLANA].pay(1, shop.memo(link), values=(9_000_000,))

@@ -53,7 +53,7 @@ async def test_the_status_comes_at_once_and_when_it_changes(bench: Bench) -> Non
 
 
 async def test_what_another_worker_did_is_seen_at_the_next_look(bench: Bench) -> None:
-    """A change that this process was not told of comes with a look at the database."""
+    """A change that this process got no signal of is found by the next read of the database."""
     link = await bench.link()
     stream = follow(bench, link, every=0.01)
     assert (await told(stream))["status"] == "active"

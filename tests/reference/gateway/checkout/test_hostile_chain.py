@@ -1,4 +1,4 @@
-"""What strangers write on a chain, and what nodes make of it, holds up nobody's payments (3.5)."""
+"""What strangers write on a chain, and how nodes report it, delays no payment (3.5)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALGORAND, BASE, SOLANA = NETWORKS
 @both_databases
 @pytest.mark.parametrize("name", ["\0", "a\0b", "x" * 1_000, "é", "", " ", "../x"])
 async def test_a_memo_that_is_no_token_harms_nobody(bench: Bench, name: str) -> None:
-    """A memo in the service's form that names no token, or nothing that a database can hold, is nobody's payment."""
+    """A memo in the service's form that names no token, or a text that a database refuses, pays no link."""
     link, chain = await bench.link(), bench.chains[ALGORAND]
     chain.pay(1, bench.settings.word.memo(name))
     chain.pay(2, bench.memo(link))
@@ -69,7 +69,7 @@ async def test_a_transaction_that_stays_unreadable_is_given_up(bench: Bench) -> 
 
 
 async def test_a_head_that_wobbles_is_no_other_chain(bench: Bench) -> None:
-    """Behind an address there may be several nodes: one that lags by a block does not start the search anew."""
+    """Behind an address there may be several nodes: one that lags by a block does not restart the search."""
     chain, link = bench.chains[ALGORAND], await bench.link()
     await bench.rounds(ALGORAND)
     chain.position -= 1
@@ -81,7 +81,7 @@ async def test_a_head_that_wobbles_is_no_other_chain(bench: Bench) -> None:
 
 
 async def test_looks_at_once_forget_an_address_together(bench: Bench) -> None:
-    """A payout address that nobody waits at any more is dropped by one look while another one looks, too."""
+    """A payout address without waiting links is dropped by one search while another one runs."""
     link = await bench.link()
     gone = await bench.link(pay_to="ELSEWHERE", expires_at=START + 1)
     await bench.rounds(ALGORAND)
@@ -126,7 +126,7 @@ async def test_much_traffic_at_one_address_lets_others_through(bench: Bench, mon
     monkeypatch.setattr(watcher._lane, "find", slow)
     going = asyncio.create_task(watcher.round())
     async with asyncio.timeout(120):
-        while await bench.state(link) == "active":  # noqa: ASYNC110 - the database tells nobody
+        while await bench.state(link) == "active":  # noqa: ASYNC110 - the database sends no signal
             await asyncio.sleep(0.01)
     held.set()
     await going
@@ -137,7 +137,7 @@ async def test_much_traffic_at_one_address_lets_others_through(bench: Bench, mon
 async def test_a_payment_that_leaves_the_pool_during_a_look_is_seen(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, after: str
 ) -> None:
-    """Whoever walks away while his payment goes from the pool into a block learns that he has paid."""
+    """A payer that closes the page while the payment goes from the pool into a block learns that it is paid."""
     link, chain = await bench.link(), bench.chains[ALGORAND]
     tx_id = chain.tx_id(1)
     chain.pool = {tx_id: chain.transfer((bench.memo(link),))}

@@ -62,7 +62,7 @@ async def test_wrong_payments_for_a_link_that_is_over_are_nobodys(bench: Bench) 
 
 @both_databases
 async def test_a_transfer_that_pays_another_link_is_not_late(bench: Bench) -> None:
-    """Under two memos a single transfer pays the link that is active, and is given back to nobody."""
+    """Under two memos a single transfer pays the link that is active, and is not refunded."""
     over, active = await bench.link(SOLANA), await bench.link(SOLANA)
     await bench.settling.end(over, LinkEnding.CALLED_OFF)
     bench.chains[SOLANA].pay(1, bench.memo(over), bench.memo(active))
@@ -96,7 +96,7 @@ async def test_a_reorganisation_after_paid_is_noted(bench: Bench, network: str) 
     await bench.rounds()
     (payment,) = await bench.payments()
     assert (payment.reversed_at, await bench.state(link)) == (noted_at, "paid")
-    assert await bench.settling.paid_by(link) is None, "nobody attests what the chain has undone"
+    assert await bench.settling.paid_by(link) is None, "a payment that the chain has undone is not attested"
     bench.advance(20)
     await bench.rounds()
     assert (await bench.payments())[0].reversed_at == noted_at, "the first time that it was seen"
@@ -151,7 +151,7 @@ async def test_looking_again_ends(bench: Bench) -> None:
 
 
 async def test_a_round_of_algorand_is_never_undone(bench: Bench) -> None:
-    """Where finality is instant, nobody looks again."""
+    """If finality is instant, there is no second check."""
     link = await bench.link()
     bench.chains[ALGORAND].pay(1, bench.memo(link))
     await bench.rounds()

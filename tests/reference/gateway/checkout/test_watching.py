@@ -325,7 +325,7 @@ async def test_a_restart_loses_nothing(bench: Bench) -> None:
 
 
 async def test_a_search_begins_at_the_oldest_link(bench: Bench) -> None:
-    """Without a kept position the search starts before the oldest link that waits there, whoever asks first."""
+    """Without a kept position the search starts before the oldest link that waits there, whichever link asks first."""
     await bench.link(SOLANA)
     bench.now += 100
     newer = await bench.link(SOLANA)
@@ -395,7 +395,7 @@ async def test_several_workers_do_no_harm(bench: Bench) -> None:
 
 @both_databases
 async def test_cancelling_and_paying_at_once_ends_a_link_once(bench: Bench) -> None:
-    """Whoever comes first decides; a payment that came second is late."""
+    """The first of the two decides; a payment that came second is late."""
     link = await bench.link(SOLANA)
     bench.chains[SOLANA].pay(1, bench.memo(link))
     cancelled, _ = await asyncio.gather(bench.settling.end(link, LinkEnding.CALLED_OFF), bench.worker(SOLANA).round())

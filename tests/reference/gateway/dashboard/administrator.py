@@ -1,4 +1,4 @@
-"""Somebody with a browser in front of the dashboard: he keeps cookies, reads pages, fills in forms."""
+"""A user of the dashboard with a browser: keeps cookies, reads pages, fills in forms."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from tests.reference.webhooks.receiver import Receiver
 
 @pytest.fixture
 async def stranger(shop: Gateway) -> AsyncIterator[Administrator]:
-    """Somebody who is not signed in yet."""
+    """A user who is not signed in yet."""
     made = Administrator(shop)
     yield made
     await made.http.aclose()
@@ -21,7 +21,7 @@ async def stranger(shop: Gateway) -> AsyncIterator[Administrator]:
 
 @pytest.fixture
 async def admin(stranger: Administrator) -> Administrator:
-    """Somebody who may do everything."""
+    """A user who may do everything."""
     assert (await stranger.sign_in()).status == 303
     return stranger
 

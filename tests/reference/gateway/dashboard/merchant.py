@@ -34,7 +34,7 @@ class Merchant(Administrator):
 
 
 async def paid_link(store: Shop, tenant: Tenant, number: int = 1, **members: Any) -> tuple[dict[str, Any], Any]:
-    """Make a link of a tenant on Algorand, pay it, and return it with the answer to whoever showed the payment."""
+    """Make a link of a tenant on Algorand, pay it, and return it with the answer to the report of the payment."""
     link = await store.on("algorand_testnet", tenant, **members)
     tx_id = store.chains["algorand_testnet"].pay(number, store.memo(link))
     answer = await store.post(link, "/verify", {"tx_id": tx_id})

@@ -60,7 +60,7 @@ async def test_a_token_is_one_sessions(admin: Administrator, shop: Gateway) -> N
 
 
 async def test_signing_in_wants_a_token_too(stranger: Administrator) -> None:
-    """Without the form's cookie, or with another token, nobody is signed in with somebody else's key."""
+    """Without the form's cookie, or with another token, no user is signed in with another user's key."""
     page = await stranger.show(SIGN_IN)
     sent = {**fields(page.form()), "key": stranger.shop.admin_key}
     for wrong in ({**sent, "csrf": ""}, {**sent, "csrf": csrf_token("A" * 43)}, {"key": sent["key"]}):
@@ -71,7 +71,7 @@ async def test_signing_in_wants_a_token_too(stranger: Administrator) -> None:
 
 
 async def test_without_a_session_a_form_does_nothing(stranger: Administrator) -> None:
-    """403 with a page that says so; signing out is the one thing that nobody is refused."""
+    """403 with a page that says so; only signing out is never refused."""
     for below in FORMS:
         answer = await stranger.http.post(ROOT + below, data={"csrf": "x", "name": "x"})
         if below == "/sign-out":

@@ -204,7 +204,7 @@ async def test_a_live_key_wants_a_scope_of_its_own(stranger: Administrator) -> N
 
 
 async def test_a_key_that_lists_no_tenants_opens_one_by_its_id(stranger: Administrator) -> None:
-    """It is asked for the id; one that is none is told beside the field, one that is nobody's is 404."""
+    """It is asked for the id; a malformed id is reported next to the field, an unknown id is 404."""
     tenant = (await stranger.shop.tenant()).id
     await stranger.sign_in("kyb:write")
     asks = await stranger.show(ROOT)

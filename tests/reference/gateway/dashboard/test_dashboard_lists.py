@@ -274,7 +274,7 @@ async def test_the_trial_screen_says_what_is_allowed(admin: Administrator) -> No
 
 @pytest.mark.parametrize(("name", "value"), [("status", "maybe"), ("status", ""), ("plan", "free"), ("plan", "")])
 async def test_a_decision_is_one_of_those_offered(admin: Administrator, name: str, value: str) -> None:
-    """Another one is told beside its field, and nothing is decided."""
+    """Another one is reported next to its field, and nothing is decided."""
     tenant, _ = await admin.make_tenant()
     before = await admin.shop.internal("GET", f"/{tenant}")
     page = await admin.submit(await admin.show(f"{ROOT}/tenants/{tenant}/trial"), **{name: value})

@@ -24,7 +24,7 @@ def cookie_of(answer: httpx.Response) -> tuple[str, str, set[str]]:
 
 
 async def test_a_session_is_a_cookie_that_no_script_and_no_other_site_reaches(stranger: Administrator) -> None:
-    """HttpOnly, SameSite=Strict, thirty minutes; its text is on no disk and is none of the key's."""
+    """HttpOnly, SameSite=Strict, thirty minutes; its text is on no disk and contains nothing of the key."""
     answer = (await stranger.sign_in()).answer
     name, value, attributes = cookie_of(answer)
     assert (answer.status_code, answer.headers["Location"]) == (303, ROOT)

@@ -87,7 +87,7 @@ async def test_a_place_is_given_once(admin: Administrator) -> None:
 
 
 async def test_a_network_that_is_not_offered_now_is_not_lost_without_a_word(tmp_path: Path) -> None:
-    """Its address is told, and that saving removes it."""
+    """The page shows its address, and that saving removes it."""
     async with gateway(tmp_path) as shop:
         tenant = (await shop.tenant("base_sepolia", "algorand_testnet")).id
         lanes = {"base_sepolia": ScriptedChain("base_sepolia", now=0).lane}
@@ -163,7 +163,7 @@ async def test_an_address_that_is_refused_is_told_beside_the_field(
 
 @pytest.mark.parametrize("events", [None, "payment.failed", ["payment.confirmed", "x"]])
 async def test_at_least_one_known_event_is_chosen(admin: Administrator, events: Any) -> None:
-    """None or an unknown one is told beside the choice."""
+    """No event or an unknown one is reported next to the choice."""
     tenant, _ = await admin.make_tenant()
     page = await admin.show(f"{ROOT}/tenants/{tenant}/settings/notifications")
     wrong = await admin.submit(page, url=HOOK, events=events)

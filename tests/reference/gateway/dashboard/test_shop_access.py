@@ -1,4 +1,4 @@
-"""Whose page is whose: every route of the dashboard, called by nobody, two tenants, and an operator (3.9)."""
+"""Access to pages: every route of the dashboard, called without a session, by two tenants and by an operator (3.9)."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def test_a_tenant_reaches_no_page_of_the_operators(
 
 
 async def test_an_operator_reaches_no_page_of_a_tenants_own(store: Shop, seller: Tenant) -> None:
-    """They are about whoever signed in, and that is no tenant."""
+    """These pages are about the signed-in user, who is no tenant."""
     operator = Administrator(store)
     await operator.sign_in()
     for route in ROUTES:
@@ -161,7 +161,7 @@ async def test_a_tenant_sees_its_own_things_alone(
 ) -> None:
     """Another tenant's link, payment, receipt and delivery are not there for it: by list, by id, and by form."""
     await store.internal("POST", f"/{seller.id}/webhooks", {"url": receiver.url}, status=201)
-    link, told = await paid_link(store, seller, label="Nobody else's")
+    link, told = await paid_link(store, seller, label="Only the seller's")
     await receiver.until(1)
     (delivery,) = (await store.internal("GET", f"/{seller.id}/deliveries"))["deliveries"]
     things = {
@@ -174,12 +174,12 @@ async def test_a_tenant_sees_its_own_things_alone(
         assert (own.status, shown in own.answer.text) == (200, True)
         assert (theirs.status, shown in theirs.answer.text) == (404, False)
     lists = ("", "/links", "/payments", "/deliveries", "/settings/checkout", "/settings/networks", "/trial")
-    secret = (seller.id, link["token"], "Nobody else", told["tx_id"], receiver.url, delivery["delivery_id"])
+    secret = (seller.id, link["token"], "Only the seller", told["tx_id"], receiver.url, delivery["delivery_id"])
     for below in (*lists, f"/links?after={link['id']}", f"/payments?after={told['payment_ledger_id']}"):
         page = await rival.show(SHOP + below)
         assert page.status == 200
         assert [one for one in secret if one in page.answer.text] == [], below
-    assert "Nobody else" in (await merchant.show(f"{SHOP}/links")).answer.text
+    assert "Only the seller" in (await merchant.show(f"{SHOP}/links")).answer.text
     again = Route("POST", f"/shop/deliveries/{delivery['delivery_id']}/resend", Mock())
     assert (await call(rival, again, "")).status_code == 404
     assert len(receiver.got) == 1
@@ -188,7 +188,7 @@ async def test_a_tenant_sees_its_own_things_alone(
 
 
 async def test_what_a_tenant_sets_is_its_own(seller: Tenant, merchant: Merchant, rival: Merchant) -> None:
-    """A tenant's id in a form or a query changes nobody else."""
+    """A tenant's id in a form or a query changes no other tenant."""
     form = await rival.show(f"{SHOP}/settings/checkout?tenant_id={seller.id}")
     await rival.submit(form, f"{SHOP}/settings/checkout", name="Rival", tenant_id=seller.id)
     assert (await rival.show(f"{SHOP}/settings/checkout")).value("name") == "Rival"
@@ -246,7 +246,7 @@ async def test_a_tenants_session_ends_with_its_key(store: Shop, seller: Tenant) 
     [(f"{SHOP}/links", f"{SHOP}/links"), (ROOT, SHOP), (f"{ROOT}/tenants/x/keys", SHOP), ("//evil.example", SHOP)],
 )
 async def test_a_tenant_comes_to_its_own_pages(store: Shop, seller: Tenant, to: str, gone: str) -> None:
-    """Whatever the form was told."""
+    """Whatever address the form names."""
     merchant = Merchant(store)
     answer = await merchant.submit(await merchant.show(SIGN_IN), key=seller.key, to=to)
     assert answer.answer.headers["Location"] == gone

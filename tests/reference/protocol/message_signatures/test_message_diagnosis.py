@@ -154,7 +154,7 @@ def test_what_is_the_matter_with_the_key(members: dict[str, Any], words: str) ->
 
 
 def test_an_x25519_key_is_recognised() -> None:
-    """The Montgomery form of the signer's key is told from another key."""
+    """The Montgomery form of the signer's key is distinguished from another key."""
     seed = hashlib.sha512(SEED).digest()[:32]
     montgomery = X25519PrivateKey.from_private_bytes(seed).public_key().public_bytes_raw()
 

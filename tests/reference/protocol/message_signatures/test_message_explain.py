@@ -77,7 +77,7 @@ def test_without_a_key_faults_are_still_listed(signed_by_hand: HandSigner) -> No
 
 
 def test_a_query_inside_the_path_is_pointed_out(signed_by_hand: HandSigner) -> None:
-    """A signer that put the query into @path is told so, and the result stays negative (P-AG-08)."""
+    """The explanation names a query that the signer put into @path, and the result stays negative (P-AG-08)."""
     result = explained(signed_by_hand((METHOD, '"@path": /a?b=c'), path="/a?b=c"))
 
     assert (result["valid"], result["error_codes"]) == (False, ["signature_mismatch"])

@@ -175,7 +175,7 @@ def test_a_response_has_no_part_of_a_request(signed_by_hand: HandSigner, name: s
 
 
 def test_a_signature_that_covers_nothing_may_hold(signed_by_hand: HandSigner) -> None:
-    """Its equation is asked like any other's, and it protects nothing whatever comes of that."""
+    """Its equation is checked like any other's; whatever the result, it protects nothing."""
     holding, forged = signed_by_hand(()), with_header(signed_by_hand(), "Signature-Input", "sig=();created=1000")
 
     result = verify(MessageVerifyRequest.model_validate(holding), now=1000)

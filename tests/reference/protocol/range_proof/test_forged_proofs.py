@@ -34,7 +34,7 @@ SEAMS: list[tuple[Any, str]] = [
     (proof_reading, "_point"),
     (Transcript, "add"),
 ]
-# What lives without w is wrong about the inner product: whoever does not look at that takes it too.
+# A proof that passes without w has a wrong inner product: a verifier that does not check that accepts it, too.
 PASSING_TOO = {Forgery.INNER_PRODUCT: {Forgery.W}}
 # Mutants that leave out a check of several points take each forgery that lives on one of them.
 WIDER = {

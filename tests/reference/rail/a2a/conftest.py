@@ -1,4 +1,4 @@
-"""A rail with all three lanes, and somebody with money on each of them."""
+"""A rail with all three lanes, and a payer with money on each of them."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_limits_of_size_and_form(rail: Rail, body: bytes, headers: dict[str, str
 
 @pytest.mark.parametrize("path", [*CARDS, "/a2a"])
 def test_what_is_published_is_read_only(rail: Rail, path: str) -> None:
-    """HEAD as GET without a body; what else is not served is told with Allow."""
+    """HEAD as GET without a body; other methods are refused with Allow."""
     head, got = rail.http.head(path), rail.http.get(path)
     assert (200, b"", got.headers["Content-Length"]) == (head.status_code, head.content, head.headers["Content-Length"])
     for method in ("PUT", "PATCH", "DELETE"):

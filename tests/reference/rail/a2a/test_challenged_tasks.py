@@ -123,7 +123,7 @@ def test_what_is_no_request_is_told_before_it_is_paid(rail: Rail, data: Any, poi
 
 
 def test_a_further_message_to_a_task_orders_anew(rail: Rail) -> None:
-    """Whoever reads what was wrong mends it in the same task, and is told nothing more."""
+    """A client that corrects the reported fault in the same task gets no further error."""
     task = opened(rail, {"service_id": "compliance-receipt", "request": {}})
     mended = result(call(rail, "message/send", {"message": message(ORDER, task=task["id"])}))
 
@@ -182,7 +182,7 @@ def test_a_further_request_in_the_task_is_what_is_challenged(rail: Rail) -> None
 
 
 def test_the_extension_is_echoed_to_who_named_it(rail: Rail) -> None:
-    """P-RA-02: X-A2A-Extensions, alone or among others; and not to anybody else."""
+    """P-RA-02: X-A2A-Extensions, alone or among others; not to other clients."""
     params = {"message": message(ORDER)}
     for sent in (URI, f"https://example.com/other , {URI}"):
         assert call(rail, "message/send", params, headers={"X-A2A-Extensions": sent}).headers["X-A2A-Extensions"] == URI
@@ -246,7 +246,7 @@ def test_a_message_has_a_part(rail: Rail) -> None:
 
 
 def test_a_status_that_is_no_client_s_is_an_error(rail: Rail) -> None:
-    """Only payment-submitted and payment-rejected; a payload without its status buys nothing and is told so."""
+    """Only payment-submitted and payment-rejected; a payload without its status is refused with an error."""
     task = opened(rail)
     wrong: tuple[dict[str, Any], ...] = (
         {STATUS: "payment-completed"},

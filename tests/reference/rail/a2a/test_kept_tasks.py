@@ -47,7 +47,7 @@ async def names(tasks: Tasks, *of: str, now: int = 0) -> list[str]:
 
 
 async def test_the_oldest_of_an_opener_go(stored: Database) -> None:
-    """So many an opener, the newest; nobody else's go."""
+    """The newest tasks of an opener are kept, up to the limit; other openers' tasks stay."""
     tasks = Tasks(stored)
     await add(tasks, "theirs", YOURS)
     for number in range(5):

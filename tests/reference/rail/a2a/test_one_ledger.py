@@ -1,4 +1,4 @@
-"""REST and A2A are two doors of one ledger: one execution a payment, whoever comes through which (P-ST-02, P-RA-10)."""
+"""REST and A2A share one ledger: one execution for each payment, by either endpoint (P-ST-02, P-RA-10)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_racers_at_both_doors_are_one_execution(workers: list[Rail], payer: Paye
 
 
 def test_racers_for_one_task_complete_it_once(workers: list[Rail], payer: Payer) -> None:
-    """Half of them at one task over two workers: completed once, and whoever was at work on it has that answer too."""
+    """Half of them at one task over two workers: completed once, and every call at work on it gets that answer, too."""
     task = opened(workers[0])
     entry = entry_of(task)
     answers = race(workers, proof_of(payer.pay(entry), entry), [task["id"]] * (RACERS // 2))
@@ -93,7 +93,7 @@ def test_racers_for_one_task_complete_it_once(workers: list[Rail], payer: Payer)
 
     assert len(set(receipts_of(answers))) == 1
     assert len({json.dumps(one["result"]) for one in by_message if "result" in one}) == 1
-    # Whoever comes when it is over is told so.
+    # A later message gets the error that the task is over.
     assert {one["error"]["code"] for one in by_message if "error" in one} <= {-32602}
     assert {artifact(get(rail, task)).get("payable_receipt") for rail in workers} == set(receipts_of(answers))
 
@@ -164,7 +164,7 @@ def ends_in_a_completed_task(
 
 
 def test_a_crash_after_the_task_is_completed_loses_nothing(own_rail: Callable[..., Rail], payer: Payer) -> None:
-    """SIGKILL before the answer is told: the task tells it."""
+    """SIGKILL before the answer is sent: the task returns it."""
     rail = own_rail(mutant="crash-after-task")
     task = opened(rail)
     entry = entry_of(task)

@@ -41,7 +41,7 @@ OTHER = {"service_id": "compliance-receipt", "request": {**ORDER["request"], "re
 
 
 def refused(task: Mapping[str, Any], code: str, name: str) -> None:
-    """Check a task whose payment bought nothing: open, told why by both names, challenged afresh."""
+    """Check a task whose payment was refused: open, with the reason by both names and a fresh challenge."""
     assert task["status"]["state"] == "input-required", task
     assert task["metadata"] == {"payment_state": "a2a-x402"}
     metadata = told(task)
@@ -266,7 +266,7 @@ def test_numbers_may_come_as_floats(three_lanes: Rail, base: SimulatedBase) -> N
 
 
 def test_an_expired_challenge_is_refused_by_its_name(own_rail: Callable[..., Rail], payer: Payer) -> None:
-    """EXPIRED_PAYMENT; and the task, which is younger than a day, is payable anew."""
+    """EXPIRED_PAYMENT; and the task, which is younger than a day, is payable again."""
     rail = own_rail()
     task = opened(rail)
     entry = entry_of(task)
@@ -307,7 +307,7 @@ def test_what_cannot_be_judged_yet_is_sent_again(
 
 
 def test_a_client_that_does_not_pay_ends_the_task(rail: Rail, payer: Payer) -> None:
-    """payment-rejected: failed, for good; its challenge is none the worse for it."""
+    """payment-rejected: failed, for good; its challenge stays valid."""
     task = opened(rail)
     entry = entry_of(task)
     ended = result(

@@ -60,7 +60,7 @@ def test_the_addons_own_names_are_unknown_elsewhere(addon: str) -> None:
 
 @pytest.mark.parametrize("form", _BY_ID["addon.health"])
 def test_health_tells_the_issuers_where_it_is_bound(form: str) -> None:
-    """Where a place is told, the number of trusted issuers stands there; where none is, it stands nowhere."""
+    """If a place is bound, it contains the number of trusted issuers; otherwise the number is nowhere."""
     choice = _BY_ID["addon.health"][form]
     told = {"status": "ok", "service": "s", "version": "1", "hub": "connected", "issuers": 3}
     answer = Answer(Asked("GET", "/health", ""), 200, [], b"", told)

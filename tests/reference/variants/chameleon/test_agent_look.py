@@ -173,7 +173,7 @@ def test_every_form_of_a_signed_request_has_both_fields(name: str) -> None:
 
 @pytest.mark.parametrize("name", choices("agent.sign-key"))
 def test_every_form_of_the_demo_key_is_the_key(name: str) -> None:
-    """The key that is told is the one that signed."""
+    """The returned key is the one that signed."""
     own = demo()
     choice = choices("agent.sign-key")[name]
     place = next(iter({**choice.may_bind, **choice.binds}.values()), None)

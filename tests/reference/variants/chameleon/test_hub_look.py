@@ -81,7 +81,7 @@ def posture(*, healthy: bool) -> dict[str, Any]:
 @pytest.mark.parametrize("form", choices("hub.posture"))
 @pytest.mark.parametrize("members", choices("hub.posture-members"))
 def test_every_form_of_the_posture_says_how_a_service_is(form: str, word: str, members: str, healthy: bool) -> None:
-    """One record tells of a service, and whether it is healthy, at the bound places and without them."""
+    """One record shows a service, and whether it is healthy, at the bound places and without them."""
     given = choices("hub.posture")[form], choices("hub.health-word")[word], choices("hub.posture-members")[members]
     shape = shape_of(*given)
     answer = answered(hub_look.POSTURE, posture(healthy=healthy))
@@ -94,7 +94,7 @@ def test_every_form_of_the_posture_says_how_a_service_is(form: str, word: str, m
 
 @pytest.mark.parametrize("form", choices("hub.health"))
 def test_every_form_of_health_tells_both_counts(form: str) -> None:
-    """Both counts are read at their bound places; where nothing is told, they are found by their names."""
+    """Both counts are read at their bound places; without bound places, they are found by their names."""
     choice = choices("hub.health")[form]
     shape = shape_of(choice)
     told = {"status": "ok", "service": "weldproof-controlplane", "version": "0.1.0", "issuers": 3, "services": 5}
@@ -160,7 +160,7 @@ DRAWN = [
 
 @pytest.mark.parametrize(("entry", "recipe", "key"), DRAWN)
 def test_every_log_is_a_chain_for_the_oracle(entry: str, recipe: str, key: str) -> None:
-    """By what is told of it and by what is found, a log holds as it is shown, and a changed one does not."""
+    """By the bound keys and by discovery, a log holds as it is shown, and a changed one does not."""
     fixed = choices("hub.audit-entry")[entry], choices("hub.audit-recipe")[recipe], choices("hub.audit-key")[key]
     for genesis, mac, time in itertools.product(
         *(choices(f"hub.audit-{one}").values() for one in ("genesis", "mac", "times"))
@@ -238,7 +238,7 @@ def test_a_refusal_stays_one(form: str, status: int) -> None:
 @pytest.mark.parametrize("created", choices("hub.create-status"))
 @pytest.mark.parametrize("deleted", choices("hub.delete-answer"))
 def test_a_success_stays_one(created: str, deleted: str) -> None:
-    """Registrations and revocations are successes in every look; only one of nobody may be a refusal."""
+    """Registrations and revocations are successes in every variant; only that of an unknown issuer may be a refusal."""
     shape = shape_of(choices("hub.create-status")[created], choices("hub.delete-answer")[deleted])
     for status in (200, 201):
         answer = answered("/v1/services", {"name": "a"}, status, "POST")
@@ -278,7 +278,7 @@ async def test_rounds_tell_what_the_last_one_found() -> None:
     first = await hub_manners._looked(board, ["a", "b", "a"])
     assert {one: seen.finding.error for one, seen in first.items()} == {"a": "not_asked_yet", "b": "not_asked_yet"}
     async with asyncio.timeout(120):
-        while any(seen.finding.error for seen in (await hub_manners._looked(board, ["a", "b"])).values()):  # noqa: ASYNC110 - nobody is told
+        while any(seen.finding.error for seen in (await hub_manners._looked(board, ["a", "b"])).values()):  # noqa: ASYNC110 - no signal
             await asyncio.sleep(0)
     assert {"a", "b"} == set(asked)
     await board.close()

@@ -40,14 +40,14 @@ def task() -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", ["uuid", "prefixed", "digits"])
 def test_an_id_in_any_form_is_read_back(form: str) -> None:
-    """What is told is read as the rail's own, and another form names no task."""
+    """The returned id is read as the rail's own, and another form names no task."""
     assert own_id(reshaped_id(_ID, form), form) == _ID
 
 
 @pytest.mark.parametrize("text", [_ID, "", "tsk_", "tsk_zz", "-1", "007", "9" * 200, "٣", "../../etc/passwd"])
 @pytest.mark.parametrize("form", ["prefixed", "digits"])
 def test_other_texts_name_no_task(form: str, text: str) -> None:
-    """Whatever else is asked for is nobody's."""
+    """Every other text names no task."""
     assert own_id(text, form) == "none"
 
 
@@ -102,7 +102,7 @@ def test_a_payment_needs_no_order(form: str) -> None:
 
 @pytest.mark.parametrize("point", [one for one in _BY_ID if one.startswith("rail.a2a-")])
 def test_a_task_asks_for_payment_in_every_form(point: str) -> None:
-    """The suite reads a task of each look as one that asks for payment, with its terms, under the id that is told."""
+    """The suite reads a task of each variant as one that asks for payment, with its terms, under the returned id."""
     for choice in _BY_ID[point].choices:
         shape = dataclasses.replace(Shape(), **choice.sets)
         told = _reshaped(task(), shape)

@@ -12,7 +12,7 @@ _TOKEN = "1767225600:0011223344556677:" + "ab" * 32
 
 @pytest.mark.parametrize("form", ["opaque", "jws"])
 def test_a_token_in_another_form_is_the_same_token(form: str) -> None:
-    """Reading what was told gives the token back."""
+    """Reading the changed form returns the token."""
     text = reshaped_token(_TOKEN, form)
     assert text != _TOKEN
     assert read(text, form) == _TOKEN
@@ -23,7 +23,7 @@ def test_a_token_in_another_form_is_the_same_token(form: str) -> None:
     "change", [lambda text: text[:-1], lambda text: text + "A", lambda text: text[::-1], lambda _: ""]
 )
 def test_a_changed_text_is_no_token(form: str, change: object) -> None:
-    """Cut, longer, reversed or empty texts are none."""
+    """Cut, longer, reversed or empty texts are no tokens."""
     assert callable(change)
     assert read(change(reshaped_token(_TOKEN, form)), form) is None
 
