@@ -66,7 +66,7 @@ FIX_NOTES: Mapping[str, FixNote] = {
     "too_old": FixNote("Sign again, with created; the caller limits the age by max_age_seconds.", _RFC_9421 + "2.3"),
     "key_rejected": FixNote(
         "Use a key that was made as RFC 8032 says: these 32 bytes are no point of the curve, not its canonical form, or"
-        " a point with which any signature would be accepted.",
+        " a point that would accept signatures of anybody.",
         _RFC_8032 + "5.1.3",
     ),
     "content_digest_missing": FixNote(
