@@ -117,13 +117,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task as it stands. Every change makes another one, `version` counted up.
+    """One version of a task. Every change makes another one, with `version` one higher.
 
     Attributes:
         id: UUIDv4.
         context_id: UUIDv4.
-        state: Where it stands.
-        at: When it came to stand there, `YYYY-MM-DDThh:mm:ssZ`.
+        state: Its state.
+        at: When it entered that state, `YYYY-MM-DDThh:mm:ssZ`.
         message: The status message, or None.
         artifacts: What it brought, each `{artifactId, parts}`.
         history: Messages before the status message, oldest first.
@@ -186,12 +186,12 @@ class Task:
 
 
 def advanced(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *, at: str, fresh: Sequence[str]) -> Task:
-    """Return the task after a message and what came of it.
+    """Return the task after a message and its outcome.
 
     Args:
         task: The task that the message carries on, or None when it opens one.
         message: The caller's message, as it came.
-        outcome: What came of it.
+        outcome: The outcome of the message.
         at: The moment, `YYYY-MM-DDThh:mm:ssZ`.
         fresh: New UUIDs: task, context, status message, then one for each artifact.
 

@@ -1,4 +1,4 @@
-"""What a surface tells A2A clients about itself: its card, where that is, and the hint (P-RA-01, 6.1, 6.6)."""
+"""The A2A card of a surface: its content, its path, and the hint at it (P-RA-01, 6.1, 6.6)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def agent_card(
         description: What it does.
         url: The surface's public address, without a slash at its end.
         version: The agent's own version.
-        organization: Who provides it.
+        organization: Its provider.
         skills: What it can do.
         extensions: Extensions it knows, each with at least `uri`.
     """

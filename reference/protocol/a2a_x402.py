@@ -1,4 +1,4 @@
-"""The a2a-x402 extension, version 0.2: what a payment looks like in a task (P-RA-02, P-RA-06 to P-RA-09).
+"""The a2a-x402 extension, version 0.2: the form of a payment in a task (P-RA-02, P-RA-06 to P-RA-09).
 
 A task that has to be paid for is `input-required`; the metadata of its status message say what is to be paid, or what
 became of a payment. Pure: an outcome is made from what the paid call said.
@@ -23,7 +23,7 @@ ERROR = "x402.payment.error"
 FAULTS = "error_detail"
 # The interface's name of the state; A2A's own states are a closed list (C-18).
 PAYMENT_STATE = "a2a-x402"
-# What a payer sent as his credential does not come back in a task's history (P-CV-12).
+# A task's history does not return the credential that a payer sent (P-CV-12).
 SECRET = frozenset({PAYLOAD})
 
 
@@ -59,7 +59,7 @@ def error_of(code: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What became of a payment that buys nothing.
+    """The outcome of a refused payment.
 
     Attributes:
         code: Our code.
@@ -104,7 +104,7 @@ def refused(
         uri: The extension's URI.
         challenge: A fresh 402 object.
         memo: What is kept with the task.
-        refusal: What became of the payment.
+        refusal: The outcome of the payment.
         faults: Why the challenge is over the example and not over what was asked (P-RA-05).
     """
     told: dict[str, Any] = {STATUS: Status.FAILED.value, ERROR: error_of(refusal.code), REQUIRED: challenge}
@@ -152,7 +152,7 @@ def completed(
     Args:
         uri: The extension's URI.
         body: The body of the paid 200 (5.9).
-        receipt: What `PAYMENT-RESPONSE` tells.
+        receipt: The content of `PAYMENT-RESPONSE`.
         memo: What is kept with the task.
     """
     return Outcome(

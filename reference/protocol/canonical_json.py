@@ -77,7 +77,7 @@ def parse_canonical(data: bytes) -> JsonValue:
 
 
 class NumberText(str):
-    """A JSON number as it stands in the text, for those who must not read it as a binary float (P-MN-02)."""
+    """A JSON number as it is in the text, for callers that must not read it as a binary float (P-MN-02)."""
 
     __slots__ = ()
 
@@ -179,8 +179,8 @@ def _refuse_constant(_: str) -> NoReturn:
 
 
 def _integer(literal: str) -> int:
-    # Reading a huge literal costs quadratic time and Python refuses it past 4,300 digits; no rule of ours tells
-    # two such numbers apart.
+    # Reading a huge literal costs quadratic time and Python refuses it past 4,300 digits; no rule here distinguishes
+    # two such numbers.
     if len(literal) <= _LONGEST_INTEGER:
         return int(literal)
     return -_BEYOND_BINARY64 if literal.startswith("-") else _BEYOND_BINARY64
@@ -204,7 +204,7 @@ def _children(parent: _Container) -> Iterable[JsonValue]:
 
 
 def _holds_no_float(value: JsonValue, depth: int) -> bool:
-    """Tell whether a value has no number with a fraction or an exponent, and nests no deeper than `depth`."""
+    """Return whether a value has no number with a fraction or an exponent, and nests no deeper than `depth`."""
     if type(value) is dict:
         children: Iterable[JsonValue] = value.values()
     elif type(value) is list:
@@ -219,7 +219,7 @@ def _holds_no_float(value: JsonValue, depth: int) -> bool:
 
 
 def _sorts_plainly(value: object) -> bool:
-    """Tell whether sorted orjson equals RFC 8785: ASCII member names, no floats, safe integers."""
+    """Return whether sorted orjson equals RFC 8785: ASCII member names, no floats, safe integers."""
     # Loops and tests by type, not all() and isinstance(): each receipt and each request passes here several times.
     if type(value) is dict:
         for name, member in value.items():

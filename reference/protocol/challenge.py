@@ -38,7 +38,7 @@ class Terms:
         asset: Asset id as text.
         amount: Price in atomic units, decimal digits.
         pay_to: Payee address.
-        members: What the first half of a mac is made over besides time and nonce.
+        members: What the first half of a mac covers in addition to time and nonce.
     """
 
     network: str

@@ -23,7 +23,7 @@ _PLAIN_TRANSFER = bytes.fromhex("a9059cbb")
 
 
 class LinkState(StrEnum):
-    """Where a link stands."""
+    """The state of a link."""
 
     ACTIVE = "active"
     PAID = "paid"
@@ -57,7 +57,7 @@ class Asked:
     Attributes:
         network: Its network.
         pay_to: The tenant's payout address.
-        amount_microunits: What is asked, in millionths of the asset.
+        amount_microunits: The price in millionths of the asset.
         memo: The memo text.
         expires_at: Unix seconds; a block of this time still pays.
         suffix_binds: Whether the memo may also follow the call data of a plain transfer (Base, WP_EVM_SUFFIX_BIND).
@@ -319,7 +319,7 @@ def is_on_its_way(seen: ObservedTransaction, asked: Asked) -> bool:
 
 
 def may_be_on_its_way(seen: ObservedTransaction, asked: Asked) -> bool:
-    """Whether that cannot be ruled out: of what is in no block yet, a node may tell no transfers."""
+    """Whether that cannot be ruled out: for a transaction that is in no block yet, a node may return no transfers."""
     return is_on_its_way(seen, asked) or (seen.status is TxStatus.PENDING and not seen.transfers)
 
 

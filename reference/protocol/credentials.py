@@ -82,7 +82,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came of a credential or a token.
+    """The verdict on a credential or a token.
 
     Attributes:
         reason: The first thing that is wrong with it; None when it is active.

@@ -206,7 +206,7 @@ def is_to_payee(offered: Offered) -> bool:
 
 
 def is_exact(offered: Offered) -> bool:
-    """It pays the price, no more and no less: nothing has moved yet (P-LN-02)."""
+    """It pays exactly the price, because nothing has moved yet (P-LN-02)."""
     return offered.authorization.value == int(offered.terms.amount)
 
 

@@ -97,7 +97,7 @@ def _checked(raw: bytes) -> None:
 
 
 def _accept_mixed_order(raw: bytes) -> None:
-    """Tell a key of mixed order, which is odd but sound, from one that is off the curve or of small order.
+    """Distinguish a key of mixed order, which is odd but sound, from one that is off the curve or of small order.
 
     Raises:
         KeyRejected: It is off the curve or of small order.
@@ -203,7 +203,7 @@ class SigningKey:
 
     def sign(self, message: bytes) -> bytes:
         """Return the 64-byte signature over `message`."""
-        # The bindings themselves: what lies around them in PyNaCl copies the message twice more.
+        # The bindings themselves: PyNaCl's functions around them copy the message two more times.
         signed: bytes = nacl.bindings.crypto_sign(message, _keypair(self._seed)[1])
         return signed[:SIGNATURE_BYTES]
 

@@ -34,7 +34,7 @@ def microunits_of(literal: str, rate: Decimal = Decimal(1)) -> int:
     """Return the micro-units that a JSON number means, rounded once, ties away from zero (P-MN-02).
 
     Args:
-        literal: The number as it stands in the JSON text.
+        literal: The number as it is in the JSON text.
         rate: Units of the asset for one unit of the currency.
 
     Raises:

@@ -9,7 +9,7 @@ from reference.records import record
 
 
 class TxStatus(StrEnum):
-    """Where a transaction stands on its chain."""
+    """The state of a transaction on its chain."""
 
     ABSENT = "absent"
     PENDING = "pending"

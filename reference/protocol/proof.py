@@ -86,7 +86,7 @@ def _members(values: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def _network_of_stock(members: dict[str, JsonValue]) -> str:
-    """Return the network that an ordinary x402 payload names: version 2 in `accepted`, version 1 beside the payload."""
+    """Return the network that a stock x402 payload names: version 2 in `accepted`, version 1 next to the payload."""
     accepted = members.get("accepted")
     named = accepted.get("network") if isinstance(accepted, dict) else members.get("network")
     return named if isinstance(named, str) else ""

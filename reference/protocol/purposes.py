@@ -1,8 +1,8 @@
-"""What a Solana transfer is for where its transaction could be read in two ways (decision record 0045).
+"""The purpose of a Solana transfer whose transaction could be read in two ways (decision record 0045).
 
-A rail finds its weld among the transfer's own accounts, a checkout its memo in an instruction beside the transfer; both
-may stand in one transaction. What a transfer is for is read here off the transaction alone: two surfaces that know
-nothing of each other come to the same answer, and so one of them takes the transfer and the other refuses it.
+A rail finds its weld among the transfer's own accounts, a checkout finds its memo in a separate instruction; one
+transaction may contain both. The purpose follows here from the transaction alone. So two independent surfaces come to
+the same answer: one of them accepts the transfer and the other refuses it.
 
     no memo of a checkout in the transaction ─────────────────────────────▶ a call
     names no account, or the reference of a link whose memo is there ─────▶ links
@@ -82,14 +82,14 @@ def places(seen: ObservedTransaction, service: str) -> Mapping[int, str]:
 
 
 def _is_beside(transfer: Transfer, seen: ObservedTransaction, references: Mapping[str, str]) -> bool:
-    """Whether it names other accounts than links tell, and stands beside a transfer that is as they tell."""
+    """Whether it names other accounts than links do, in a transaction with a transfer that is as links ask."""
     if _is_told_by_links(transfer, references):
         return False
     return any(_is_told_by_links(other, references) for other in seen.transfers if other != transfer)
 
 
 def _is_told_by_links(transfer: Transfer, references: Mapping[str, str]) -> bool:
-    """Whether it is as a link's page tells a payer to make it: with nothing further named, or the link's reference."""
+    """Whether it is as a link's page asks: without further accounts, or with the link's reference."""
     return not transfer.accounts or any(one in references for one in transfer.accounts)
 
 

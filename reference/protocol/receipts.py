@@ -84,7 +84,7 @@ def settlement_attestation(
     Args:
         provider_did: DID of the signer.
         timestamp_ms: Unix milliseconds at which the settlement was judged.
-        result: How the settlement stands.
+        result: The state of the settlement.
         settled_payment_ref: Hash reference by P-RH-03.
         settlement_chain: Underscore name of the network.
         asset_id: Asset as text.
@@ -136,7 +136,7 @@ def compliance_receipt(
 
 
 def payer_ref(network: Network, address: str) -> str:
-    """Return the hash reference that stands for a screened address (2.3); as its network compares addresses.
+    """Return the hash reference of a screened address (2.3), in the form in which its network compares addresses.
 
     Raises:
         NotCanonical: The address holds a lone surrogate.

@@ -54,7 +54,7 @@ class PaymentRefused(Exception):
 
     @property
     def answers_payment(self) -> bool:
-        """Whether a payment was presented, so that `PAYMENT-RESPONSE` tells what became of it (P-ER-01)."""
+        """Whether a payment was presented, so that `PAYMENT-RESPONSE` reports its outcome (P-ER-01)."""
         return self.code != "payment_required"
 
     @property

@@ -1,4 +1,4 @@
-"""What a service tells the control plane of itself (7.1)."""
+"""The record with which a service registers at the control plane (7.1)."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def checked_base_url(url: str) -> str:
 
 
 def checked_health_path(path: str) -> str:
-    """Return a path that is asked for health, on the host of the base address and on no other.
+    """Return the path of the health check, on the host of the base address only.
 
     Raises:
         ValueError: It is not such a path.
     """
-    # What begins with two slashes names a host where it is read as a reference (RFC 3986, 4.2).
+    # Read as a reference, a path that begins with two slashes names a host (RFC 3986, 4.2).
     is_path = path.startswith("/") and not path.startswith("//")
     if len(path) > LONGEST_ADDRESS or not is_path or _PLAIN.fullmatch(path) is None or "#" in path:
         raise ValueError("give a path that starts with one / and holds plain characters only")
@@ -70,5 +70,5 @@ def origin_of(url: str) -> str:
 
 
 def health_address(base_url: str, health_path: str) -> str:
-    """Return what is asked for health (7.3)."""
+    """Return the address of the health check (7.3)."""
     return base_url.rstrip("/") + health_path

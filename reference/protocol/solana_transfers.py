@@ -58,7 +58,7 @@ def signature_of(raw: bytes) -> str:
 
 
 def fee_payer(raw: bytes) -> str:
-    """Return who paid the transaction's fee: its first account."""
+    """Return the payer of the transaction's fee: its first account."""
     return str(_decoded(raw).message.account_keys[0])
 
 

@@ -55,6 +55,6 @@ class StateTable(Generic[S, H]):
 
     @property
     def finals(self) -> tuple[S, ...]:
-        """The states that nothing leaves."""
+        """The final states."""
         left = {state for state, _ in self.moves}
         return tuple(state for state in type(self.first) if state not in left)

@@ -1,4 +1,4 @@
-"""What may stand in the trust set, and what it is published as (7.1, 7.2)."""
+"""The entries that the trust set may contain, and its published form (7.1, 7.2)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def key_document(issuer: str, updated_at: str, keys: Sequence[TrustedKey]) -> di
     """Return the document that credential verifiers resolve (7.1).
 
     Args:
-        issuer: DID of who publishes it.
+        issuer: DID of its publisher.
         updated_at: Time of the last change, UTC text.
         keys: In the order of registration.
     """

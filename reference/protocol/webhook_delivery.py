@@ -13,7 +13,7 @@ DEFAULT_SCHEDULE = (30, 120, 600, 3600, 21600)
 
 
 class EventType(StrEnum):
-    """What an event tells (P-WH-12)."""
+    """The type of change that an event reports (P-WH-12)."""
 
     PAYMENT_CONFIRMED = "payment.confirmed"
     PAYMENT_CANCELLED = "payment.cancelled"
@@ -23,7 +23,7 @@ DEFAULT_TYPES = (EventType.PAYMENT_CONFIRMED,)
 
 
 class DeliveryState(StrEnum):
-    """Where the delivery of one event to one destination stands."""
+    """The state of the delivery of one event to one destination."""
 
     PENDING = "pending"
     SENDING = "sending"
@@ -62,7 +62,7 @@ DELIVERY = StateTable(
 
 
 class Outcome(StrEnum):
-    """What came of one attempt."""
+    """The result of one attempt."""
 
     DELIVERED = "delivered"
     STATUS = "status"

@@ -26,7 +26,7 @@ class Claim:
         terms: What the lane asked.
         token: The challenge token.
         ttl: Lifetime of a challenge in seconds.
-        destination: What must be credited: the payee, or his associated token account (Solana).
+        destination: The account that must be credited: the payee, or the payee's associated token account (Solana).
         reference: The account that welds (Solana), else empty.
         service: The service word in lower case, by which a checkout's memos are known (Solana), else empty.
     """
@@ -45,7 +45,7 @@ class Payment:
     """A payment that welds.
 
     Attributes:
-        payer: Who paid.
+        payer: The payer's address.
         tx_id: The transaction, canonical.
         transfer_key: What makes the very transfer unique where a transaction may hold several (Base), else None.
         ordinal: Place of the transfer in its transaction (P-CK-08).
@@ -89,7 +89,7 @@ def is_not_later(claim: Claim) -> bool:
 
 
 def is_plain_transfer(transfer: Transfer, claim: Claim) -> bool:
-    """It is a top-level transfer that the holder made himself: no clawback (P-LN-09)."""
+    """It is a top-level transfer by the holder: no clawback (P-LN-09)."""
     del claim
     return not transfer.clawback
 
@@ -121,7 +121,7 @@ def names_reference(transfer: Transfer, claim: Claim) -> bool:
 
 
 def names_no_other_before(transfer: Transfer, claim: Claim) -> bool:
-    """No other account stands before the reference, so that of several rails' references one welds (Solana)."""
+    """The reference is the first further account, so that only one of several rails' references counts (Solana)."""
     return claim.reference not in transfer.accounts or transfer.accounts[0] == claim.reference
 
 
@@ -133,7 +133,7 @@ def is_for_a_call(transfer: Transfer, claim: Claim) -> bool:
 Rule = Callable[[Claim], bool]
 TransferRule = Callable[[Transfer, Claim], bool]
 
-# Each rule stands in one of these tables, beside the code of its refusal.
+# Each rule is in one of these tables, with the code of its refusal.
 TRANSACTION: tuple[tuple[Rule, str], ...] = (
     (is_known, "tx_not_found"),
     (has_not_failed, "tx_failed"),
@@ -157,14 +157,14 @@ REFERENCE_ALONE: tuple[tuple[TransferRule, str], ...] = (
 
 
 def judge(binding: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id: str) -> Payment:
-    """Return the payment when every rule holds, of the transaction, of one transfer in it, and of what welds them.
+    """Return the payment if every rule holds: of the transaction, of one transfer in it, and of the weld.
 
-    A transaction may hold several transfers; those that a rule rules out are not looked at again, so that the refusal
-    names what is wrong with the one that came closest.
+    A transaction may contain several transfers. A transfer that breaks a rule is not examined further, so that the
+    refusal names the fault of the transfer that came closest.
 
     Args:
         binding: The rules that weld a transfer of the claim's lane to the challenge, in order.
-        claim: What was seen, beside what was asked for.
+        claim: What the chain shows, and what was asked for.
         tx_id: The transaction, canonical, for the refusal.
 
     Raises:
@@ -190,7 +190,7 @@ def received(binding: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id:
 
     Args:
         binding: The rules that weld a transfer of the claim's lane to the challenge.
-        claim: What was seen, beside what was asked for.
+        claim: What the chain shows, and what was asked for.
         tx_id: The transaction, canonical.
 
     Raises:

@@ -37,7 +37,7 @@ class ScoreTooLow(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What came of each check: None where it was not reached."""
+    """The result of each check: None if it was not reached."""
 
     envelope: bool | None = None
     signature: bool | None = None
@@ -47,7 +47,7 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptJudgement:
-    """What came of a receipt.
+    """The verdict on a receipt.
 
     Attributes:
         judgement: Reason, status and payload, as of any credential.
@@ -59,7 +59,7 @@ class ReceiptJudgement:
 
     @property
     def checks(self) -> Checks:
-        """What came of each check, by the reason: they are made in order."""
+        """The result of each check, from the reason: the checks are made in order."""
         reason = self.judgement.reason
         if reason in {"no_backend", "no_trust_set"}:
             return Checks()
@@ -87,7 +87,7 @@ def proven_payload(
 
     Args:
         payment: `payment_id`, `chain`, `amount_microusd`, `recipient`, `tx_id` and `settled_at`.
-        bench_issuer: Who is said to have measured the score.
+        bench_issuer: The issuer that is said to have measured the score.
         score: In milliunits, 0 to 1000.
         threshold: In milliunits, 0 to 1000.
         now: Unix seconds.

@@ -1,4 +1,4 @@
-"""When payers could not be served: a lane's node was away, or no worker ran at all."""
+"""Times in which payers could not be served: a lane's node was down, or no worker ran."""
 
 from __future__ import annotations
 

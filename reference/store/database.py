@@ -39,7 +39,7 @@ class Change:
     Attributes:
         statement: An insert, update or delete with named parameters.
         values: Their values.
-        needed: Whether the others stand only if it changes a row.
+        needed: Whether the whole transaction is undone if it changes no row.
     """
 
     statement: Executable

@@ -115,7 +115,7 @@ class Delivery:
         type: Its type.
         destination_id: The destination, which may be deleted.
         url: Where it goes.
-        state: Where it stands.
+        state: Its state.
         created_at: Unix seconds of the event.
         due_ms: Unix milliseconds of the next attempt, None when none is planned.
         delivered_at: Unix seconds of the last 2xx, or None.
@@ -221,7 +221,7 @@ _CLAIM = (
     .values(attempt=_ROW.attempt + 1, due_ms=None, started_ms=bindparam("now_ms"))
 )
 _IS_CLAIMED = (_ROW.id == bindparam("delivery"), _ROW.attempt == bindparam("mine"), _ROW.started_ms.isnot(None))
-# Only of an attempt that is claimed: a row too many would stand in the way of the attempt that comes.
+# Only for a claimed attempt: a superfluous row would block the next attempt.
 _TELL = insert(attempts).from_select(
     ["delivery_id", *_ATTEMPT],
     select(

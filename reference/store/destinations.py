@@ -76,7 +76,7 @@ class Destinations:
         `write` may carry it out with more in the same transaction.
 
         Raises:
-            Taken: A destination with this id is there already.
+            Taken: A destination with this id exists already.
         """
         members = {name: getattr(destination, name) for name in ("id", "tenant_id", "url", "created_at")}
         asked = [Change(_ASK, {"destination_id": destination.id, "type": one.value}) for one in destination.types]

@@ -21,7 +21,7 @@ _ADD = insert(known_keys).values({name: bindparam(name) for name in ("name", "pl
 
 
 class KnownKeys:
-    """The keys of one installation, by what they are for; only ids are kept, which tell nothing of a secret."""
+    """The keys of one installation, by purpose; only ids are kept, which reveal nothing of a secret."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

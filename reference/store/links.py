@@ -43,7 +43,7 @@ class Link:
         tenant_id: UUID of the tenant.
         token: Token text, which is in the address of the page.
         network: Network key.
-        amount_microunits: What is asked, in millionths of the asset.
+        amount_microunits: The price in millionths of the asset.
         pay_to: The tenant's payout address at creation.
         label: As sent.
         redirect_url: Where the page goes once it is paid, or None.
@@ -82,7 +82,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A link and what became of it.
+    """A link and its state.
 
     Attributes:
         link: The link.

@@ -14,7 +14,7 @@ merchants = Table(
     Column("name", String(64), nullable=False),
 )
 
-# How payers reach a tenant who have a question.
+# How payers with a question can contact a tenant.
 contacts = Table(
     "gateway_merchant_contacts",
     METADATA,

@@ -70,7 +70,7 @@ class Notes:
         except Taken:  # another worker reported one of them at the same moment
             for note in notes if len(notes) > 1 else ():
                 await self._together([note])
-        except Exception as fault:  # noqa: BLE001 - it is handed to those who wait
+        except Exception as fault:  # noqa: BLE001 - it is passed to the waiting callers
             for note in notes:
                 note.fail(fault)
         for note in notes:

@@ -11,7 +11,7 @@ def behind(table: Table, age: str = "created_at") -> ColumnElement[bool]:
 
     Args:
         table: Its rows are ordered by age, the newest first, and by `id`.
-        age: The column that tells when a row was made.
+        age: The column with the time at which a row was created.
     """
     last = table.alias()
     made = select(last.c[age]).where(last.c.id == bindparam("after")).scalar_subquery()

@@ -59,7 +59,7 @@ class Payment:
         ordinal: Place of the transfer in it.
         state: What it did.
         value: Atomic units that moved.
-        payer: Who paid.
+        payer: The payer's address.
         block_time: Unix seconds of its block.
         seen_at: Unix seconds of when we took note of it.
         reversed_at: Unix seconds of when the chain was seen to have undone it, or None.
@@ -115,7 +115,7 @@ class Uncounted:
         payment: The payment.
         link: The link.
         link_state: How the link has ended, or `active` when it has no end.
-        asset_id: The asset that moved, where it is not the link's.
+        asset_id: The asset that moved, if it is not the link's.
         refund_tx_id: The transaction that gave it back, as far as that was noted.
         refunded_at: Unix seconds of when it was.
     """
@@ -280,7 +280,7 @@ class Payments:
     async def used_beside_links(self, network: str, tx_id: str) -> Sequence[int]:
         """Return the places of the transfers of a transaction that no link may take.
 
-        They have bought calls of a rail on this database, or were given back.
+        They have bought calls of a rail on this database, or were refunded.
         """
         return await used_transfers.used_beside_links(self._database, network, tx_id)
 
@@ -332,7 +332,7 @@ class Payments:
         return _uncounted(state, await self._database.rows(_UNPAID, **asked, state=state))
 
     async def uncounted_of_all(self, state: PaymentState, *, refunded: bool, most: int) -> Sequence[Uncounted]:
-        """Return every tenant's that counted for nothing and were not given back, or were, newest first."""
+        """Return the payments of all tenants that counted for nothing, refunded or not, newest first."""
         if state is PaymentState.SURPLUS:
             return _uncounted(state, await self._database.rows(_SURPLUS_OF_ALL[refunded], most=most))
         return _uncounted(state, await self._database.rows(_UNPAID_OF_ALL[refunded], state=state, most=most))
@@ -343,9 +343,9 @@ class Payments:
         return next((one for one in found if tenant_id in {None, one.tenant_id}), None)
 
     async def give_back(self, payment: Payment, tx_id: str, *, now: int) -> bool:
-        """Note that a payment was given back, and use up its transfer: nothing can be paid by it any more.
+        """Note that a payment was refunded, and use up its transfer, so that it cannot pay anything else.
 
-        Of a payment that paid its link, the surplus was given back: its transfer is used already.
+        If the payment paid its link, only the surplus was refunded: its transfer is used already.
 
         Returns:
             Whether it was noted. Not when it was before, or when the transfer has paid something meanwhile.

@@ -18,8 +18,8 @@ from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, bound
 
 # PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
 _PREPARING = 0x7765_6C64
-# Nor does it spare what is there: it locks the table of every index, and so a worker that starts and one that writes to
-# several tables could wait for each other.
+# It also locks the table of every existing index, so that a worker that starts and a worker that writes to several
+# tables could wait for each other.
 _RELATIONS = table("pg_class", column("relname"), column("oid"), schema="pg_catalog")
 _THERE = select(_RELATIONS.c.relname).where(func.pg_table_is_visible(_RELATIONS.c.oid))
 
@@ -94,7 +94,7 @@ class PostgresDatabase:
         return await bounded(write(), self._seconds)
 
     async def create(self, tables: MetaData) -> None:
-        """Create the tables and indexes that are missing, one worker at a time; what is there is not touched."""
+        """Create the tables and indexes that are missing, one worker at a time; existing ones are not touched."""
         await bounded(self._create(tables), PREPARING_SECONDS)
 
     async def _create(self, tables: MetaData) -> None:

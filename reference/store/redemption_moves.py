@@ -27,13 +27,13 @@ def can_happen(happening: Happening) -> ColumnElement[bool]:
     """Return the condition of the rows to which something can happen.
 
     Raises:
-        KeyError: By the table it can happen to what has no row, or to a row that nothing leaves.
+        KeyError: By the table it applies to a state without a row, or to a final state.
     """
     return or_(*(_STANDS[state] for state in REDEMPTION.starts(happening)))
 
 
 def staying(happening: Happening) -> Update:
-    """Return the update of the row `row_id` by something that leaves it in its state.
+    """Return the update of the row `row_id` by an event that does not change its state.
 
     Raises:
         ValueError: By the table it does not.

@@ -45,12 +45,12 @@ class Redemption:
 
     @property
     def is_over(self) -> bool:
-        """Whether it was served or given back, so that nothing happens to it any more."""
+        """Whether it was served or refunded, so that its state is final."""
         return self.spent_at is not None
 
     @property
     def state(self) -> State:
-        """Where the row stands."""
+        """The state of the row."""
         if self.is_refunded:
             return State.REFUNDED
         if self.is_over:

@@ -1,4 +1,4 @@
-"""The redemption ledger: the few statements that decide who bought what, once (5.7, 5.8)."""
+"""The redemption ledger: the few statements that decide, once, which payment bought what (5.7, 5.8)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _ALIVE = select(1)
 _INVOLVED = SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
 _GET = SELECT.where(IS_IT)
 _UNPAID_CLAIMS = SELECT.where(_ROW.token == bindparam("token"), IS_UNPAID).order_by(_ROW.claim_order)
-# The longest waiting first: those of a chain that is away must not keep others from their turn for ever.
+# The longest waiting first: claims on a chain that is down must not block other claims for ever.
 _DUE = SELECT.where(_ROW.recheck_at <= bindparam("now")).order_by(_ROW.recheck_at).limit(100)
 _CLAIM = insert(redemptions).values(
     {
@@ -202,7 +202,7 @@ class Redemptions:
         return await self._database.change(_RENEW_LEASE, row_id=row_id, worker=worker) == 1
 
     async def release(self, row_id: int, *, worker: str) -> None:
-        """Give the lease back: the next call with the same proof goes on where the row stands."""
+        """Release the lease: the next call with the same proof continues from the state of the row."""
         await self._database.change(_RELEASE, row_id=row_id, worker=worker)
 
     async def drop_unpaid(self, row_id: int) -> bool:
@@ -223,10 +223,10 @@ class Redemptions:
         Args:
             row: The claim.
             payment: What the chain shows.
-            beside: What changes with it.
-            worker: Who holds the claim's lease.
+            beside: Further changes of the transaction.
+            worker: The worker that holds the claim's lease.
             now: Unix seconds.
-            request: What is asked for, where it is at hand; it is kept until it is served.
+            request: The request, if it is available; it is kept until it is served.
 
         Returns:
             The row as it is now. None when another row holds this token or this payment, this very transfer has bought
@@ -266,10 +266,10 @@ class Redemptions:
     ) -> bool:
         """Mark a claim paid, its transfer used and its answer stored, all in one transaction (steps 14b and 15).
 
-        What stands `beside` changes with it.
+        The changes `beside` are part of the transaction.
 
         Returns:
-            Whether it was done; not where `mark_paid` would return None.
+            Whether it was done. False if `mark_paid` would return None.
         """
         values = {"row_id": row.id, "worker": worker, "now": now, **_stored(answer), "look_again_at": recheck_at}
         try:
@@ -306,12 +306,12 @@ class Redemptions:
         )
 
     async def keep_order(self, row_id: int, request: bytes) -> None:
-        """Keep what a claim asks for, where it is not kept yet, until it is served or gone."""
+        """Keep the request of a claim, unless it is kept already, until the claim is served or deleted."""
         with suppress(Taken):
             await self._database.change_all(orders.keeping(row_id, request))
 
     async def keep(self, row: Redemption, *, now: int) -> None:
-        """Let a claim not lapse until the next look at it that meets a node (5.8)."""
+        """Keep a claim from lapsing until the next check of it that reaches a node (5.8)."""
         with suppress(Taken):
             await self._database.change(_KEEP, claim_id=row.id, network=row.network, since=now, look_at=now)
 
@@ -321,7 +321,7 @@ class Redemptions:
         return int(rows[0][0]) if rows else None
 
     async def let_go(self, row: Redemption, *, now: int) -> None:
-        """Let a claim lapse again by the ordinary rule; the time in which no look met a node does not count."""
+        """Let a claim lapse again by the ordinary rule; the time in which no check reached a node does not count."""
         since = await self.kept_since(row)
         if since is not None:
             missed = max(0, now - since)
@@ -332,15 +332,15 @@ class Redemptions:
                 )
 
     async def look_later(self, row: Redemption, *, at: int) -> None:
-        """Put off the next look at a kept claim."""
+        """Postpone the next check of a kept claim."""
         await self._database.change(_LOOK_LATER, kept_id=row.id, later=at)
 
     async def kept_on(self, network: str, *, now: int, most: int) -> Sequence[Redemption]:
-        """Return the kept claims of a lane that are to be looked at, the longest waiting first."""
+        """Return the kept claims of a lane that are due for a check, the longest waiting first."""
         return [Redemption(*row) for row in await self._database.rows(_DUE_KEPT, lane=network, now=now, most=most)]
 
     async def due_for_recheck(self, now: int) -> Sequence[Redemption]:
-        """Return the spent payments that are to be looked at once more (P-ST-07)."""
+        """Return the spent payments that are due for another check (P-ST-07)."""
         return [Redemption(*row) for row in await self._database.rows(_DUE, now=now)]
 
     async def rechecked(self, row_id: int, *, attestation: str | None) -> None:

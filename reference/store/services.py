@@ -19,8 +19,8 @@ class Service:
         name: Its name.
         place: Number of the audit entry that registered it.
         type: What it says it is.
-        base_url: Where it is.
-        health_path: What is asked there for its health.
+        base_url: Its address.
+        health_path: The path of its health check.
         registered_at: Unix seconds.
     """
 

@@ -1,4 +1,4 @@
-"""Tables of those who are signed in at the dashboard, and of the forms that they have sent."""
+"""Tables of the sessions of the dashboard, and of the forms that were sent in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is signed in at the dashboard, for any number of workers; and which forms were sent already (3.9).
+"""Sessions of the dashboard, shared by all workers, and the forms that were sent already (3.9).
 
 A row a session, not a sealed cookie with a list of those that ended: a call has to ask the database whether a session
 has ended either way, and so it learns in the same question what the key may do now. A session ends at once everywhere

@@ -1,4 +1,4 @@
-"""What the rail sent to a chain: nonces that are safe across workers, and what became of each (P-LN-07, P-LN-08)."""
+"""Transactions that the rail sent to a chain: nonces that are safe across workers, and outcomes (P-LN-07, P-LN-08)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reference.store.tables import settlements
 
 
 class Fate(StrEnum):
-    """What became of a settlement.
+    """The outcome of a settlement.
 
     `open`: not final yet. `settled`: it moved the money. `overtaken`: mined as failed because a stranger had moved the
     money already. `failed`: mined as failed and nothing moved. `void`: its nonce went to something else.
@@ -47,7 +47,7 @@ class Settlement:
         tip: Tip of the newest one.
         attempt: How often it was replaced.
         sent_at: When the newest one was sent, in unix seconds.
-        fate: What became of it.
+        fate: Its outcome.
     """
 
     caip2: str
@@ -133,7 +133,7 @@ def _settlement(row: Row) -> Settlement:
 
 
 def closing(settlement: Settlement, fate: Fate, *, now: int) -> Change:
-    """Return the change that notes what became of an open settlement."""
+    """Return the change that records the outcome of an open settlement."""
     return Change(_CLOSE, {**_place(settlement), "became": fate.value, "now": now})
 
 
@@ -198,7 +198,7 @@ class Settlements:
         return replaced == 1
 
     async def close(self, settlement: Settlement, fate: Fate, *, now: int) -> bool:
-        """Note what became of an open settlement."""
+        """Record the outcome of an open settlement."""
         [closed] = await self._database.change_all(closing(settlement, fate, now=now))
         return closed == 1
 

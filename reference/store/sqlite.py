@@ -1,9 +1,9 @@
-"""SQLite without a layer in between: one writer thread whose commits serve all who wait (performance of redemptions).
+"""SQLite without a driver layer: one writer thread whose commits serve all waiting callers, for fast redemptions.
 
-A commit that survives a power cut needs an fsync, and one fsync can serve many. So changes are handed to a thread that
-takes all that wait, carries them out in one transaction, and reports them once the commit is on the disk. Each change
-still stands for itself: one that a unique index refuses takes nothing else with it. Reads go to a connection of their
-own, straight away: a write-ahead log lets them see every commit and wait for none.
+A commit that survives a power cut needs an fsync, and one fsync can serve many changes. So changes are handed to a
+thread that takes all waiting ones, carries them out in one transaction, and reports them when the commit is on the
+disk. The changes are independent: if a unique index refuses one, the others are still made. Reads use a separate
+connection without waiting: with a write-ahead log they see every commit and wait for none.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from reference.store.database import Change, DatabaseUnavailable, Missed, Row, T
 from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, no_answer
 
 _RETRY_SECONDS = 0.02
-# SQLite gives up at the end of the time; only a disk that stands still takes longer.
+# SQLite gives up at the end of the time; only a disk that hangs takes longer.
 _GRACE_SECONDS = 1.0
 _DIALECT = sqlite.dialect(paramstyle="qmark")
 _OWNERS_ALONE = 0o600
@@ -209,13 +209,13 @@ class SqliteDatabase:
             self._thread = threading.Thread(target=self._write, args=given, name="sqlite-writer", daemon=True)
             self._thread.start()
         if not self._gathered:
-            loop.call_soon(self._flush)  # with all that is asked for in this turn of the loop
+            loop.call_soon(self._flush)  # with all changes of this iteration of the loop
         job = _Job(work, several, loop.create_future(), time.monotonic() + seconds)
         self._gathered.append(job)
         try:
             with (deadlines or self._deadlines).start():
                 return await job.waiting
-        except TimeoutError as late:  # the file was not locked, the disk stands still
+        except TimeoutError as late:  # the file was not locked, so the disk hangs
             raise no_answer(seconds) from late
 
     def _flush(self) -> None:
@@ -321,7 +321,7 @@ def _try(connection: sqlite3.Connection, job: _Job, *, savepoint: bool = False) 
         job.outcome = job.work(connection)
     except (sqlite3.OperationalError, sqlite3.InternalError):
         raise
-    except Exception as fault:  # noqa: BLE001 - it is handed to the one who waits
+    except Exception as fault:  # noqa: BLE001 - it is passed to the waiting caller
         job.fault = Taken(str(fault)) if isinstance(fault, sqlite3.IntegrityError) else fault
         if savepoint:
             connection.execute("ROLLBACK TO job")
@@ -330,10 +330,10 @@ def _try(connection: sqlite3.Connection, job: _Job, *, savepoint: bool = False) 
 
 
 def _made(path: str) -> None:
-    """Make a missing file its owner's alone, whose mode SQLite gives to the write-ahead log and its index, too.
+    """Create a missing file that only its owner can read. SQLite gives its mode to the write-ahead log and its index.
 
-    The mode of a file that is there is its operator's affair. Whatever keeps the file from being made, SQLite tells.
-    One thread at a time: closing the file would take away the locks that another of this process had set in between.
+    The mode of an existing file is the operator's decision. If the file cannot be created, SQLite reports the reason.
+    One thread at a time: closing the file would remove the locks that another thread of this process has set meanwhile.
     """
     with _making, suppress(OSError):
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -55,8 +55,8 @@ Index("rail_kept_answers", redemptions.c.spent_at, sqlite_where=redemptions.c.an
 _due = redemptions.c.recheck_at.isnot(None)
 Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_due)
 
-# Claims whose last look met no node, or whose answer could not be made: they do not lapse (5.8). A table of its own, so
-# that a ledger that is there already needs no change.
+# Claims whose last check reached no node, or whose answer could not be made: they do not lapse (5.8). A separate table,
+# so that an existing ledger needs no change.
 kept_claims = Table(
     "rail_kept_claims",
     METADATA,
@@ -72,7 +72,7 @@ def _of_claim() -> Column[int]:
     return Column("claim_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False)
 
 
-# What was asked for by those who were not served yet, so that an operator can have it served without its payer.
+# Requests that were not served yet, so that an operator can have them served without the payer.
 orders = Table("rail_orders", METADATA, _of_claim(), Column("request", LargeBinary, nullable=False))
 
 # Payments that an operator gave back. Such a row of the ledger has a time at which it was spent, and no answer.
@@ -87,7 +87,7 @@ refunds = Table(
 # Answers that an operator had made and no payer has seen: their time begins when one comes for them.
 unfetched = Table("rail_unfetched_answers", METADATA, _of_claim(), Column("made_at", BigInteger, nullable=False))
 
-# Payments that reached the payee and were refused: a row a payment, for its operator to see and to give back.
+# Payments that reached the payee and were refused, one row for each, so that the operator can refund them.
 refused_payments = Table(
     "rail_refused_payments",
     METADATA,
@@ -104,7 +104,7 @@ refused_payments = Table(
     Index("rail_refused_by_time", "noted_at"),
 )
 
-# When a lane's node was away, or (network "*") no worker ran: challenges of that time may be presented later.
+# When a lane's node was down, or (network "*") no worker ran: challenges of that time may be presented later.
 absences = Table(
     "rail_absences",
     METADATA,

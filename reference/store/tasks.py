@@ -56,7 +56,7 @@ class Tasks:
         Args:
             task_id: Its id.
             data: The task.
-            opener: Who opened it, 64 characters.
+            opener: The client that opened it, 64 characters.
             version: Its version.
             expires_at: Unix seconds from which it is not known any more.
             most: How many tasks one opener may have.

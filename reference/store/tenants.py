@@ -76,7 +76,7 @@ _PAYOUTS = (
     .where(payouts.c.tenant_id == bindparam("tenant_id"))
     .order_by(payouts.c.place)
 )
-# One who replaces something of a tenant's waits for another who does.
+# A caller that replaces data of a tenant waits for another caller that does.
 _HOLD = update(tenants).where(tenants.c.id == bindparam("owner")).values(name=tenants.c.name)
 _CLEAR_PAYOUTS = delete(payouts).where(payouts.c.tenant_id == bindparam("owner"))
 _ADD_PAYOUT = insert(payouts).values(
@@ -198,7 +198,7 @@ class Tenants:
         return (ApiKey(*rows[0][: len(_KEY)]), Tenant(*rows[0][len(_KEY) :])) if rows else None
 
     async def admit(self, digest: str, scopes: Sequence[str], *, now: int) -> None:
-        """Add an administrator's key unless it is there."""
+        """Add an administrator's key unless it exists."""
         try:
             await self._database.change(_ADD_ADMIN, digest=digest, scopes=",".join(scopes), created_at=now)
         except Taken:

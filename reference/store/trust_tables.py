@@ -1,4 +1,4 @@
-"""Tables of the control plane. The number of an audit entry is unique: it decides who changes the trust set next."""
+"""Tables of the control plane. The unique number of an audit entry decides which caller changes the trust set next."""
 
 from __future__ import annotations
 

@@ -34,14 +34,14 @@ used_transfers = Table(
     Column("used_at", BigInteger, nullable=False),
 )
 
-# Redemptions of before this table was kept do not tell which transfer of their transaction paid them.
+# Redemptions from before this table existed do not name the transfer of their transaction that paid them.
 SOME_TRANSFER = -1
 # What was sold before the table was kept and is older than this is not listed: every challenge and link has long ended.
 OF_BEFORE_SECONDS = 30 * 86_400
 
 
 class UsedBy(StrEnum):
-    """What a transfer has bought; or that it was given back, so that it buys nothing."""
+    """What a transfer has bought, or that it was refunded and buys nothing."""
 
     CALL = "call"
     LINK = "link"
@@ -72,13 +72,13 @@ def use(network: str, tx_id: str, ordinal: int, used_by: UsedBy, user_id: str, *
 
 
 def is_unlisted(network: Any, tx_id: Any, user_id: Any) -> ColumnElement[bool]:
-    """Return the condition that what the columns of another table's row tell of is not listed here."""
+    """Return the condition that the transfer in the columns of another table's row is not listed here."""
     listed = select(_ROW.tx_id).where(_ROW.network == network, _ROW.tx_id == tx_id, _ROW.user_id == user_id)
     return ~listed.exists()
 
 
 async def list_those_of_before(database: Database, sold: Select[Any], **values: Any) -> None:
-    """Create the table where it is missing and list what was sold without it, which old workers may go on doing.
+    """Create the table if it is missing and list earlier sales, which old workers may still make without it.
 
     Args:
         database: The database.

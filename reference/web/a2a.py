@@ -110,10 +110,10 @@ class A2aServer:
         """Take what differs between surfaces.
 
         Args:
-            tasks: Where tasks are kept.
+            tasks: The store of tasks.
             clock: The service's clock.
-            converse: What a message means: from message, the task it carries on (None: it opens one) and the HTTP
-                request to what came of it. It raises `RpcError`; then nothing is kept.
+            converse: Handles a message: takes the message, the task that it continues (None: it opens one) and the HTTP
+                request, and returns the outcome. If it raises `RpcError`, nothing is stored.
             passing: Further faults of store and `converse` that, as `Refused`, are answers of HTTP and not of JSON-RPC.
         """
         self._tasks = tasks
@@ -150,7 +150,7 @@ class A2aServer:
             return (await self._carried_on(task, params["message"], outcome)).wire(length)
 
     async def _carried_on(self, task: Task, message: Mapping[str, Any], outcome: Outcome) -> Task:
-        """Keep what came of a message. An end stands whatever else was said meanwhile to a task that is still open."""
+        """Store the outcome of a message. An end of the task is final, whatever other messages arrived meanwhile."""
         while True:
             after = self._advanced(task, message, outcome)
             if await self._tasks.replace(after):

@@ -51,7 +51,7 @@ class BearerToken:
 
     @property
     def id(self) -> str:
-        """What names it and tells nothing of it."""
+        """A name of the token that reveals nothing of it."""
         return secret_id(self._token)
 
     def came_with(self, scope: Scope) -> bool:

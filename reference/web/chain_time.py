@@ -23,7 +23,7 @@ from reference.web.clock import STEADY_SECONDS, WpClock, boot_time
 AGREES_SECONDS = 30
 # A restart takes less than this; what a service that has been away for longer believes must be confirmed.
 AWAY_SECONDS = 120
-# A chain that made no block in this time, on no network of ours, stands still.
+# A chain that makes no block in this time has stopped, on each of our networks.
 STILL_SECONDS = 10.0
 _KEEP_SECONDS = 10.0
 MARK = "clock"
@@ -131,7 +131,7 @@ class ChainTime:
     async def _ask(self) -> Said:
         """Ask every chain for its newest block; one that confirms the wall outweighs others, which may lag behind.
 
-        A chain that was asked once only cannot be said to stand still, however long ago the doubt began.
+        A chain that was asked only once cannot be said to have stopped, however long ago the doubt began.
         """
         said = set(await asyncio.gather(*(self._ask_one(key, ask) for key, ask in self._chains().items())))
         return next((one for one in Said if one in said), Said.NOTHING)

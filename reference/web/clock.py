@@ -55,7 +55,7 @@ class Doubt:
 
 
 class WpClock:
-    """Tells the service's time. Everything that expires is judged by it; waits inside a call use monotonic time."""
+    """The service's time. It decides everything that expires; waits inside a call use monotonic time."""
 
     def __init__(
         self,
@@ -116,10 +116,10 @@ class WpClock:
             raise clock_in_doubt(doubt.reason)
 
     def refuse_unfounded(self) -> None:
-        """Refuse what writes down when it happened, while no wall was believed since the start.
+        """Refuse a call that records its time, if no wall was believed since the start.
 
-        After a jump time goes on by the monotonic clock; a wall that was doubted from the start leaves none to go on
-        with, and what was sold is kept from the time that is written down.
+        After a jump the time continues by the monotonic clock. If the wall was in doubt from the start, there is no
+        time to continue from, and answers are kept from the recorded time on.
 
         Raises:
             Refused: 503 `clock_in_doubt`.
@@ -128,7 +128,7 @@ class WpClock:
         if doubt is not None and not doubt.returns:
             raise clock_in_doubt(doubt.reason)
 
-    # For those who know the time from elsewhere.
+    # For witnesses that know the time from another source.
 
     def witnessed(self) -> None:
         """Note that there are witnesses of the time, which must confirm the wall: a steady wall is not enough."""
@@ -196,7 +196,7 @@ class WpClock:
         _log.error("clock_in_doubt", reason=reason)
 
     def _weigh(self, distance: float) -> None:
-        """See whether a doubted wall stays where it is, and for how long."""
+        """Determine whether a doubted wall keeps its offset, and for how long."""
         doubt = self._doubt
         if doubt is None:
             return

@@ -33,7 +33,7 @@ class Count:
 
 
 class Watch:
-    """Looks at the count now and then, and says when it is short, once in a while, and when it is not any more."""
+    """Checks the number of descriptors regularly, and logs a shortage from time to time, and its end."""
 
     def __init__(self, count: Callable[[], Count], monotonic: Callable[[], float] = time.monotonic) -> None:
         """Take what counts, and a clock."""
@@ -55,7 +55,7 @@ class Watch:
         self.is_short = found.is_short
 
     async def run(self) -> None:
-        """Look, for ever."""
+        """Check, for ever."""
         while True:
             self.look()
             await asyncio.sleep(_EVERY_SECONDS)

@@ -31,7 +31,7 @@ class Document:
         return {"Content-Type": self.media_type, "Cache-Control": self.caching, "ETag": f'"{tag}"'}
 
     def reply(self, known: str | None) -> Reply:
-        """Return the document, or 304 for who has it already.
+        """Return the document, or 304 for a client that has it already.
 
         Args:
             known: `If-None-Match`: tags, weak ones among them, or `*` (RFC 9110, 13.1.2).

@@ -61,7 +61,7 @@ class Ending:
         self._calls.add(call)
 
     def forget(self, call: Interruptible) -> None:
-        """Interrupt a call no more."""
+        """Do not interrupt a call any more."""
         self._calls.discard(call)
 
     @contextmanager
@@ -123,7 +123,7 @@ class Interruptible:
         self._ending.forget(self)
         if self._is_interrupted:
             self._task.uncancel()
-        # A server that is at the end of its patience cancels the task as well; its client gets an answer, too.
+        # At the end of its grace period the server also cancels the task; its client gets an answer, too.
         if kind is asyncio.CancelledError and self._ending.is_told:
             raise CutShort from fault
 

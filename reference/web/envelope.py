@@ -32,7 +32,7 @@ BODY_SECONDS = 30.0
 RETRY_SECONDS = "5"
 REQUEST_ID = "weldproof.request_id"
 ANSWER_HEADERS = "weldproof.answer_headers"
-# Where the server tells, in the scope's state, how a request broke the framing of HTTP; it ends the connection.
+# The key in the scope's state with which the server reports broken HTTP framing; it ends the connection.
 FRAMING = "weldproof.framing"
 # Whether the status of the answer was sent.
 _BEGUN = "weldproof.begun"
@@ -56,8 +56,8 @@ class Envelope:
         body_seconds: How long a body may take to come in.
         gate: Judges a call by its head before the body is looked at, and raises `Refused`; without one, a body with a
             content coding is refused here. Headers that it puts at `ANSWER_HEADERS` of the scope are sent along.
-        context: Whether a refusal's body tells its context.
-        render_refusal: How a refusal looks where people read it.
+        context: Whether a refusal's body contains its context.
+        render_refusal: Renders a refusal as a page for people.
         ending: The end of the process, at which a call that is not answered yet gets 503 (P-CV-22).
     """
 

@@ -20,7 +20,7 @@ class Refused(Exception):
         code: Code token, `^[a-z0-9_]+$`.
         message: What is wrong and what to do, for people; never a secret.
         headers: Further response headers.
-        context: Further members of the body, where a surface tells them.
+        context: Further members of the body, on surfaces that return them.
     """
 
     status: int
@@ -68,5 +68,5 @@ class Unprocessable(Exception):
 
 
 def internal_error() -> Refused:
-    """Return what an unplanned fault looks like from outside: nothing of what happened."""
+    """Return the answer to an unexpected fault, without any detail of the fault."""
     return Refused(500, "internal_error", "an unexpected fault; the request id helps to find it")

@@ -1,4 +1,4 @@
-"""HTTP/1.1 and nothing else on uvicorn, parsed in C by httptools; what it refuses looks as on Hypercorn.
+"""HTTP/1.1 only, on uvicorn, parsed in C by httptools; its refusals are the same as on Hypercorn.
 
 uvicorn answers what cannot be parsed by itself, in plain text. Here the app does, which finds the fault in the scope
 and has the surface's error body and request id for it. httptools hands a connection over at an upgrade, before the

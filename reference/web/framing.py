@@ -55,7 +55,7 @@ def judged(method: bytes, target: bytes, version: bytes, given: Iterable[tuple[b
     headers = list(given)
     path, authority = _origin_form(target, method)
     if authority is not None:
-        # RFC 9112, 3.2.2: what the target names stands, whatever Host says.
+        # RFC 9112, 3.2.2: the host of the target decides, whatever Host says.
         headers = [(name, value) for name, value in headers if name != b"host"] + [(b"host", authority)]
     fault = None
     if not version.startswith(b"1."):
@@ -71,7 +71,7 @@ def judged(method: bytes, target: bytes, version: bytes, given: Iterable[tuple[b
 
 
 def _origin_form(target: bytes, method: bytes) -> tuple[bytes, bytes | None]:
-    """Return path and query, empty for a target of no form that is served, and the authority that stands before."""
+    """Return path and query, empty for a target in an unsupported form, and the authority in front of them."""
     if target.startswith(b"/") or (target == b"*" and method == b"OPTIONS"):
         return target, None
     absolute = _ABSOLUTE.fullmatch(target)

@@ -92,7 +92,7 @@ class HubLink:
         settings: Where the hub is.
         entry: What is registered.
         source: Where the keys are read from.
-        monotonic: Tells how old the trust set is; no file moves it (P-CV-08).
+        monotonic: Clock for the age of the trust set; no file moves it (P-CV-08).
     """
 
     settings: HubSettings
@@ -135,7 +135,7 @@ class HubLink:
 
     async def run(self) -> None:
         """Stay joined until cancelled."""
-        import aiohttp  # noqa: PLC0415 - only who has a hub needs it
+        import aiohttp  # noqa: PLC0415 - only services with a hub need it
 
         agent = {"User-Agent": self.entry.user_agent}
         timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
@@ -146,7 +146,7 @@ class HubLink:
                 tasks.create_task(self._stay_registered(session))
 
     async def _follow(self, session: aiohttp.ClientSession) -> None:
-        """Pull the trust set again and again; sooner while the hub is away."""
+        """Pull the trust set regularly; more often while the hub is down."""
         failures = 0
         while True:
             started = self.monotonic()
@@ -180,14 +180,14 @@ class HubLink:
         try:
             if not was_connected and self.source.path != TRUST_SET:
                 await self._get(session, TRUST_SET, "")  # the contract's first call, whatever is read afterwards
-            # A hub that was away may be another one: what its tags mean is not known.
+            # A hub that was down may be another one, so its earlier entity tags may be meaningless.
             known = self._tag if was_connected else ""
             status, tag, body = await self._get(session, self.source.path, known)
             if status == 200:
                 self._keys, self._tag = self.source.read(orjson.loads(body)), tag
             elif status != 304 or not known:
                 raise ValueError(f"status {status}")
-        except Exception as fault:  # noqa: BLE001 - whatever a hub answers, the link goes on
+        except Exception as fault:  # noqa: BLE001 - whatever a hub answers, the link continues
             self._connected = False
             self._tell("hub_away", reason=type(fault).__name__)
             return False

@@ -69,7 +69,7 @@ def open_keyring(signing_key_file: Path, *, now: int, retired_days: int, may_mak
     """Read the keyring, making the signing key on the first run (mode 0600).
 
     Raises:
-        KeyLost: The file is gone, and keys that it retired are there.
+        KeyLost: The file is missing, although keys that it retired exist.
         OSError: It cannot be read.
         ValueError: The file holds no Ed25519 key.
     """
@@ -120,7 +120,7 @@ def refuse_other(path: Path, secret_id: str, first: str, name: str) -> None:
 
 
 def secret_id(secret: bytes) -> str:
-    """Return what names a secret of 32 random bytes and tells nothing of it."""
+    """Return a name of a secret of 32 random bytes that reveals nothing of it."""
     return hashlib.sha256(b"id of a secret:" + secret).hexdigest()[:32]
 
 
@@ -158,7 +158,7 @@ def write_secret(path: Path, data: bytes) -> None:
 
 
 def make_secret(path: Path, data: bytes) -> None:
-    """Write a file of mode 0600 unless it is there: of workers that start at once, one makes it for all."""
+    """Write a file of mode 0600 unless it exists: of workers that start together, one makes it for all."""
     draft = _draft(path, data)
     with suppress(FileExistsError):
         path.hardlink_to(draft)

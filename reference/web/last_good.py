@@ -1,4 +1,4 @@
-"""A file that is read again when it changes; while it cannot be read, what it held last goes on being used."""
+"""A file that is read again when it changes; while it cannot be read, its last good content stays in use."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LastGood(Generic[T]):
             self.fault = ""
 
     def _there(self) -> tuple[int, int, int] | None:
-        """Tell this file from another one; by its time alone, two that were written in one tick would be the same."""
+        """Identify this version of a file; by time alone, two versions written in one tick would be the same."""
         try:
             told = os.stat(self._path)  # noqa: PTH116 - asked for every receipt, so plainly
         except OSError:

@@ -31,7 +31,7 @@ with _not_there("rich"):
 get_logger = structlog.get_logger
 _FRAME = re.compile(r'[ |]*File "')
 _BANNER = re.compile(r"Traceback \(|The above exception|During handling|[ |+-]*$|[ |+]*Exception Group Traceback")
-# What a fault's own sentence may hold of a caller or a secret: what is quoted, who is named in an address, long words.
+# Parts of a fault's sentence that may name a caller or a secret: quoted text, user names in addresses, long words.
 _SECRET = re.compile(r"'[^']*'?|\"[^\"]*\"?|`[^`]*`?|(?<=://)[^/@\s]*@|[A-Za-z0-9_+/=.~-]{20,}")
 _LONGEST_SENTENCE = 300
 _LONGEST_TRACEBACK = 16_000

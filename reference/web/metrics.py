@@ -76,7 +76,7 @@ def with_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> Asg
 
 def rendered(gauges: Iterable[Gauge]) -> tuple[str, bytes]:
     """Return media type and text of measures."""
-    # Only who is measured needs it, and a start costs a quarter of a second more by it.
+    # Only services with metrics need it, and it makes a start a quarter of a second slower.
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest  # noqa: PLC0415
     from prometheus_client import Gauge as Prometheus  # noqa: PLC0415
 

@@ -35,7 +35,7 @@ def client_address(peer: str, forwarded: Sequence[str], proxies: Networks) -> st
 
 
 def wider(counted: str) -> str | None:
-    """Return the /48 that a /64 of `client_address` lies in, None for everything else."""
+    """Return the /48 that contains a /64 of `client_address`, None for everything else."""
     if not counted.endswith("/64"):
         return None
     return str(IPv6Network(counted).supernet(new_prefix=48))

@@ -32,7 +32,7 @@ class RequestGuard:
             methods_of: Returns the methods that a path answers, None when there is no such path.
             limit: Charges each call to its address.
             proxies: Networks whose `X-Forwarded-For` is believed (P-CV-19).
-            exempt: Tells which calls are charged nothing.
+            exempt: Returns whether a call is free of charge.
             path_of: Returns the path of a call as `methods_of` takes it.
             options: Whether OPTIONS is answered on every path.
         """

@@ -22,7 +22,7 @@ class Seal:
     _key: bytes
 
     def seal(self, secret: bytes, place: bytes) -> bytes:
-        """Return a secret encrypted, bound to the place where it is kept."""
+        """Return a secret encrypted, and bound to the place where it is stored."""
         nonce = secrets.token_bytes(_NONCE_BYTES)
         return nonce + AESGCM(self._key).encrypt(nonce, secret, place)
 

@@ -49,13 +49,13 @@ async def on_hypercorn(app: AsgiApp, fd: int) -> None:
 
 async def on_uvicorn(app: AsgiApp, fd: int) -> None:
     """Serve on uvicorn with httptools until SIGTERM or SIGINT."""
-    # Only who serves by it needs it.
+    # Only services on uvicorn need it.
     import uvicorn  # noqa: PLC0415
 
     from reference.web.fast_http1 import FastHttp1  # noqa: PLC0415
 
     class Server(uvicorn.Server):
-        """One that leaves the signals to us: its own way ends the process by them, before the app is closed."""
+        """A server without signal handlers: its own handlers would end the process before the app is closed."""
 
         @contextmanager
         def capture_signals(self) -> Iterator[None]:

@@ -112,7 +112,7 @@ def _handed_down(name: str, fd: int) -> int:
 
 async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str) -> None:
     async with build() as app:
-        # What is there now stays until the end: the collector need never look at it.
+        # The objects that exist now stay until the end, so the garbage collector need not examine them.
         gc.freeze()
         gc.set_threshold(*COLLECTING)
         watching = asyncio.create_task(descriptors.WATCH.run())

@@ -142,7 +142,7 @@ def read_settings(kind: type[SettingsType], **overrides: Any) -> SettingsType:
 
     Args:
         kind: Which settings.
-        overrides: What counts instead of the environment, by member; None leaves it to the environment.
+        overrides: Values that replace the environment's, by member; None uses the environment's value.
     """
     try:
         return kind(**{name: value for name, value in overrides.items() if value is not None})

@@ -17,7 +17,7 @@ from reference.web.envelope import Message, Receive, Send
 
 
 class LeanConnection(ASGIHTTPConnection):
-    """Answers one request whose body is there as a whole."""
+    """Answers one request whose whole body has arrived."""
 
     async def __call__(self, receive: Any, send: Any) -> None:
         """Serve the request in the caller's own task."""
@@ -39,7 +39,7 @@ class LeanConnection(ASGIHTTPConnection):
 
 
 def preceded(first: Message, receive: Receive) -> Receive:
-    """Return what gives `first`, which was received already, and then goes on with `receive`."""
+    """Return a callable that returns `first`, which was received already, and then calls `receive`."""
     waiting = [first]
 
     async def again() -> Message:
@@ -49,6 +49,6 @@ def preceded(first: Message, receive: Receive) -> Receive:
 
 
 async def send_whole(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
-    """Send an answer whose body is there as a whole."""
+    """Send an answer with its whole body at once."""
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": False})

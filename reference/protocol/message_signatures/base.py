@@ -105,6 +105,6 @@ def _source(message: Message, component: Component) -> Message:
 
 
 def _check_line(component: Component, value: str) -> None:
-    """Check that `value` can stand on a line of the base, which is ASCII and has no other control than HTAB."""
+    """Check that `value` can be part of a line of the base: ASCII, and no other control character than HTAB."""
     if not value.isascii() or not value.replace("\t", " ").isprintable():
         raise Fault("unsupported_component", f"{component.identifier}: the value is not one line of ASCII")

@@ -1,4 +1,4 @@
-"""Derived components: what a signature can cover of a message besides its fields (RFC 9421 section 2.2; P-AG-01)."""
+"""Derived components: the parts of a message, other than fields, that a signature can cover (RFC 9421 2.2; P-AG-01)."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _known(text: str) -> dict[str, str]:
 def _is_canonical(text: str, known: Mapping[str, str]) -> bool:
     """Return whether the field writes each digest as an encoder would: one digest has one text here.
 
-    The parser takes missing padding and spare bits, as RFC 8941 tells it to.
+    The parser accepts missing padding and spare bits, as RFC 8941 requires.
     """
     if text == ", ".join([f"{name}=:{value}:" for name, value in known.items()]):
         return True

@@ -62,7 +62,7 @@ def _check(component: Component) -> None:
 
 
 def _wrapped(fields: Fields, component: Component) -> str:
-    """Return each value as a byte sequence; a character stands for the octet of its number."""
+    """Return each value as a byte sequence; a character is the octet of its number."""
     try:
         octets = [value.encode("latin-1") for value in fields.values(component.name)]
     except UnicodeEncodeError as fault:

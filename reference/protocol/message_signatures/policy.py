@@ -8,7 +8,7 @@ from typing import Protocol
 
 
 class Demands(Protocol):
-    """The demands, wherever they stand.
+    """The demands of the caller.
 
     Attributes:
         label: Which signature is meant, or None when there must be only one.

@@ -28,8 +28,8 @@ class Component:
     Attributes:
         name: Its name.
         parameters: Its parameters, in order.
-        identifier: Both, as they stand in the signature base.
-        identity: Its identifier with the parameters sorted: their order does not tell two apart (RFC 9421 section 2).
+        identifier: Both, as they are in the signature base.
+        identity: Its identifier with sorted parameters, because their order does not matter (RFC 9421 section 2).
         plain: Its name with its parameters and without quotation marks, as people and libraries write it.
     """
 

@@ -193,7 +193,7 @@ def _parameters(request: SignRequest, key: PublicKey, now: int) -> dict[str, int
 
 
 def _headers_to_sign(request: SignRequest, covered: Sequence[Component]) -> dict[str, str | list[str]]:
-    """Return the given headers, with a Content-Digest of our own where there is a body, a digest or a cover of one."""
+    """Return the given headers, with a computed Content-Digest if there is a body, a digest or a cover of one."""
     field = content_digest.FIELD
     kept = {name: value for name, value in request.headers.items() if name.lower() != field}
     named = [component for component in covered if component.name == field]

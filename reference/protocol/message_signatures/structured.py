@@ -59,7 +59,7 @@ def read_octets(text: str, label: str) -> bytes | None:
 def read(text: str) -> Dictionary:
     """Return the members of a dictionary.
 
-    Base64 without padding is read, as RFC 8941 section 4.2.7 asks; padding that is there must be the right one.
+    Base64 without padding is read, as RFC 8941 section 4.2.7 asks; padding, if present, must be right.
 
     Raises:
         ValueError: It is not one, or names a member or a parameter twice: RFC 8941 lets the last one win, which other

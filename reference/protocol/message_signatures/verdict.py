@@ -164,7 +164,7 @@ def _check(*, asked: bool, failed: bool) -> Check:
 
 
 def _json(value: Any) -> bool | int | str:
-    """Return a parameter as JSON has it: what JSON has no type for, as the text that stands in the field."""
+    """Return a parameter as JSON has it; if JSON has no type for it, the text from the field."""
     return value if type(value) in _IN_JSON else str(http_sf.ser(value))
 
 

@@ -22,7 +22,7 @@ class ProofInvalid(ValueError):
 
     Attributes:
         stage: Where it was refused.
-        element: The element or the challenge at fault, where it is one.
+        element: The element or the challenge at fault, if it is one.
     """
 
     def __init__(self, stage: Stage, element: str | None = None) -> None:

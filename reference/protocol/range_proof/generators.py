@@ -24,7 +24,7 @@ _Y = 2**255 - 1
 
 @dataclass(frozen=True, slots=True)
 class Generators:
-    """Every generator beside the standard base point.
+    """Every generator except the standard base point.
 
     Attributes:
         blinding: H, of commitments.

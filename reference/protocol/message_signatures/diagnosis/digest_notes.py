@@ -69,7 +69,7 @@ def _bodies(content: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def _decompressed(content: bytes) -> bytes:
-    """Return what gzip or zlib packed, as much of it as is worth a look; the content itself when it is neither."""
+    """Return the beginning of what gzip or zlib packed; the content itself if it is neither."""
     try:
         return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(content, _MOST_UNPACKED)
     except zlib.error:

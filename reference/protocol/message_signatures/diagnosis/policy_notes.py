@@ -1,4 +1,4 @@
-"""Notes on times, algorithm and tag: by how much, and what the number looks like (P-AG-04, P-AG-05)."""
+"""Notes on times, algorithm and tag: the difference, and what the number may mean (P-AG-04, P-AG-05)."""
 
 from __future__ import annotations
 

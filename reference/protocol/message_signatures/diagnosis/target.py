@@ -76,7 +76,7 @@ def authority(case: Case) -> Iterator[Suspect]:
 
 
 def behind_a_proxy(case: Case) -> Iterator[Suspect]:
-    """Scheme and authority together, as the fields of a proxy tell them."""
+    """Scheme and authority together, as the fields of a proxy name them."""
     given = case.message.fields
     told = dict(_FORWARDED.findall((given.combined("forwarded") or "").lower()))
     host = given.combined("x-forwarded-host") or told.get("host") or given.combined("host")
