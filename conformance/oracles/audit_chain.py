@@ -88,7 +88,7 @@ class Finding:
     Attributes:
         kind: What is wrong.
         place: Index of the entry that shows it, from 0; the number of entries for a cut tail.
-        seq: Number of the entry that is altered or missing, or that stands where it does not belong; None: it has none.
+        seq: Number of the entry that is altered, missing or in a wrong place; None if it has no number.
         text: The same in a sentence.
     """
 
@@ -99,10 +99,10 @@ class Finding:
 
 
 def key_bytes(text: str, form: str = "hex") -> bytes:
-    """Return the key that a text stands for.
+    """Return the key that a text encodes.
 
     Raises:
-        ValueError: It stands for none.
+        ValueError: It encodes no key.
     """
     bare = text.strip()
     if not bare:
@@ -153,7 +153,7 @@ class Recipe:
 
     Attributes:
         written: How a value becomes bytes.
-        joint: What stands between the predecessor's MAC and the rest; None: the MAC covers the entry without its own.
+        joint: The text between the predecessor's MAC and the rest; None: the MAC covers the entry without its own.
         prev_first: Whether the predecessor's MAC comes first.
     """
 
@@ -199,13 +199,13 @@ def mac_of(entry: Entry, key: bytes, form: Form = PROFILE, before: str = "") -> 
 def first_fault(
     entries: Sequence[Entry], key: bytes, form: Form = PROFILE, head: Head | None = None, *, partial: bool = False
 ) -> Finding | None:
-    """Return the first fault of a log, None where it is whole.
+    """Return the first fault of a log, None if it is whole.
 
     Args:
         entries: In the order they came.
         key: The chain key.
         form: Names and recipe.
-        head: The newest entry as it was noted; a log that goes on after it is whole.
+        head: The newest entry as it was noted; a log that continues after it is whole.
         partial: The log may begin in the middle.
     """
     before = _Before(form, partial=partial)
@@ -346,7 +346,7 @@ def begins(entries: Sequence[Entry]) -> bool:
 
 
 def chain_values(entries: Sequence[Entry]) -> list[str]:
-    """Return the members that look like MACs in every entry and are never the same twice."""
+    """Return the members that have the form of MACs in every entry and never repeat."""
     shared = set.intersection(*(set(entry) for entry in entries)) if entries else set()
     return sorted(
         name
@@ -369,7 +369,7 @@ def found_form(entries: Sequence[Entry], key_text: str) -> Form | None:
             continue
         befores = [None, *(str(entry[own]) for entry in sample[:-1])]
         pairs_of_it = [(entry, mac or "") for entry, mac in zip(sample, befores, strict=True)]
-        # What comes before the first entry is open; the later ones tell the recipe.
+        # What precedes the first entry is open; the later ones show the recipe.
         judged = pairs_of_it[1:] if form.begins_unseen and len(sample) > 1 else pairs_of_it
         if 2 * sum(_has_its_mac(entry, key, form, mac) for entry, mac in judged) > len(judged):
             return _with_its_genesis(form, sample[0], key)
@@ -377,7 +377,7 @@ def found_form(entries: Sequence[Entry], key_text: str) -> Form | None:
 
 
 def _with_its_genesis(form: Form, first: Entry, key: bytes) -> Form:
-    """Return a form with the usual text that the first entry's MAC covers, where there is such a one."""
+    """Return a form with the usual text that the first entry's MAC covers, if one fits."""
     if form.begins_unseen:
         for genesis in _USUAL_GENESES:
             if _has_its_mac(first, key, form, genesis):

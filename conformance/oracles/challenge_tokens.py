@@ -47,7 +47,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Issuer:
-    """Who issues tokens: a 32-byte secret and the service word that begins every label."""
+    """An issuer of tokens: a 32-byte secret and the service word that begins every label."""
 
     secret: bytes
     service_word: str

@@ -43,7 +43,7 @@ class PageReader:
         await self._browser.close()
 
     async def look(self, client: Client, url: str, *, codes: bool = False, retry: bool = False) -> tuple[View, Answer]:
-        """Look at a page once and return what it shows, with the answer that brought it.
+        """Fetch a page once and return what it shows, with the answer.
 
         Pages are rendered once `look_for` has learnt that this target's need it.
 
@@ -67,9 +67,9 @@ class PageReader:
         return View(answer.status, page, page.text, found, self._selectors, unseen), answer
 
     async def look_for(self, client: Client, url: str, shows: Callable[[View], bool]) -> tuple[View, Answer]:
-        """Look at a page with its QR codes, and again with its scripts run when the first look does not show enough.
+        """Fetch a page with its QR codes, and again with its scripts run if the first view does not show enough.
 
-        Where that cannot be done the first look is returned, and says what was not seen.
+        If that is impossible the first view is returned, and says what was not seen.
 
         Raises:
             Inconclusive: This target's pages must be rendered, and the browser no longer shows them.
@@ -122,7 +122,7 @@ def _same_host(one: str, other: str) -> bool:
 
 
 def _unseen(url: str, page: Page, images: Sequence[bytes]) -> str | None:
-    """Return what the document as sent may leave out of the page."""
+    """Return the parts of the page that the document as sent may lack."""
     elsewhere = [
         one for one in page.image_sources if not one.startswith("data:") and not _same_host(url, urljoin(url, one))
     ]

@@ -1,4 +1,4 @@
-"""What one look at a checkout page shows: address, amount, memo, QR codes and state. Pure: nothing is fetched here.
+"""The content of a checkout page at one moment: address, amount, memo, QR codes and state. Pure: no fetching here.
 
 A name that the profile binds to a CSS selector is read there and nowhere else. What is not bound is searched in the
 visible text, and a text that can be read in two ways is never held against the page.
@@ -35,7 +35,7 @@ _WORD = re.compile(r"[A-Za-z0-9]+")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One look.
+    """The content of a page at one moment.
 
     Attributes:
         status: HTTP status of the page.
@@ -134,7 +134,7 @@ class View:
         return frozenset(line for line in self.text.split("\n") if _says_paid(line))
 
     def turned_paid(self, before: View) -> frozenset[str]:
-        """Return the lines by which the page may say that it is paid, and did not in an earlier look."""
+        """Return the new lines, compared with an earlier view, by which the page may say that it is paid."""
         return self.paid_lines() - before.paid_lines()
 
 
@@ -148,7 +148,7 @@ def is_state(line: str) -> bool:
 
 
 def disagreements(view: View, address: str, microunits: int, memo: str | None) -> Sequence[str]:
-    """Return in what the QR codes of a page contradict its text; nothing when there is no code or it says no more."""
+    """Return where the QR codes of a page contradict its text; nothing without a code, or if it says no more."""
     tests: tuple[tuple[str, Callable[[Payload], bool]], ...] = (
         (f"the receiving address {address}", lambda one: one.holds(address)),
         (f"the amount of {microunits} micro-units", lambda one: one.microunits in {None, Decimal(microunits)}),

@@ -36,7 +36,7 @@ Sides = tuple[Side, Side]
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Puts receipts of a run's target beside another target's, once the run's checks are done.
+    """Compares receipts of a run's target with another target's, after the checks of the run.
 
     Attributes:
         other: The other target.

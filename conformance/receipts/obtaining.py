@@ -102,11 +102,11 @@ class Offer:
 
 
 async def _judge_nothing(case: Case) -> None:
-    """Two targets beside each other are compared, not judged."""
+    """Two targets are compared, not judged."""
 
 
 async def offered(party: Party, operation: Operation, lane: str, body: Any) -> Offer:
-    """Ask for the price of one call on a lane; what stands in the way becomes the side's fault."""
+    """Ask for the price of one call on a lane; an obstacle becomes the side's fault."""
     side, case = Side(party.name, operation.url), party.case("rail", lane)
     try:
         keys = await party.session.once("beside: keys of the rail", lambda: published_keys(case))
@@ -120,7 +120,7 @@ async def offered(party: Party, operation: Operation, lane: str, body: Any) -> O
 async def bought(offer: Offer) -> Taken:
     """Pay for an offered call and take its payable receipt, with the attestation that comes along.
 
-    What stands in the way becomes the side's fault.
+    An obstacle becomes the side's fault.
     """
     side = offer.side
     if offer.quote is None:

@@ -24,7 +24,7 @@ def leaves(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") -> 
 
 
 def _features(report: Mapping[str, Any], depth: int = _DEPTH, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield what can tell one report from another: its members, and of each list whether anything is in it."""
+    """Yield what can distinguish reports: their members, and for each list whether it is empty."""
     yield from leaves(report, depth, prefix)
     for name, value in report.items():
         if isinstance(value, Mapping) and depth:
@@ -37,10 +37,10 @@ _LISTS = ("an empty list", "a list of something")
 
 
 def telling(passes: Sequence[Mapping[str, Any]], fails: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return a member that tells pass reports from fail reports: no value of it is in both, and one side has one only.
+    """Return a member that distinguishes pass from fail reports: no value is in both, and one side has only one value.
 
-    A member that is absent counts as null. Members that differ from answer to answer, such as ids, tell nothing, nor do
-    those that hold a sentence on both sides, which people read.
+    An absent member counts as null. Members that differ from answer to answer, such as ids, are ignored, and so are
+    members with a sentence on both sides, which are for people.
     """
     good, bad = [dict(_features(one)) for one in passes], [dict(_features(one)) for one in fails]
     names = sorted({name for one in (*good, *bad) for name in one})
@@ -61,7 +61,7 @@ def _key(value: Any) -> tuple[str, Any]:
 
 
 def code_member(fails: Sequence[Mapping[str, Any]], known: Sequence[str] | None) -> str | None:
-    """Return the member that carries the typed code in most fail reports, None when none looks like one.
+    """Return the member that contains the typed code in most fail reports, or None.
 
     Args:
         fails: Fail reports of different faults.

@@ -48,7 +48,7 @@ class Verifier:
         member: Name of the member that carries the receipt.
         material: What vectors are made of.
         judges_structure: Whether the profile binds the nine codes, so that its reading of structure is judged.
-        hash_member: Name of the member that tells the payment hash that the caller expects; None where it is open.
+        hash_member: Name of the request's member for the payment hash that the caller expects; None if it is unbound.
         names_deployed: Whether the nine codes are those of deployed services, so that their reading of kinds is judged.
         spaced: Whether calls are spaced out, since the target keeps its stated limit.
     """
@@ -105,10 +105,10 @@ async def present(
 
 
 def name_texts(case: Case, value: Any, name: str) -> None:
-    """Keep every long text of a value out of the log, and what a letter that no receipt has leaves of one."""
+    """Keep every long text of a value out of the log, also the parts of a text around an invalid letter."""
     if isinstance(value, str) and len(value) > 20:
         for part in (*value.split("."), *(one for one in words_of(value) if len(one) > 20)):
-            if len(set(part)) > 1:  # a signature of noughts is what others send, too
+            if len(set(part)) > 1:  # a signature of zeros is not specific to this target
                 case.client.names.name(part, name)
     elif isinstance(value, Mapping):
         for member in value.values():

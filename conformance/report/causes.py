@@ -1,9 +1,9 @@
-"""What lies behind the rows that need attention: rows of one cause stand together, the first cause first.
+"""The causes of the rows that need attention: rows of one cause are listed together, the first cause first.
 
-One thing that is wrong, or not bound, decides many rows at once. Rows are of one cause where their target refused them
-alike (one status and one code), where they found the same, or where the reason why they are open is the same or names
-another row that needs attention. What differs from row to row of one cause, such as a path, a lane, a number or a
-token, is left out of the comparison.
+One fault, or one unbound key, decides many rows at once. Rows have one cause in three cases: the target refused them in
+the same way (one status and one code), they found the same, or the reason why they are open is the same or names
+another row that needs attention. Parts that differ from row to row, such as a path, a lane, a number or a token, are
+not compared.
 """
 
 from __future__ import annotations

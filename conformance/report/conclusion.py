@@ -71,7 +71,7 @@ def headline(summary: Summary) -> str:
 
 
 def words(summary: Summary) -> Mapping[Verdict, str]:
-    """Return what each verdict is called; a quick look gives no pass, it only found nothing."""
+    """Return the name of each verdict; a quick look gives no pass, it only found no breach."""
     return {**WORDS, Verdict.PASS: "no breach"} if summary.quick else WORDS
 
 
@@ -141,19 +141,19 @@ def _passed(summary: Summary, judged: int) -> str:
 
 
 def _quickly(summary: Summary) -> str:
-    """Return what a quick look comes to, before its counts: what it found, and that it decides nothing else."""
+    """Return the result of a quick look, to be put before its counts: what it found, and that it is no verdict."""
     if not summary.quick or not summary.finished:
         return ""
     nothing = "a part of what was tried warns" if summary.counts[Verdict.WARN] else "no breach found in what was tried"
     found = {Exit.PASSED: nothing, Exit.FAILED: "it breaks the requirements below"}
     outcome = found.get(Exit(summary.exit_code or 0), "not all of it could be tried")
     text = f"{outcome}; run without --quick for a verdict. "
-    # Beside a headline that says so itself the words would stand twice.
+    # If the headline already says so, the words would appear twice.
     return text[0].upper() + text[1:] if headline(summary) == QUICK_LOOK else f"{QUICK_LOOK}: {text}"
 
 
 def rests_on(summary: Summary) -> tuple[str, ...]:
-    """Return what the verdict rests on, a sentence each: claims, what they leave out, values that are not defaults."""
+    """Return the basis of the verdict in sentences: claims, what they exclude, values that are not defaults."""
     claimed = [f"{name} {', '.join(members) or 'none'}" for name, members in summary.claims.items()]
     lines = [f"Claimed: {one_line('; '.join(claimed) or 'nothing', 1000)}."]
     counts = summary.counts
@@ -200,7 +200,7 @@ def _by_what(summary: Summary, word: str) -> list[str]:
 
 
 def _findings_of(summary: Summary, member: str) -> Counter[str]:
-    """Return what stands in a member of the findings' `where`, each with how many requirements."""
+    """Return the values of a member of the findings' `where`, each with its number of requirements."""
     found = ({one.where[member] for one in row.findings if member in one.where} for row in summary.rows)
     return Counter(name for names in found for name in names)
 

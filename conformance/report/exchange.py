@@ -69,7 +69,7 @@ class Exchange:
 
     @property
     def headings(self) -> tuple[str, str]:
-        """What stands above the request and above the response."""
+        """The headings of the request and of the response."""
         if self.delivered_to is None:
             return "sent", "answered"
         return f"delivered to {one_line(self.delivered_to, 60)}", "our answer"

@@ -21,7 +21,7 @@ class Format:
 
     Attributes:
         file: Name of the file it is written to.
-        module: The module beside this one whose `render` makes it.
+        module: The module of this package whose `render` makes it.
     """
 
     file: str

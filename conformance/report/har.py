@@ -1,8 +1,8 @@
 """A run's exchanges as an HTTP Archive (HAR 1.2), for the tools that read one: browsers' panels, proxies, converters.
 
-Everything comes from the event log, so `$NAMES` replace secrets and live values here as there. A page is a check. The
-log keeps no time of day of an exchange: each begins when the run did, and has the time that its answer took. Of what
-HAR has no member for, `_` members tell: the exchange's number, why there was no answer, and to whom the target sent it.
+Everything comes from the event log, so `$NAMES` replace secrets and live values in both. A page is a check. The log
+contains no time of day of an exchange: each begins when the run did, and lasts as long as its answer took. `_` members
+contain what HAR has no member for: the exchange's number, why there was no answer, and the receiver of a delivery.
 """
 
 from __future__ import annotations

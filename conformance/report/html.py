@@ -172,7 +172,7 @@ def _digest(text: str) -> str:
 
 
 def _coded(text: str) -> Markup:
-    """Return a sentence of the ledger with what stands in backticks as code."""
+    """Return a sentence of the ledger with the texts in backticks as code."""
     parts = one_line(text).split("`")
     if len(parts) % 2 == 0:
         return escape(one_line(text))

@@ -1,6 +1,6 @@
-"""`report.json`: the whole run for programs, in the Common Test Report Format, with our verdicts beside its statuses.
+"""`report.json`: the whole run for programs, in the Common Test Report Format, with our verdicts next to its statuses.
 
-`report.schema.json` beside this file is its published schema. CTRF knows five statuses, so `rawStatus` gives the
+`report.schema.json` in this folder is its published schema. CTRF has five statuses, so `rawStatus` contains the
 verdict: `pass` is passed; `fail`, `error`, and an expected failure that passes or has lapsed are failed; `warn`,
 `inconclusive` and a known breach are other; `not_applicable`, `documented` and `left_out` are skipped. A `pass` of a
 quick look is other: it found nothing, and passes nothing. `results.summary` counts the

@@ -27,12 +27,12 @@ _COUNTED: Final = ((Verdict.FAIL, "fail"), (Verdict.WARN, "warn"), (Verdict.INCO
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one run says of one line of the table.
+    """The result of one run in one line of the table.
 
     Attributes:
-        text: It in short: `passed/judged`, a row's verdict, or `-` where nothing was judged.
-        beside: What speaks against it, in words; may be empty.
-        tone: The verdict that it has the colour of, or None where nothing was judged.
+        text: The result in short: `passed/judged`, a row's verdict, or `-` if nothing was judged.
+        beside: Reservations about it, in words; may be empty.
+        tone: The verdict whose colour it has, or None if nothing was judged.
     """
 
     text: str
@@ -91,7 +91,7 @@ def _verdict_cell(run: Summary, rows: Sequence[RowResult]) -> Cell:
 
 
 def _tone(run: Summary, verdict: Verdict) -> Verdict | None:
-    """Return the colour of a verdict; that nothing was found in a quick look has none."""
+    """Return the colour of a verdict; a quick look that found nothing has no colour."""
     return None if run.quick and verdict is Verdict.PASS else verdict
 
 

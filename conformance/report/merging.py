@@ -24,7 +24,7 @@ class MergeFault(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One part: its number, how many there are, where it lies, and its events."""
+    """One part: its number, the number of parts, its folder, and its events."""
 
     number: int
     of: int

@@ -23,13 +23,13 @@ from conformance.text.untrusted import one_line
 
 SECONDS_A_LINE: Final = 10.0
 _NAME: Final = 60
-# Where there is more room than this, exchanges and further running checks are shown, too.
+# On a wider terminal than this, exchanges and further running checks are shown, too.
 _WIDE: Final = 78
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far a run is. It is replaced, never changed: the terminal's thread reads it while the run goes on.
+    """The progress of a run. It is replaced, never changed, because the terminal's thread reads it during the run.
 
     Attributes:
         remaining: The plan and its estimate, once the run began.
@@ -106,7 +106,7 @@ class Progress:
         state, now = self._state, self._seconds()
         parts = [state.count(), state.left(now)]
         if state.breaches:
-            # The breaches themselves stand above; where there is no room, their number goes.
+            # The breaches themselves are listed above; on a narrow terminal their number is left out.
             parts.append(_number(len(state.breaches), "breach", "breaches"))
         if width > _WIDE:
             parts.append(_number(state.exchanges, "exchange", "exchanges"))

@@ -20,7 +20,7 @@ _TELLING: Final = 0.03
 _LEAST_SECONDS: Final = 0.05
 _SHORT: Final = 10.0
 _MINUTES: Final = 100.0
-# Companies that are phases of a run; all others run one after the other, beside each other.
+# Companies that are phases of a run. The checks of each other company run one after the other, parallel to the others'.
 _PHASES: Final = frozenset({"together", "alone"})
 
 
@@ -49,7 +49,7 @@ class Remaining:
         return len(self._company)
 
     def seconds(self, done: frozenset[str], running: Mapping[str, float], elapsed: float) -> float | None:
-        """Return the seconds that are left, or None while too little is done to tell.
+        """Return the remaining seconds, or None while too little is done for an estimate.
 
         Args:
             done: Ids of checks that are done.
@@ -82,7 +82,7 @@ class Remaining:
 
 
 def left_words(seconds: float) -> str:
-    """Return the seconds that are left in words that claim no more than an estimate can: `about 40 s left`."""
+    """Return the remaining seconds in words that are as precise as an estimate can be: `about 40 s left`."""
     if seconds < _SHORT:
         return "a few seconds left"
     if seconds < _MINUTES:

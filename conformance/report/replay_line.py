@@ -70,8 +70,8 @@ def target_words(options: Mapping[str, Any], *, own_run: bool) -> Iterator[str]:
         for value in options.get(name) or ():
             yield from (option, _shown(name, str(value), own_run=own_run))
     if not any(options.get(name) for name in ("own_stack", *_VALUES, *_LISTS)):
-        # The run used the profile of its working folder. A replay takes none that lies there by itself: a folder that
-        # another person sent may hold one.
+        # The run used the profile of its working folder. A replay never uses such a profile by itself, because a folder
+        # from another person may contain one.
         yield from ("--config", _shown("config", WORKING_PROFILE, own_run=own_run))
     for name, option in _CONNECTION.items() if own_run else ():
         if options.get(name):

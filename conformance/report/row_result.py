@@ -88,5 +88,5 @@ class RowResult:
 
     @property
     def needs_attention(self) -> bool:
-        """Whether a reader must look at the row: anything but kept, absent and documented."""
+        """Whether the row needs a reader's attention: any verdict except kept, absent and documented."""
         return self.verdict in {*BAD, Verdict.WARN, Verdict.INCONCLUSIVE} or self.expected_failure in UNEXPECTED

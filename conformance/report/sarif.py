@@ -73,7 +73,7 @@ def _rule(row: RowResult) -> dict[str, Any]:
 
 
 def _help(row: RowResult) -> dict[str, Any]:
-    """Return what the specification says, clause by clause, and where the page of the requirement stands."""
+    """Return what the specification says, clause by clause, and the address of the requirement's page."""
     lines = [f"{clause.id}: {clause.says} ({clause.where})" for clause in rests_on(row.id)]
     return {"help": {"text": "\n".join([*lines, f"More: {page_of(row.id)}, or `weldproof explain {row.id}`"])}}
 

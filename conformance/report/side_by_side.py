@@ -40,7 +40,7 @@ class ComparedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One receipt and where it is from.
+    """One receipt and its source.
 
     Attributes:
         name: The target's name, or the file's.
@@ -70,7 +70,7 @@ class SideBySide:
         lane: The lane it was paid on, None where nothing is paid.
         left: One side.
         right: The other.
-        missing: Why there is nothing to compare, None where there is.
+        missing: Why there is nothing to compare, or None.
         grade: The worst grade of a claim; None where nothing was compared.
         claims: The receipts as such, their headers, then their payloads in the profile's order.
     """

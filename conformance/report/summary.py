@@ -46,7 +46,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A check that tried `tried` of the `of` that could be: in a quick look, or where a target gets samples."""
+    """A check that tried `tried` of `of` possible cases: in a quick look, or because it draws samples."""
 
     check: str
     rows: tuple[str, ...]
@@ -70,7 +70,7 @@ class Summary:
         seed: Seed that repeats the run.
         target: The target's name.
         surfaces: Surface to address.
-        claims: What the operator claims is there.
+        claims: The parts that the operator claims.
         non_defaults: (key, value as text) of each value that is not the built-in default.
         options: Options of the command.
         started_at: Unix seconds.
@@ -82,7 +82,7 @@ class Summary:
         notes: What checks noted.
         exchange_count: How many exchanges the run made.
         exchanges: Those that a row needing attention cites, by number.
-        comparisons: Receipts beside another target's, by call and lane.
+        comparisons: Receipts compared with another target's, by call and lane.
         unanswered: Whether the run made exchanges and got no answer to any.
         unanswered_because: Why not, in the client's words, the first ones.
         quick: Whether it was a quick look, which gives no verdict.
@@ -123,7 +123,7 @@ class Summary:
 
     @property
     def counts(self) -> Mapping[Verdict, int]:
-        """How many rows have each verdict; every verdict is there, in the order of the enumeration."""
+        """The number of rows of each verdict; contains every verdict, in the order of the enumeration."""
         seen = Counter(row.verdict for row in self.rows)
         return {verdict: seen[verdict] for verdict in Verdict}
 
@@ -147,20 +147,20 @@ class Summary:
 
     @property
     def is_clean(self) -> bool:
-        """Whether the run ended with 0 and no row that decides is broken in any way: what may look green."""
+        """Whether the run ended with 0 and no row that decides is broken in any way: the condition for green."""
         broken = any(row.requirement.decides and row.verdict in {Verdict.FAIL, Verdict.WARN} for row in self.rows)
         return self.exit_code == Exit.PASSED and not self.quick and not broken
 
     @property
     def attention(self) -> tuple[RowResult, ...]:
-        """The rows a reader must look at, what breaks the run first."""
+        """The rows that need attention, first those that break the run."""
         order = (Verdict.ERROR, Verdict.FAIL, Verdict.PASS, Verdict.WARN, Verdict.INCONCLUSIVE)
         rows = (row for row in self.rows if row.needs_attention)
         return tuple(sorted(rows, key=lambda row: (not self.breaks(row), _place(order, row))))
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """The rows a reader must look at by their cause, the first cause first."""
+        """The rows that need attention by their cause, the first cause first."""
         return causes(self.attention)
 
     @property
@@ -208,7 +208,7 @@ class Summary:
 
     @property
     def untried(self) -> tuple[str, ...]:
-        """What was not tried since the profile does not say how, with the key that says it; other verdicts stand."""
+        """What was not tried because a key of the profile is unbound, with that key; other verdicts are valid."""
         told = (one.where[NOT_TRIED] for row in self.rows for one in row.findings if NOT_TRIED in one.where)
         return tuple(sorted(set(told)))
 

@@ -19,10 +19,10 @@ class Full(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an attempt at an event's effect.
+    """The outcome of an attempt at an event's effect.
 
     Attributes:
-        reply: The answer to everybody who waits for it.
+        reply: The answer to every delivery that waits for it.
         done: Whether the event had its effect; if not, a later delivery of it is a first one again.
     """
 
@@ -96,7 +96,7 @@ class Effects:
             del self._running[event_id]
 
     def _make_room(self) -> None:
-        """Forget the id that was delivered longest ago, where there is no room for another.
+        """Forget the id that was delivered longest ago, if there is no room for another one.
 
         Raises:
             Full: It may still be repeated.

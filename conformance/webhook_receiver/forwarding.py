@@ -37,7 +37,7 @@ _AUTOMATIC = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 @dataclass(frozen=True, slots=True)
 class Forwarded:
-    """What came of forwarding.
+    """The outcome of forwarding.
 
     Attributes:
         reply: The answer to pass back; one of our own when none came.

@@ -104,8 +104,8 @@ class Received:
         return self.event.get("type") == CONFIRMED
 
     def tells_of(self, words: Sequence[str]) -> bool:
-        """Return whether one of the words stands in a string of the event, or in its bytes where it is no JSON."""
-        # Most events tell of something else, which one look at all of their texts shows.
+        """Return whether one of the words is in a string of the event, or in its bytes if it is not JSON."""
+        # Most events are about something else, which one search of all their texts shows.
         return any(word.lower() in self._lower and any(_has(text, word) for text in self._texts) for word in words)
 
     @cached_property
@@ -115,7 +115,7 @@ class Received:
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:
-        """What words may stand in."""
+        """The texts in which words are searched."""
         return tuple(_texts(self.event)) if self.fault is None else (self.arrival.body.decode("utf-8", "replace"),)
 
     def signature(self, header: str) -> SignatureHeader | None:
@@ -125,7 +125,7 @@ class Received:
 
 
 def _has(text: str, word: str) -> bool:
-    """Return whether a word stands in a text by itself, in any case; it may be the beginning of another one's."""
+    """Return whether a text contains a word by itself, in any case; it may be the beginning of another word."""
     return _by_itself(word).search(text) is not None
 
 

@@ -81,7 +81,7 @@ class Terms:
         secrets: Secrets that are accepted: during a rotation the new one and the old one.
         signed_string: What v1 covers; `{t}` is the decimal time, `{body}` the raw body.
         tolerance: Seconds that `t` may be away from now.
-        service_word: The word that the key of v2 is derived with; None where it is not known, so that no v2 is checked.
+        service_word: The word that the key of v2 is derived with; None if it is unknown, so that no v2 is checked.
     """
 
     header: str
@@ -110,7 +110,7 @@ class WebhookEvent:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What became of one arrival.
+    """The outcome of one arrival.
 
     Attributes:
         what: `delivered` (it had its effect), `repeated` (it had it before), `refused` or `failed` (neither).
@@ -185,7 +185,7 @@ class Listener:
     """Answers arrivals: `plan` is what a `Receiver` asks.
 
     Attributes:
-        counts: Arrivals by what became of them, and refusals by reason.
+        counts: Arrivals by outcome, and refusals by reason.
     """
 
     def __init__(
@@ -201,8 +201,8 @@ class Listener:
         """Make a listener.
 
         Args:
-            terms: What deliveries are held against.
-            tell: Called once for every arrival but questions about effects.
+            terms: The rules that deliveries are judged by.
+            tell: Called once for every arrival except questions about effects.
             forwarder: Passes new events on; its answer is passed back.
             fail_first: As many good deliveries are answered 500 first, without effect.
             delay: Seconds that the answer to a good delivery waits, its effect done.
@@ -236,7 +236,7 @@ class Listener:
         return replace(reply, delay=self._delay)
 
     def unread(self, arrival: Arrival) -> None:
-        """Tell of an arrival that the receiver refused by itself, because its body did not come whole."""
+        """Report an arrival that the receiver refused by itself, because its body was incomplete."""
         if arrival.whole or arrival.reply is None:
             return
         large = arrival.reply.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE

@@ -21,7 +21,7 @@ PROOF_INVALID: Final = "proof_invalid"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of an envelope.
+    """The requirements of an envelope.
 
     Attributes:
         keys: Trusted keys in base64 by DID, as `GET /v1/issuer-pks` has them.
@@ -40,7 +40,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What came of it.
+    """The verdict on it.
 
     Attributes:
         reason: The first thing that is wrong with it; None when it holds.
@@ -135,7 +135,7 @@ def _key(envelope: Envelope, kind: Kind, question: Question) -> bytes | None:
 
 
 def _unmet(envelope: Envelope, kind: Kind, question: Question) -> Iterator[str]:
-    """Yield which wishes of who asks are not met."""
+    """Yield the requirements of the caller that are not met."""
     payload = envelope.payload
     if question.min_score is not None and kind is not Kind.TOKEN:
         # A passport has no score, so it reaches none.

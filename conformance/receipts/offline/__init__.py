@@ -1,1 +1,1 @@
-"""Receipts taken apart, verified and compared without any server."""
+"""Receipts parsed, verified and compared without any server."""

@@ -190,7 +190,7 @@ DIDS = ("iss", "provider_did", "screen_provider_did", "settlement_provider_did")
 
 
 def claimed_dids(claims: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the claims that say who issued the receipt, by name."""
+    """Return the claims that name the issuer of the receipt, by name."""
     return {name: claims[name] for name in DIDS if claims.get(name) is not None}
 
 

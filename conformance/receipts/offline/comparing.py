@@ -46,12 +46,12 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What is known about two receipts beside themselves.
+    """Further facts about two receipts.
 
     Attributes:
         payments: Whether one payment bought both (an answer given twice, say), or two did.
         recipes: How each side hashes the request, by the names of `conformance.oracles.hashing`, where both are known.
-        paths: The path that each side was called at, where it is known.
+        paths: The path that each side was called at, if known.
         request_at: The claim in which each side was found to bind the request, by its dotted name, where one was.
     """
 

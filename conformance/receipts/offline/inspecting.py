@@ -35,7 +35,7 @@ class Line:
         name: Its name.
         value: What it holds, as JSON.
         sentence: What it is and what it says here.
-        clause: Where that stands; None for a member that the profile does not know.
+        clause: The clause that says so; None for a member that the profile does not know.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Inspection:
         faults: What is wrong with it whatever the key, each a sentence, in the order of the nine steps.
         kind: Its kind; None where the payload cannot be read.
         kind_words: The same in words.
-        canonical: Whether the payload is its own RFC 8785 form; None where it is no JSON.
+        canonical: Whether the payload is its own RFC 8785 form; None if it is not JSON.
         sizes: Characters of the text, bytes of header, payload and signature as far as they can be decoded.
         header: The protected header's members.
         claims: The payload's members.

@@ -1,4 +1,4 @@
-"""Which receipt of one document belongs beside which of another: by kind and place. Pure."""
+"""Pairs of receipts of two documents, by kind and place. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The receipts of two documents: those beside each other, and those that are alone."""
+    """The receipts of two documents: pairs, and single ones."""
 
     both: tuple[tuple[Placed, Placed], ...]
     left: tuple[Placed, ...]
@@ -34,7 +34,7 @@ class Pairs:
 
 
 def placed(found: Sequence[Found]) -> list[Placed]:
-    """Take the receipts of a document apart."""
+    """Parse the receipts of a document."""
     receipts = []
     for one in found:
         try:

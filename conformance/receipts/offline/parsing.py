@@ -1,4 +1,4 @@
-"""A receipt taken apart: its header and claims, as they stand. Nothing is verified."""
+"""Parsing a receipt into its header and claims. Nothing is verified."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Receipt:
     Attributes:
         text: The compact JWS.
         header: Its protected header.
-        claims: Its payload; of a member that stands there twice the last one.
+        claims: Its payload; of a duplicate member the last one.
         kind: What it is about.
         departure: Why the payload's bytes are not their own RFC 8785 form, None when they are.
     """
@@ -39,7 +39,7 @@ class Receipt:
 
 
 def taken_apart(text: str) -> Receipt:
-    """Take a compact JWS apart.
+    """Parse a compact JWS.
 
     Raises:
         UnreadableReceipt: It is not one, or its header or payload is no JSON object (P-CV-02: at most 32 levels deep).

@@ -1,4 +1,4 @@
-"""Where receipts stand in what people have: a compact JWS, a header that carries one, an answer's JSON. Pure."""
+"""Finding receipts in an input: a compact JWS, a header that contains one, an answer's JSON. Pure."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def receipts_in(data: bytes, at: str | None = None) -> list[Found]:
 
 
 def _document(text: str) -> Any:
-    """Return the JSON document that a text is or encodes; None where it is a receipt, or nothing known."""
+    """Return the JSON document that a text is or encodes; None if it is a receipt, or of an unknown form."""
     if text[0] in '{["':
         try:
             return json.loads(text)

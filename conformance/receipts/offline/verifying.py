@@ -45,7 +45,7 @@ class Issuer:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What came of one receipt.
+    """The verdict on one receipt.
 
     Attributes:
         found: The receipt and its place.

@@ -63,7 +63,7 @@ def network_words(value: Any) -> str:
 
 
 def asset_words(value: Any, network: Network | None) -> str:
-    """Return an asset by name where it is the USDC of its network."""
+    """Return an asset by name if it is the USDC of its network."""
     if isinstance(value, str) and network is not None:
         if network.is_asset(value):
             return f"{value}, which is {network.unit} on {network.name}"
@@ -84,5 +84,5 @@ def did_words(value: Any) -> str:
 
 
 def hash_words(value: Any) -> str:
-    """Return what a hash reference's form says; empty where it is as it must be."""
+    """Return a remark on a hash reference's form; empty if the form is right."""
     return "" if is_hash_reference(value) else " It is not of the form sha256: and 64 lower-case hex digits."
