@@ -21,7 +21,7 @@ from programs.uv import uv
 ROOT: Final = Path(__file__).parents[1]
 _REMEDY = "see that this machine reaches PyPI, then try again; what was downloaded is kept"
 # What a run imports of this checkout: its processes would each compile it, side by side, the first time.
-_OURS: Final = ("conformance", "localnet", "openapi", "programs", "reference", "sim")
+_OURS: Final = ("conformance", "localnet", "mutants", "openapi", "programs", "reference", "sim")
 _PARTS: Final[Mapping[str, tuple[str, str, tuple[str, ...]]]] = {
     "run": ("what running needs", "[all]", ("--extra", "all")),
     "test": ("what tests need", "[dev]", ("--extra", "dev")),

@@ -149,6 +149,8 @@ def _mutants(one: Explanation) -> Iterator[str]:
         yield "\n  mutants that show it"
     for kill in one.shown_by:
         yield _filled(f"{kill.mutant}: {kill.rule}", "    ")
+        if kill.edits:
+            yield textwrap.indent(kill.diff, "      ")
     for kill, reason in one.seen_with:
         yield _filled(f"{kill.mutant}: {kill.rule}. Also caught here: {reason}", "    ")
 

@@ -1,4 +1,4 @@
-"""The kill lists: which rows must catch which mutant, as data.
+"""The kill lists: which rows must catch which mutant, as data in the folder `mutants`.
 
 A kill list names, for one mutant, the row its author said beforehand must catch it, and every further (row, verdict)
 pair with the reason why that row sees it too. It is exact over the surface: a pair that is missing and a pair that is
@@ -11,7 +11,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.resources import files
+from difflib import ndiff
+from itertools import groupby
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from conformance.ledger import load
 from conformance.outcome import Verdict
@@ -19,6 +22,19 @@ from conformance.vocabulary.claims import LANES
 
 DEFAULT_LANES = LANES[:1]
 BREACHES = frozenset({Verdict.FAIL, Verdict.WARN})
+# The folder is a package next to this one, in a checkout and in a wheel.
+_FOLDER: Final = Path(__file__).parents[2] / "mutants"
+
+
+class Edit(NamedTuple):
+    """A text of a file of the reference, and the text that a mutant puts there.
+
+    Only the reference applies it. The suite shows it.
+    """
+
+    file: str
+    find: str
+    put: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +51,7 @@ class KillList:
         at_times: Rows that see it at times, each with what must meet for that; these may be breached or not.
         warns: Those rows whose breach only warns although they decide: the fault shows beyond what they surely say.
         receiver: Whether it is a mutant of a webhook receiver, which is then the one under test.
+        edits: How it changes the reference; none if the reference has it in Python.
     """
 
     mutant: str
@@ -46,6 +63,18 @@ class KillList:
     warns: tuple[str, ...] = ()
     receiver: bool = False
     at_times: Mapping[str, str] = field(default_factory=dict)
+    edits: tuple[Edit, ...] = ()
+
+    @property
+    def diff(self) -> str:
+        """The edits as a diff without line numbers; empty if there are none."""
+        lines: list[str] = []
+        for file, edits in groupby(self.edits, lambda edit: edit.file):
+            lines += [f"--- {file}"]
+            for edit in edits:
+                changes = ndiff(edit.find.splitlines(), edit.put.splitlines())
+                lines += [f"{line[0]}{line[2:]}" for line in changes if not line.startswith("?")]
+        return "\n".join(lines)
 
     def expected(self) -> dict[str, Verdict]:
         """Return each row that must be breached and as what."""
@@ -75,22 +104,22 @@ class KillList:
 
 
 def load_kill_lists() -> tuple[KillList, ...]:
-    """Return every committed kill list: the files of `kills/` by name, each in its own order.
+    """Return every committed kill list: the files of `mutants` by name, each in its own order.
 
     Raises:
         ValueError: An entry names an unknown row, gives no reason for a further one, or has a row warn that does not
             decide or is not on the list.
     """
-    folder = files(__package__).joinpath("kills")
-    texts = [one.read_text("utf-8") for one in sorted(folder.iterdir(), key=lambda one: one.name)]
+    texts = [path.read_text("utf-8") for path in sorted(_FOLDER.glob("*.toml"))]
     lists = []
     for entry in (entry for text in texts for entry in tomllib.loads(text)["mutant"]):
-        lanes = tuple(entry.get("lanes", DEFAULT_LANES))
-        also, warns = entry.get("also", {}), tuple(entry.get("warns", ()))
-        receiver = entry.get("receiver", False)
-        at_times = entry.get("at_times", {})
         kill = KillList(
-            *(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], also, lanes, warns, receiver, at_times)
+            *(entry["id"], entry["rule"], entry["surface"], entry["caught_by"], entry.get("also", {})),
+            lanes=tuple(entry.get("lanes", DEFAULT_LANES)),
+            warns=tuple(entry.get("warns", ())),
+            receiver=entry.get("receiver", False),
+            at_times=entry.get("at_times", {}),
+            edits=tuple(Edit(**edit) for edit in entry.get("edits", ())),
         )
         reasons = {**kill.also, **kill.at_times}
         unknown = [row for row in (kill.caught_by, *reasons) if row not in load()]
@@ -100,7 +129,7 @@ def load_kill_lists() -> tuple[KillList, ...]:
         listed = (kill.caught_by, *kill.also)
         if both := {*listed} & {*kill.at_times}:
             raise ValueError(f"kill list of {kill.mutant}: {sorted(both)} are always breached and at times")
-        idle = [row for row in warns if row not in listed or not load()[row].decides]
+        idle = [row for row in kill.warns if row not in listed or not load()[row].decides]
         if idle:
             raise ValueError(f"kill list of {kill.mutant}: {idle} are no deciding rows of it that could warn")
         lists.append(kill)

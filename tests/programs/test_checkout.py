@@ -11,7 +11,7 @@ import pytest
 from programs import checkout
 from programs.missing import Missing
 
-PACKAGES = ("conformance", "localnet", "openapi", "programs", "reference", "sim")
+PACKAGES = ("conformance", "localnet", "mutants", "openapi", "programs", "reference", "sim")
 
 
 def checkout_at(folder: Path, text: str) -> list[Path]:

@@ -19,7 +19,7 @@ from tests.seeded_faults.records import Fault, Rotten
 # A fault may make a test wait for ever, and one that does is noticed.
 TEST_SECONDS = 120
 SET_SECONDS = 600
-_PACKAGES = ("conformance", "localnet", "openapi", "reference", "sim")
+_PACKAGES = ("conformance", "localnet", "mutants", "openapi", "reference", "sim")
 
 
 class Broken(Exception):

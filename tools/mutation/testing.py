@@ -15,7 +15,10 @@ from tools.mutation.stand import written
 
 # What Python imports by itself at each start, such as in services that tests start; and a plugin of pytest, whose own
 # importer comes before whatever was there when it started.
-_REPLACING = "from tools.mutation.service.replacing import replace\nreplace({module!r}, {file!r})\n"
+_REPLACING = """from pathlib import Path
+from reference.variants.edits import import_edited
+import_edited({{{module!r}: Path({file!r}).read_text("utf-8")}})
+"""
 _SITE, _PLUGIN = "sitecustomize", "weldproof_mutant"
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 _WORDS = ("-x", "-q", "--no-header", "--tb=no", "-p", "no:cacheprovider")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ from conformance.engine.catalogue import Described
 from conformance.ledger.examples import Example
 from conformance.ledger.specification import Clause
 from conformance.report.conclusion import SURFACES
+from conformance.selftest.kill_lists import KillList
 
 _CODE: Final = re.compile(r"(`[^`]*`)")
 _SPECIAL: Final = re.compile(r"(?<!\w)_|_(?!\w)|[*<|\\]|\[(?=[^\]]*\]\()")
@@ -113,10 +115,15 @@ def _mutants(one: Explanation) -> Iterator[str]:
         return
     yield "## Mutants that show it"
     yield f"Each is the reference with one rule dropped: `weldproof run {one.row.id} --mutant NAME` shows the breach."
-    named = [f"- `{kill.mutant}`: {prose(kill.rule)}" for kill in one.shown_by]
+    named = [f"- `{kill.mutant}`: {prose(kill.rule)}{_diff(kill)}" for kill in one.shown_by]
     also = ((kill, prose(reason)) for kill, reason in one.seen_with)
     further = [f"- `{kill.mutant}`: {prose(kill.rule)}. It is seen here, too: {reason}" for kill, reason in also]
     yield "\n".join([*named, *further])
+
+
+def _diff(kill: KillList) -> str:
+    """Return the edits of a mutant as a code block of its list item; nothing if it is Python."""
+    return "\n\n" + textwrap.indent(f"{_FENCE}diff\n{kill.diff}\n{_FENCE}", "    ") if kill.edits else ""
 
 
 def _index(rows: Sequence[Explanation]) -> str:

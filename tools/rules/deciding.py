@@ -1,13 +1,15 @@
-"""The functions of the reference that decide a row, derived from what the row's mutants replace.
+"""The functions of the reference that decide a row, derived from what the row's mutants change.
 
-A mutant drops one rule by replacing one attribute of the clean code, and its kill list names the row that must catch
-it. Some mutants replace a function that only carries the fault, such as one that builds an app or signs an answer. A
-function therefore decides a row only if more than half of the row's mutants replace it. If the row has one mutant, its
-function decides the row unless the mutants of many rows replace that function. A row without such a function has none.
+A mutant drops one rule by editing one function or replacing one attribute of the clean code, and its kill list names
+the row that must catch it. Some mutants change a function that only carries the fault, such as one that builds an app
+or signs an answer. A function therefore decides a row only if more than half of the row's mutants change it. If the row
+has one mutant, its function decides the row unless the mutants of many rows change that function. A row without such a
+function has none.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 from collections import Counter, defaultdict
@@ -20,7 +22,9 @@ from unittest.mock import patch
 
 from conformance.selftest.kill_lists import load_kill_lists
 from reference.variants import mutants, seams
+from reference.variants.edits import Edit
 from reference.variants.mutants.catalog import CATALOG
+from reference.variants.mutants.data import ROOT
 
 # A function that the mutants of more rows replace carries faults of other functions.
 _MOST_ROWS: Final = 3
@@ -45,7 +49,11 @@ def _agreed(mutants: list[frozenset[str]], rows_of: Mapping[str, int]) -> Iterat
 
 
 def replaced(mutant: str) -> frozenset[str]:
-    """Return what a mutant replaces; nothing is changed by asking."""
+    """Return what a mutant edits or replaces; nothing is changed by asking."""
+    edits = CATALOG[mutant].edits
+    if edits:
+        places = (_edited(edit) for edit in edits)
+        return frozenset(place for place in places if place is not None)
     seen: set[str] = set()
 
     def note(owner: Any, name: str, made: Callable[..., Any]) -> None:
@@ -71,6 +79,32 @@ def replaced(mutant: str) -> frozenset[str]:
         for one in patches:
             one.stop()
     return frozenset(seen)
+
+
+def _edited(edit: Edit) -> str | None:
+    """Return the innermost function, class or constant that contains the text of an edit, by file and name.
+
+    None for an import, which an edit adds to but which decides nothing.
+    """
+    source = (ROOT / edit.file).read_text("utf-8")
+    start = source.index(edit.find)
+    first = source.count("\n", 0, start + len(edit.find) - len(edit.find.lstrip())) + 1
+    names: list[str] = []
+    body: list[ast.stmt] = ast.parse(source).body
+    while node := next((node for node in body if node.lineno <= first <= (node.end_lineno or 0)), None):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.append(node.name)
+            body = node.body
+            continue
+        names += [target.id for target in _targets(node) if isinstance(target, ast.Name) and not names]
+        break
+    return f"{edit.file}:{'.'.join(names)}" if names else None
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) else []
 
 
 def _place(owner: Any, name: str) -> str:

@@ -162,7 +162,6 @@ def _hosts_unread() -> None:
 
 
 MUTANTS = (
-    agent_mutant("health-array", "health is an object (6.1)", _document("/health", lambda one: [one])),
     agent_mutant("landing-page", "the landing document is JSON (6.1)", _document("/", lambda _: b"<html>hello</html>")),
     agent_mutant("credential-wanted", "no operation wants a credential (6.1)", _credential_wanted),
     agent_mutant("credential-judged", "no operation wants a credential (6.1)", _wrong_credential_refused),

@@ -1,6 +1,7 @@
-"""Every mutant by its id. A module is imported when one of its mutants is asked for: a service that starts wants one.
+"""Every mutant by its id: those that are data in the folder `mutants`, and those that are Python in this package.
 
-`index.json` says where each is; `python -m reference.variants.mutants.catalog` writes it anew, and a test compares it.
+A service that starts needs one mutant, so that a module is imported only if it contains that one. `index.json` contains
+the module of each mutant in Python. `python -m reference.variants.mutants.catalog` writes it, and a test compares it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from pkgutil import iter_modules
 from typing import Final, NamedTuple
 
 from reference.variants import mutants
+from reference.variants.mutants.data import find_mutant, load_mutants
 from reference.variants.mutants.mutant import Mutant
 
 INDEX: Final = Path(__file__).parent / "index.json"
-_OTHERS = frozenset({"__main__", "catalog", "mutant"})
+_OTHERS = frozenset({"__main__", "catalog", "data", "mutant"})
 
 
 class Where(NamedTuple):
@@ -27,36 +29,48 @@ class Where(NamedTuple):
 
 
 class Catalog(Mapping[str, Mutant]):
-    """The mutants of this package."""
+    """Every mutant. One that is data replaces one in Python with the same id."""
 
     def __init__(self, index: Mapping[str, Where]) -> None:
-        """Take where each is."""
+        """Take the places of the mutants in Python."""
         self._index = index
 
     def __getitem__(self, name: str) -> Mutant:
-        """Return a mutant, with its module imported.
+        """Return a mutant, and import its module if it is Python.
 
         Raises:
-            KeyError: There is none of that id.
+            KeyError: No mutant has this id.
         """
+        mutant = find_mutant(name)
+        if mutant is not None:
+            return mutant
         found: tuple[Mutant, ...] = import_module(f"{mutants.__name__}.{self._index[name].module}").MUTANTS
         return next(mutant for mutant in found if mutant.id == name)
 
+    def __contains__(self, name: object) -> bool:
+        """Return whether a mutant has this id, without its module."""
+        return name in self._index or (isinstance(name, str) and find_mutant(name) is not None)
+
     def __iter__(self) -> Iterator[str]:
         """Iterate over the ids."""
-        return iter(self._index)
+        return iter(dict.fromkeys((*self._index, *(mutant.id for mutant in load_mutants()))))
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self._index)
+        return sum(1 for _ in self)
 
-    def where(self, name: str) -> Where:
-        """Return where a mutant is, without its module."""
-        return self._index[name]
+    def in_python(self) -> Mapping[str, Where]:
+        """Return the mutants that are Python, with their places."""
+        return self._index
+
+    def surface(self, name: str) -> str:
+        """Return the service that a mutant goes into, without its module."""
+        mutant = find_mutant(name)
+        return self._index[name].surface if mutant is None else mutant.surface
 
 
 def indexed() -> dict[str, Where]:
-    """Return where each mutant is, by its id, from the modules themselves."""
+    """Return where each mutant in Python is, by its id, from the modules themselves."""
     return {
         mutant.id: Where(module.name, mutant.surface)
         for module in iter_modules(mutants.__path__)

@@ -11,7 +11,19 @@ from conformance.ledger.specification import FOLDER, citations, cited, clauses, 
 from tools.clauses.pages import sentences
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ("conformance", "reference", "sim", "localnet", "openapi", "programs", "examples", "docs", "tests", "tools")
+FOLDERS = (
+    "conformance",
+    "reference",
+    "sim",
+    "localnet",
+    "mutants",
+    "openapi",
+    "programs",
+    "examples",
+    "docs",
+    "tests",
+    "tools",
+)
 KINDS = {".py", ".json", ".toml", ".md", ".yaml", ".html", ".j2", ".js"}
 # Cites what does not exist, to show that this is found.
 HERE = {Path(__file__), ROOT / "tests/tools/clauses/test_pages.py"}

@@ -8,7 +8,7 @@ import pytest
 
 from conformance.ledger import load
 from conformance.outcome import Verdict
-from conformance.selftest.kill_lists import KillList, load_kill_lists, shard
+from conformance.selftest.kill_lists import Edit, KillList, load_kill_lists, shard
 
 DECIDING = next(row.id for row in load() if row.decides)
 WARNING = next(row.id for row in load() if not row.decides)
@@ -65,3 +65,15 @@ def test_the_committed_lists_name_each_mutant_once_and_shards_make_them_up() -> 
     assert len(names) == len(set(names))
     parts = [one.mutant for part in range(1, 8) for one in shard(lists, part, 7)]
     assert sorted(names) == sorted(parts)
+
+
+def test_the_edits_of_a_mutant_are_shown_as_a_diff() -> None:
+    """Under the name of each file the lines that go and those that come; lines that stay have a space before them."""
+    edits = (
+        Edit("a.py", "x = 1", "x = 2"),
+        Edit("a.py", "if x:\n    go()\n    stop()", "if x:\n    stop()"),
+        Edit("b.py", "z()", ""),
+    )
+    lines = ["--- a.py", "-x = 1", "+x = 2", " if x:", "-    go()", "     stop()", "--- b.py", "-z()"]
+    assert replace(KILL, edits=edits).diff.splitlines() == lines
+    assert KILL.diff == ""

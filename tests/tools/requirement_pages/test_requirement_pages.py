@@ -61,7 +61,7 @@ def test_page_and_command_say_the_same(row: str) -> None:
         *(clause.says for clause in one.clauses),
     ]
     told += [check.sentence for check in one.checks] + [check.fix for check in one.checks]
-    told += [text for kill in one.shown_by for text in (kill.mutant, kill.rule)]
+    told += [text for kill in one.shown_by for text in (kill.mutant, kill.rule, *kill.diff.splitlines())]
     told += [text for kill, reason in one.seen_with for text in (kill.mutant, kill.rule, reason)]
     told += [] if one.example is None else [one.example.expected, *(text for _, text in one.example.exchange)]
     page = plain(pages([one])[f"{row}.md"])

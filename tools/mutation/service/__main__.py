@@ -11,8 +11,9 @@ import importlib
 import runpy
 import sys
 from contextlib import suppress
+from pathlib import Path
 
-from tools.mutation.service.replacing import replace
+from reference.variants.edits import import_edited
 from tools.mutation.service.tracing import trace
 
 _SERVICES = ("gateway", "rail", "agent", "control_plane", "addons.zkp_receipt")
@@ -27,7 +28,7 @@ def main(words: list[str]) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == "reference"]:
         del sys.modules[name]
     if words[0] == "replace":
-        replace(words[1], words[2])
+        import_edited({words[1]: Path(words[2]).read_text("utf-8")})
         rest = words[3:]
     else:
         trace(words[1])
