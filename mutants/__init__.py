@@ -1,1 +1,1 @@
-"""Mutants of the reference as data: the rule that each removes, the edits that remove it, the rows that must catch it."""
+"""Mutants of the reference as data: the rule each removes, its edits, and the rows that must catch it."""

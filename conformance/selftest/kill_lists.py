@@ -67,7 +67,7 @@ class KillList:
 
     @property
     def diff(self) -> str:
-        """The edits as a diff without line numbers; empty if there are none."""
+        """The edits as a diff without line numbers; empty if it has no edits."""
         lines: list[str] = []
         for file, edits in groupby(self.edits, lambda edit: edit.file):
             lines += [f"--- {file}"]
