@@ -211,15 +211,19 @@ class SolanaNode:
         return await self._signed_afresh(build)
 
     async def _signed_afresh(self, build: Callable[[Hash], VersionedTransaction]) -> VersionedTransaction:
-        async with asyncio.timeout(self._budgets.confirmation):
-            while True:
-                recent = (await self.ask(self.client.get_latest_blockhash(Confirmed))).value
-                made = build(recent.blockhash)
-                if made.signatures[0] not in self._last_heights:
-                    self._last_heights[made.signatures[0]] = recent.last_valid_block_height
-                    self._names.name(str(made.signatures[0]), "TX_ID")
-                    return made
-                await asyncio.sleep(_GATHER_SECONDS)
+        try:
+            async with asyncio.timeout(self._budgets.confirmation):
+                while True:
+                    recent = (await self.ask(self.client.get_latest_blockhash(Confirmed))).value
+                    made = build(recent.blockhash)
+                    if made.signatures[0] not in self._last_heights:
+                        self._last_heights[made.signatures[0]] = recent.last_valid_block_height
+                        self._names.name(str(made.signatures[0]), "TX_ID")
+                        return made
+                    await asyncio.sleep(_GATHER_SECONDS)
+        except TimeoutError as fault:
+            seconds = f"{self._budgets.confirmation:g}"
+            raise Inconclusive(f"the Solana node gave no new blockhash within {seconds} s") from fault
 
     async def deliver(
         self,

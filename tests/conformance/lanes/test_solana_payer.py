@@ -274,6 +274,22 @@ async def test_a_node_that_knows_no_blockhash_is_given_up(node: str, monkeypatch
         assert await received(payer, wanted) == 0
 
 
+async def test_a_node_without_new_blockhashes_decides_nothing(node: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same transfer can be signed once for each blockhash; without another one the attempt ends after a time."""
+    async with opened(node) as payer:
+        instructions = [(await payer.transfer(order())).instruction()]
+        newest = await payer.node.client.get_latest_blockhash(Confirmed)
+
+        async def the_same(*_: Any) -> Any:
+            return newest
+
+        monkeypatch.setattr(payer.node.client, "get_latest_blockhash", the_same)
+        monkeypatch.setattr(payer.node, "_budgets", Budgets(confirmation=0.3))
+        await payer.draft(instructions)
+        with pytest.raises(Inconclusive, match=r"no new blockhash within 0\.3 s"):
+            await payer.draft(instructions)
+
+
 async def test_a_transaction_that_landed_although_it_was_refused_is_not_signed_again(
     node: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
