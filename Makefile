@@ -5,6 +5,9 @@ PYTHON ?= python3
 # What running needs, and what tests need beside it.
 READY := $(VENV)/.ready-run
 READY_TEST := $(VENV)/.ready-test
+# What `make nodes` runs, and where.
+ROWS ?= RAIL GW WH
+CHAINS ?= localnet,algorand=sim
 # A file stays together: its tests share a stack. Files are taken in the order of tests/conftest.py, by forks of the
 # process that collected them. Six workers use what two leave of two processors while they wait.
 UNIT := $(BIN)/python -m pytest --workers 6
@@ -12,7 +15,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: requirements run test test-all lint types docs unit programs wheel-test selftest assertions lines chameleon steady oracle thousand fuzz simulate faults requests-parsed clean
+.PHONY: requirements run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand fuzz simulate faults requests-parsed clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -44,6 +47,11 @@ programs: $(READY_TEST)
 
 unit: programs
 	$(UNIT)
+
+# The rows of rail, gateway and webhooks on real nodes that start here: Anvil and surfpool, from npm if they are not on the
+# PATH. Algorand is simulated unless CHAINS=localnet; then ALGOD_URL or algod on the PATH is needed (docs/real-nodes.md).
+nodes: $(READY)
+	$(BIN)/weldproof run $(ROWS) --reference --chains $(CHAINS) --report json --report-dir report-nodes
 
 # The wheel in clean environments, with each extra; WRITE=1 puts their sizes into docs/installing.md.
 wheel-test: $(READY_TEST)
