@@ -19,6 +19,9 @@ from localnet.tenants import Tenant
 WORKING_NAME = "weldproof.toml"
 # Surfaces in the order in which they are shown.
 _SURFACES = ("rail", "gateway", "agent", "control_plane")
+# A real node makes its blocks at its own pace, and takes processor time from the rail and the gateway beside it. The
+# usual 15 s for a paid page were too short on a busy machine. A wait ends when what it waits for is there.
+REAL_NODE_SECONDS = 60.0
 # Those that a stack starts again when it is asked.
 RESTARTED = ("rail", "gateway")
 MARK = "# Written by `weldproof up` for the stack it runs.\n"
@@ -153,8 +156,11 @@ class StackFacts:
 def _name(facts: StackFacts) -> str:
     """Return the target's name; where lanes differ it says which are simulated, so that every report does."""
     mixture = describe_mixture(facts.kinds, facts.lanes)
-    real = any(facts.kinds[lane] == "localnet" for lane in facts.lanes)
-    return f"our own stack ({mixture or 'on real nodes'})" if real else "our own stack"
+    return f"our own stack ({mixture or 'on real nodes'})" if _has_real_nodes(facts) else "our own stack"
+
+
+def _has_real_nodes(facts: StackFacts) -> bool:
+    return any(facts.kinds[lane] == "localnet" for lane in facts.lanes)
 
 
 def profile_text(facts: StackFacts) -> str:
@@ -191,6 +197,8 @@ def profile_text(facts: StackFacts) -> str:
         document |= facts.hub.profile()
     document["clock"] = {"offset_file": str(facts.clock_file)}
     document["pace"] = {"requests_per_second": 0.0, "workers": 10}
+    if _has_real_nodes(facts):
+        document["budgets"] = {"confirmation": REAL_NODE_SECONDS, "paid": REAL_NODE_SECONDS}
     for key, value in facts.bindings.items():
         _bind(document, key.split("."), value)
     return MARK + tomlkit.dumps(document)

@@ -148,6 +148,7 @@ def test_a_mixture_says_which_lanes_are_simulated(tmp_path: Path) -> None:
         assert ready["chains"] == "algorand=sim,base=localnet,solana=localnet"
         profile = target.load(Path(ready["profile"]))
         assert "SIMULATED: algorand" in profile.target.name
+        assert (profile.budgets.confirmation, profile.budgets.paid) == (60, 60)
         base, solana = profile.chains.of("base"), profile.chains.of("solana")
         assert base is not None
         assert solana is not None
