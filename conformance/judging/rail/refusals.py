@@ -72,10 +72,25 @@ async def refused(
     name_live_values(case, proof)
     target, send = operation or quote.operation, redeem if patient else present
     answer = await send(case, target, dict(proof), body=quote.body if operation is None else None)
+    judge_refusal(case, row, quote, answer, what, operation=target, beyond=beyond)
+    return answer
+
+
+def judge_refusal(
+    case: Case,
+    row: str | tuple[str, ...],
+    quote: Challenge,
+    answer: Answer,
+    what: str,
+    *,
+    operation: Operation | None = None,
+    beyond: str | None = None,
+) -> None:
+    """Judge by each row that an answer to a proof hands nothing over that the challenge did not hold."""
+    target = operation or quote.operation
     given = [place for place in goods(case, answer) if place not in goods(case, quote.answer)]
     for one in (row,) if isinstance(row, str) else row:
         _judge_refusal(case, one, answer, given, {"operation": target.path, "payment": what}, beyond)
-    return answer
 
 
 def _judge_refusal(

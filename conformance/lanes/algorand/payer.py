@@ -81,6 +81,10 @@ class AlgorandPayer(FundedPayer[Account]):
         """Return the time of the newest block in unix seconds."""
         return await self._node.block_time()
 
+    async def newest_round(self) -> int:
+        """Return the number of the newest block."""
+        return await self._node.newest_round()
+
     async def balance(self, address: str, asset: int) -> int:
         """Return what an account holds of an asset in atomic units."""
         return await self._node.balance(address, asset) or 0

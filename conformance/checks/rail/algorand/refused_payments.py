@@ -10,14 +10,17 @@ import base58
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.judging.rail.refusals import honest_payment_is_served, refused
+from conformance.judging.rail.refusals import honest_payment_is_served, judge_refusal, refused
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.algorand.payments import algorand_payer, price_of, welded
 from conformance.surfaces.rail.base.unsigned import unsigned_proof
 from conformance.surfaces.rail.paid_answers import brief
-from conformance.surfaces.rail.purchase import Challenge, challenge, present
+from conformance.surfaces.rail.purchase import Challenge, challenge, present, redeem
+
+# Payments that are presented at once until one is answered before its block, on a node without control.
+_TRIES = 6
 
 
 @check(
@@ -122,16 +125,15 @@ async def unconfirmed_transaction(case: Case) -> None:
     """A transaction that is not yet confirmed is not redeemed.
 
     Keeps a welded payment in the node's pool by the node's own control, presents it, then lets it into a block and
-    presents it again. Expects that the first is not served and that the second is.
+    presents it again. Expects that the first is not served and that the second is. A node without that control is
+    given payments that are presented at once: with ordinary rounds each waits two rounds for its block.
     """
     payer = await algorand_payer(case)
-    if "withhold" not in await payer.fault_names():
-        case.documented(
-            "RAIL-PAY-07", "this node cannot be made to hold a transaction back (no control verb `withhold`)"
-        )
-        return
     operation = case.session.operations[0]
     await honest_payment_is_served(case, operation)
+    if "withhold" not in await payer.fault_names():
+        await _waiting_for_its_round(case, payer, operation)
+        return
     quote = await challenge(case, operation)
     await payer.hold(payer.asset_id(quote.entry(case.lane)))
     try:
@@ -144,6 +146,33 @@ async def unconfirmed_transaction(case: Case) -> None:
     answer = await present(case, operation, proof)
     if answer.status != 200:
         case.inconclusive("RAIL-PAY-07", f"once confirmed it was answered {brief(answer)}, not 200", exchange=answer)
+
+
+async def _waiting_for_its_round(case: Case, payer: AlgorandPayer, operation: Operation) -> None:
+    """Present payments at once, until one is answered while the node still has it in its pool.
+
+    A refusal counts if the payment's round is still to come once the answer is there. The rail may ask another node
+    than the suite, whose newest round is one ahead, so that a service counts only if two rounds are still to come.
+    """
+    for _ in range(_TRIES):
+        quote = await challenge(case, operation)
+        await payer.hold(payer.asset_id(quote.entry(case.lane)))
+        proof = await welded(payer, quote, wait=False)
+        answer = await present(case, operation, proof)
+        newest = await payer.newest_round()
+        rounds_left = await payer.confirmed(proof["tx_id"]) - newest
+        if rounds_left > 1 or (rounds_left == 1 and answer.status >= 300):
+            judge_refusal(case, "RAIL-PAY-07", quote, answer, "still in the pool")
+            answer = await redeem(case, operation, proof)
+            if answer.status != 200:
+                reason = f"once confirmed it was answered {brief(answer)}, not 200"
+                case.inconclusive("RAIL-PAY-07", reason, exchange=answer)
+            return
+    case.documented(
+        "RAIL-PAY-07",
+        "this node confirms a payment before it can be presented, and cannot be made to hold a transaction back "
+        "(no control verb `withhold`)",
+    )
 
 
 @check(
