@@ -1,4 +1,4 @@
-"""Which PostgreSQL, Node.js, Chromium and nginx are taken: the machine's where it will do, else the cache's."""
+"""Which PostgreSQL, Node.js, Chromium, nginx and Go are taken: the machine's where it will do, else the cache's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from programs import chromium, nginx, node, postgres
+from programs import chromium, go, nginx, node, postgres
 from programs.missing import Missing
 
 PINS = Path(node.__file__).parent / "pins"
@@ -92,17 +92,29 @@ def test_nginx_off_the_path_is_taken(tmp_path: Path) -> None:
     assert found.description == f"1.22.1, {path}"
 
 
+@pytest.mark.parametrize(("version", "is_taken"), [("1.22", True), ("1.26.8", True), ("1.21.13", False)])
+def test_go_of_the_machine_is_taken_if_it_is_new_enough(machine: Path, version: str, is_taken: bool) -> None:
+    """Go counts from 1.22 on."""
+    path = script(machine, "go", f"go version go{version} linux/amd64")
+    program = go.found()
+    assert (program is not None) == is_taken
+    assert program is None or program.description == f"{version}, {path}"
+
+
 def test_a_variable_forbids_the_machines(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With WELDPROOF_PROGRAMS=own only the cache counts."""
     for name in ("node", "npm", "chromium", "nginx", *postgres.PROGRAMS):
         script(machine, name, "v25.1.0")
-    modules = (node, postgres, chromium, nginx)
+    script(machine, "go", "go version go1.26.8 linux/amd64")
+    modules = (node, postgres, chromium, nginx, go)
     assert all(module.found() is not None for module in modules)
     monkeypatch.setenv("WELDPROOF_PROGRAMS", "own")
-    assert [module.found() for module in modules] == [None, None, None, None]
+    assert [module.found() for module in modules] == [None] * 5
 
 
-@pytest.mark.parametrize("module", [node, postgres, chromium, nginx], ids=["node", "postgres", "chromium", "nginx"])
+@pytest.mark.parametrize(
+    "module", [node, postgres, chromium, nginx, go], ids=["node", "postgres", "chromium", "nginx", "go"]
+)
 def test_where_nothing_serves_one_line_says_what_to_install(machine: Path, module: ModuleType) -> None:
     """No program, no registry: what is missing, and Debian's line for it."""
     assert list(machine.iterdir()) == []
@@ -112,7 +124,7 @@ def test_where_nothing_serves_one_line_says_what_to_install(machine: Path, modul
     assert "\n" not in told.value.remedy
 
 
-@pytest.mark.parametrize("name", ["node", "postgres", "nginx", "uv"])
+@pytest.mark.parametrize("name", ["node", "postgres", "nginx", "go", "uv"])
 def test_python_packages_are_pinned_by_version_and_digest(name: str) -> None:
     """One version, and a digest for each of its files."""
     first, *digests = (PINS / f"{name}.txt").read_text("ascii").replace("\\\n", " ").split()

@@ -1,4 +1,4 @@
-"""The second rail, on a simulated Algorand."""
+"""The second rail and the starter rails, on a simulated Algorand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -19,6 +19,7 @@ from typing import Final
 from programs.node import node
 
 SOURCE: Final = Path(__file__).parents[2] / "examples" / "second" / "rail"
+PROFILE: Final = SOURCE / "weldproof.toml"
 _READY_SECONDS: Final = 60
 _UP: Final = ("up", "--json", "--port-base", "0", "--no-working-profile", "--no-companions")
 
@@ -36,8 +37,17 @@ def chain(folder: Path) -> Iterator[Mapping[str, str]]:
 
 
 @contextmanager
-def rail(ready: Mapping[str, str], source: Path, folder: Path) -> Iterator[Path]:
-    """Start the rail on that chain with `folder` for its data; yields a profile that describes it.
+def rail(
+    ready: Mapping[str, str], source: Path, folder: Path, *, words: Sequence[str] = (), profile: Path = PROFILE
+) -> Iterator[Path]:
+    """Start a rail on that chain with `folder` for its data; yields a profile that describes it.
+
+    Args:
+        ready: The chain's ready line.
+        source: Folder of the second rail's modules.
+        folder: Where the rail's data, log and profile are written.
+        words: The command of another rail, which takes the same settings.
+        profile: The profile of that rail, with the addresses of `weldproof up`.
 
     Raises:
         RuntimeError: It does not answer.
@@ -56,11 +66,11 @@ def rail(ready: Mapping[str, str], source: Path, folder: Path) -> Iterator[Path]
             "WP_NODE_TOKEN_ALGORAND_MAINNET_FILE": ready["algod_token_file"],
             "WP_CLOCK_OFFSET_FILE": ready["clock_file"],
         }
-        words = [str(node().path), str(source / "server.mjs")]
+        command = list(words) or [str(node().path), str(source / "server.mjs")]
 
         def start() -> subprocess.Popen[bytes]:
-            process = subprocess.Popen(  # noqa: S603 - our own script
-                words, env=environment, pass_fds=[listening.fileno()], stdout=log, stderr=log
+            process = subprocess.Popen(  # noqa: S603 - an example of ours
+                command, env=environment, pass_fds=[listening.fileno()], stdout=log, stderr=log
             )
             try:
                 _wait(f"http://localhost:{port}/health", process)
@@ -71,7 +81,7 @@ def rail(ready: Mapping[str, str], source: Path, folder: Path) -> Iterator[Path]
 
         wish = folder / "restart"
         with _kept_up(start, wish):
-            yield _profile(ready, folder / "weldproof.toml", port, wish)
+            yield _profile(ready, profile, folder / "weldproof.toml", port, wish)
 
 
 @contextmanager
@@ -107,9 +117,9 @@ def _wait(url: str, process: subprocess.Popen[bytes]) -> None:
     raise RuntimeError(f"{url} did not answer")
 
 
-def _profile(ready: Mapping[str, str], file: Path, port: int, wish: Path) -> Path:
+def _profile(ready: Mapping[str, str], template: Path, file: Path, port: int, wish: Path) -> Path:
     """Write the example's own profile with the addresses of this chain and this rail."""
-    text = (SOURCE / "weldproof.toml").read_text("utf-8")
+    text = template.read_text("utf-8").replace("\n# restart = ", "\nrestart = ")
     here = {
         "http://localhost:8402": f"http://localhost:{port}",
         "data/restart": str(wish),
