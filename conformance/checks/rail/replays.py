@@ -181,8 +181,9 @@ async def _redeemed_last(case: Case, operation: Operation, asked: Operation) -> 
 async def _on_other_requests(case: Case, operation: Operation, asked: Operation, proof: Mapping[str, Any]) -> None:
     captured = Replay(operation.url, "POST", asked.query, asked.body, proof)
     others = [one for one in case.session.operations if one.path != operation.path]
-    known = [*operation.other_bodies, *variations(asked.body)]
-    drawn = [body for body in operation.drawn or () if body not in known]
+    # The full request may have become one of these bodies: it is the proof's own request then.
+    known = [body for body in (*operation.other_bodies, *variations(asked.body)) if body != asked.body]
+    drawn = [body for body in operation.drawn or () if body not in (*known, asked.body)]
     taken = [body for body in drawn if await refusal(case.client, replace(operation, body=body)) is None]
     material = Material(operation, others, [*known, *taken], [], proof, [])
     where, understood = {"operation": operation.path}, False

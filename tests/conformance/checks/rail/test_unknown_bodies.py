@@ -141,3 +141,19 @@ async def test_a_payment_that_buys_an_optional_member_more_is_told(whole: bool) 
     verdicts = await judged("unspent_proof_buys_only_its_request", Forgetful(whole=whole), PROFILE + BODIES)
     assert breached(verdicts) == (set() if whole else {"RAIL-WELD-09"})
     assert verdicts["RAIL-WELD-09"] is (Verdict.PASS if whole else Verdict.FAIL)
+
+
+class Terse(Forgetful):
+    """A rail that binds a payment to the whole request, and takes neither a query nor a long text."""
+
+    def __init__(self) -> None:
+        super().__init__(whole=True)
+
+    def _paid_call(self, call: Call) -> Reply:
+        return REFUSED if call.query or len(call.body) > 100 else super()._paid_call(call)
+
+
+async def test_the_request_that_was_paid_for_is_not_another_request() -> None:
+    """A full request can become one of the bodies that are tried as other ones; serving it is right."""
+    verdicts = await judged("unspent_proof_buys_only_its_request", Terse(), PROFILE + BODIES)
+    assert breached(verdicts) == set(), verdicts
