@@ -25,14 +25,14 @@ type weld struct {
 	mutex  sync.Mutex // guards the ledger and atWork
 	ledger *ledger
 	// step 7
-	atWork map[string]bool // transactions that a call is being served for
+	atWork map[proof]bool // proofs that a call is being served for
 	// end
 }
 
 func newWeld(n *node, l *ledger, c *clock) *weld {
 	w := &weld{node: n, ledger: l, clock: c}
 	// step 7
-	w.atWork = map[string]bool{}
+	w.atWork = map[proof]bool{}
 	// end
 	return w
 }
@@ -75,7 +75,8 @@ func (w *weld) redeem(ctx context.Context, p proof, c challenge, serve func() ([
 
 // step 7
 
-// begin looks into the ledger, and keeps every other call with this transaction out until end.
+// begin looks into the ledger, and keeps every other call with this proof out until end. A call with this transaction
+// and another token is not kept out: it may be the payer's, and this one a stranger's (P-ST-08).
 func (w *weld) begin(p proof) (entry, bool, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -84,10 +85,10 @@ func (w *weld) begin(p proof) (entry, bool, error) {
 		return entry{}, false, errSpent
 	}
 	if known.Answer == nil {
-		if w.atWork[p.txID] {
+		if w.atWork[p] {
 			return entry{}, false, errInProgress
 		}
-		w.atWork[p.txID] = true
+		w.atWork[p] = true
 	}
 	return known, isPaid, nil
 }
@@ -95,7 +96,7 @@ func (w *weld) begin(p proof) (entry, bool, error) {
 func (w *weld) end(p proof) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	delete(w.atWork, p.txID)
+	delete(w.atWork, p)
 }
 
 // markPaid records the payment before the service runs. While the chain was asked, another transaction may have paid
