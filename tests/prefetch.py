@@ -29,6 +29,7 @@ PACKAGES = (
     "localnet",
     "sim/base/contracts",
     "examples",
+    "examples/starter/typescript",
     "examples/verifiers",
     "tests/localnet/compose",
     "tests/differential/circle",

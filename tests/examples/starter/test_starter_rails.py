@@ -14,8 +14,9 @@ from typing import Final
 
 import pytest
 
-from programs import cache
+from programs import cache, npm_packages
 from programs.go import go
+from programs.node import node
 from tools.breaches import second_rail
 from tools.breaches.trial import verdicts
 
@@ -39,6 +40,15 @@ def build_go(source: Path, target: Path) -> Sequence[str]:
     return [str(target)]
 
 
+def build_typescript(source: Path, _target: Path) -> Sequence[str]:
+    """Compile the TypeScript rail into its own folder `dist` and return the command that starts it."""
+    runtime = str(node().path)
+    (source / "node_modules").symlink_to(npm_packages.node_modules(STARTER / "typescript"))
+    compiler = source / "node_modules" / "typescript" / "bin" / "tsc"
+    subprocess.run([runtime, str(compiler)], cwd=source, check=True, timeout=600)
+    return [runtime, str(source / "dist" / "main.js")]
+
+
 @dataclass(frozen=True, slots=True)
 class Language:
     """A starter rail: its file that the reader writes, and how a copy of it is built."""
@@ -47,7 +57,7 @@ class Language:
     build: Callable[[Path, Path], Sequence[str]]
 
 
-LANGUAGES: Final = {"go": Language("weld.go", build_go)}
+LANGUAGES: Final = {"go": Language("weld.go", build_go), "typescript": Language("weld.ts", build_typescript)}
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +82,7 @@ def after_step(text: str, step: int) -> str:
 def build(name: str, step: int, folder: Path) -> Sequence[str]:
     """Build a copy of a starter rail with its weld as it is after a step, 0 as it is published; return its command."""
     language, copy = LANGUAGES[name], folder / "source"
-    shutil.copytree(STARTER / name, copy)
+    shutil.copytree(STARTER / name, copy, ignore=shutil.ignore_patterns("node_modules", "dist"))
     if step:
         finished = (HERE / name / language.weld).read_text("utf-8")
         next(copy.rglob(language.weld)).write_text(after_step(finished, step), "utf-8")
