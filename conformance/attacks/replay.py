@@ -103,7 +103,7 @@ class Material:
 
     @property
     def invented(self) -> str | None:
-        """A transaction id that nobody sent, None where the proof has none.
+        """A transaction id that was never sent; None if the proof has no transaction.
 
         One letter of a true one is another, in the middle, where every letter is as good.
         """
@@ -244,7 +244,7 @@ def _references(material: Material) -> list[Change]:
         others = {one: material.second.get(one) for one in payment}
         found.append(Change(name, "transaction", "RAIL-WELD-15", _proof(name, **others)))
     if material.invented is not None:
-        name = "a transaction that nobody sent"
+        name = "a transaction that was never sent"
         found.append(Change(name, "transaction", "RAIL-WELD-15", _proof(name, tx_id=material.invented)))
     return found
 

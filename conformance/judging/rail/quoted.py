@@ -40,7 +40,7 @@ class QuotedPayment(ABC):
 
     @abstractmethod
     def invented_id(self) -> str:
-        """Return a well-formed id of a transaction that nobody sent, by the case's seed."""
+        """Return a well-formed id of a transaction that was never sent, by the case's seed."""
 
     def proof(self, tx_id: str, text: str | None = None) -> dict[str, Any]:
         """Return the proof that names a transaction for this challenge, or for the token `text`."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from localnet.accounts import write_secret
 from localnet.lanes.lane import Ask, Found, Lane, Port, Reach, Simulator
-from localnet.processes import ChildFault
 
 if TYPE_CHECKING:  # help waits for nothing that starts or asks nodes
     import aiohttp
@@ -151,6 +150,8 @@ class Algorand(Lane):
         try:
             local = await usdc.local_network(self.name, self.local_key, asked, node.funder())
         except NotAnswered as fault:
+            from localnet.processes import ChildFault  # noqa: PLC0415 - as above
+
             raise ChildFault(str(fault)) from fault
         processes.local[self.name] = local
         secrets = processes.data_dir / "algod_sidecar"

@@ -59,8 +59,8 @@ class Seen(NamedTuple):
 
     @property
     def is_transaction(self) -> bool:
-        """Whether it gives a node a signed transaction."""
-        is_algod = self.target == "/v2/transactions" and self.method == "POST"
+        """Whether it gives a node a signed payment; on Algorand an opt-in, which has no amount, does not count."""
+        is_algod = self.target == "/v2/transactions" and self.method == "POST" and b"aamt" in self.body
         return is_algod or b'"sendTransaction"' in self.body or b'"eth_sendRawTransaction"' in self.body
 
 

@@ -347,7 +347,8 @@ def test_control_verbs_of_a_main_networks_node_are_left_alone(payee: str, tmp_pa
         refused = pay(tmp_path, url + CALL, config, "--main-network")
         assert refused.returncode == 3, refused.stderr
         assert "real money: nothing is paid there. Give funder and spending_limit instead of control" in refused.stderr
-        assert {path for _, path in chain.calls} == {"/v2/transactions/params"}
+        paths = {path for _, path in chain.calls}
+        assert paths <= {"/v2/transactions/params", "/v2/status"}, paths
 
 
 def _log(folder: Path) -> Path:

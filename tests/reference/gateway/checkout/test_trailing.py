@@ -1,4 +1,4 @@
-"""A network whose newest block is too old: its links ask for no money, and what arrives counts (P-CK-11)."""
+"""A network whose newest block is too old: its links ask for no money, and what arrives counts (P-CK-05)."""
 
 from __future__ import annotations
 
