@@ -184,7 +184,7 @@ class World:
             return next((one["amount"] for one in info["assets"] if str(one["asset-id"]) == asset), 0)
         if lane == "solana":
             place = get_associated_token_address(Pubkey.from_string(address), Pubkey.from_string(asset))
-            found = self._ask("solana", "getTokenAccountBalance", str(place), {"commitment": "finalized"})
+            found = self._ask("solana", "getTokenAccountBalance", str(place), {"commitment": "confirmed"})
             return int(found.get("result", {}).get("value", {}).get("amount", 0))
         node = "base" if asset == USDC["base"]["rail"] else "base_sepolia"
         asked = {"to": asset, "data": call("balanceOf(address)", address)}
