@@ -26,6 +26,7 @@ STARTER: Final = ROOT / "examples" / "starter"
 ROWS: Final = tomllib.loads((STARTER / "rows.toml").read_text("utf-8"))
 STEPS: Final[Mapping[int, Sequence[str]]] = {int(step): rows for step, rows in ROWS["steps"].items()}
 LAST: Final = max(STEPS)
+APPLICABLE: Final = 79  # rows of a rail on one lane without options, X-OAS-01 among them
 # After these steps every row is asked, after the others the rows that the steps are about.
 ASKED_WHOLLY: Final = (0, 1, LAST)
 _MARK: Final = re.compile(r"\s*// (?:(step|until) (\d)|end)")
@@ -110,7 +111,7 @@ def test_exactly_the_rows_of_the_steps_to_come_do_not_pass(
         found = verdicts(profile, *asked)
     assert {row: verdict for row, verdict in found.items() if verdict not in {"pass", "not_applicable"}} == to_come
     passed = sum(verdict == "pass" for verdict in found.values())
-    assert passed == (79 if step in ASKED_WHOLLY else len(asked)) - len(to_come)
+    assert passed == (APPLICABLE if step in ASKED_WHOLLY else len(asked)) - len(to_come)
 
 
 @pytest.mark.slow
@@ -143,7 +144,8 @@ def test_the_page_leads_through_the_steps_by_their_rows() -> None:
         assert judged is not None
         assert re.findall(r"RAIL-\w+-\d\d", judged[1]) == list(STEPS[int(number)])
     rows = [row for step in STEPS.values() for row in step]
-    assert len(rows) == len(set(rows)) == 41
+    assert len(rows) == len(set(rows))
+    assert f"{APPLICABLE - len(rows)} of the {APPLICABLE} rows that apply pass, and the other {len(rows)}" in page
 
 
 def test_a_weld_after_a_step_lacks_the_later_steps() -> None:
