@@ -23,8 +23,8 @@ async def control(session: aiohttp.ClientSession, url: str, verb: str, **members
     except (aiohttp.ClientError, TimeoutError, ValueError) as fault:
         raise ControlFault(f"{url}: {verb}: {fault}") from fault
     if not isinstance(answer, dict) or answer.get("ok") is not True:
-        told = answer.get("error") if isinstance(answer, dict) else None
-        raise ControlFault(f"{verb}: {told}" if isinstance(told, str) else f"{url}: {verb}: {answer}")
+        reason = answer.get("error") if isinstance(answer, dict) else None
+        raise ControlFault(f"{verb}: {reason}" if isinstance(reason, str) else f"{url}: {verb}: {answer}")
     return answer
 
 

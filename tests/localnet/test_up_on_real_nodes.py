@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -220,7 +221,7 @@ def _run_on(folder: Path, environment: dict[str, str], words: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", "conformance", "run", "RAIL-PAY-02", "RAIL-PAY-09", "GW-CHK-03", *options],
         cwd=folder,
-        env={**without_algod(folder), **environment},
+        env={**without_algod(folder), "PATH": os.environ["PATH"], **environment},
         capture_output=True,
         text=True,
         timeout=600,
@@ -252,3 +253,46 @@ def test_kinds_that_are_none_are_a_usage_fault(tmp_path: Path, text: str) -> Non
     )
     assert done.returncode == 2
     assert "localnet" in done.stderr
+
+
+# An answer to GET /health in the form of the indexer's API description.
+HEALTH = {"db-available": True, "is-migrating": False, "message": "12", "round": 12, "version": "3.8.0"}
+
+
+def examined(folder: Path, **settings: str) -> dict[str, Any]:
+    """Return what doctor finds of Algorand."""
+    done = subprocess.run(
+        [sys.executable, "-m", "localnet", "doctor", "--json"],
+        cwd=folder,
+        env={**without_algod(folder), **settings},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    found: dict[str, Any] = next(one for one in json.loads(done.stdout) if one["chain"] == "algorand")
+    assert done.returncode == 3 or found["ready"]
+    return found
+
+
+def test_doctor_asks_the_operators_node(tmp_path: Path, funder: Path) -> None:
+    """Doctor is ready only where a start would be: it names network, round and indexer, or what is wrong."""
+    held = {"amount": 10**12, "created-assets": []}
+    settings = {"ALGOD_FUNDER_FILE": str(funder)}
+    with (
+        served(lambda _, path, *__: (200, PRIVATE if path == PARAMS else held)) as node,
+        served(lambda *_: (200, HEALTH)) as indexer,
+    ):
+        alone = examined(tmp_path, ALGOD_URL=node.url, **settings)
+        both = examined(tmp_path, ALGOD_URL=node.url, INDEXER_URL=indexer.url, **settings)
+        dead = examined(tmp_path, ALGOD_URL=node.url, INDEXER_URL="http://127.0.0.1:9", **settings)
+        poor = examined(tmp_path, ALGOD_URL=node.url)
+    away = examined(tmp_path, ALGOD_URL="http://127.0.0.1:9", **settings)
+    assert (alone["ready"], both["ready"]) == (True, True)
+    assert "network weldproof-v1, round 12, USDC is created at the start, no indexer" in alone["how"]
+    assert f"indexer {indexer.url}" in both["how"]
+    assert {path for _, path in indexer.calls} == {"/health"}
+    for found, named in ((dead, "INDEXER_URL"), (poor, "ALGOD_FUNDER_FILE"), (away, "start it")):
+        assert found["ready"] is False
+        assert named in found["remedy"]
+    assert "or or" not in away["remedy"]

@@ -233,10 +233,10 @@ async def _check_indexer(session: aiohttp.ClientSession, node: Algod) -> None:
     assert node.indexer is not None  # noqa: S101 - asked only if there is one
     remedy = "start it, or unset INDEXER_URL: the rail and the gateway work with algod alone"
     try:
-        status, told = await Rest(session, node.indexer, node.token()).get("/health")
+        status, health = await Rest(session, node.indexer, node.token()).get("/health")
     except NotAnswered as fault:
         raise Missing(f"no indexer answers at {node.indexer}: {fault.__cause__!r}"[:300], remedy) from fault
-    if status != 200 or "round" not in told:
+    if status != 200 or "round" not in health:
         raise Missing(f"what answers at {node.indexer} is not an indexer (status {status})", remedy)
 
 

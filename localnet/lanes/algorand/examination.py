@@ -1,4 +1,4 @@
-"""What `localnet doctor` says of Algorand: the node that a start would take, and whether it can be used."""
+"""The line of `localnet doctor` about Algorand: the node that a start would take, and whether it can be used."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def _asked(data_dir: Path) -> str:
     node = algod.found(data_dir)
     assert isinstance(node, algod.Algod)  # noqa: S101 - ALGOD_URL is set
     async with aiohttp.ClientSession(trust_env=False) as session:
-        told = await algod.check(session, node)
-    usdc = f"USDC {told.usdc}" if told.usdc else "USDC is created at the start"
+        checked = await algod.check(session, node)
+    usdc = f"USDC {checked.usdc}" if checked.usdc else "USDC is created at the start"
     indexer = "no indexer" if node.indexer is None else f"indexer {node.indexer}"
-    return f"algod {node.url}, network {told.genesis_id}, round {told.newest_round}, {usdc}, {indexer}"
+    return f"algod {node.url}, network {checked.genesis_id}, round {checked.newest_round}, {usdc}, {indexer}"

@@ -18,7 +18,7 @@ def first_account_words(url: str, token: str) -> str:
     """
     client = KMDClient(token, url)
     try:
-        wallet = next(one["id"] for one in client.list_wallets() if one["name"] == _WALLET)
+        wallet = next(known["id"] for known in client.list_wallets() if known["name"] == _WALLET)
         handle = client.init_wallet_handle(wallet, "")
         key = client.export_key(handle, "", client.list_keys(handle)[0])
     except StopIteration:

@@ -173,12 +173,12 @@ class Algorand(Lane):
         try:
             token, *_ = (data_dir / "algod_sidecar").read_text("ascii").splitlines()
             node = Rest(session, url, token)
-            status, told = await node.get("/v2/status")
+            status, answer = await node.get("/v2/status")
             if status != 200:
-                status, told = await node.get("/health")
+                status, answer = await node.get("/health")
         except (OSError, NotAnswered):
             return None
-        newest = told.get("last-round", told.get("round"))
+        newest = answer.get("last-round", answer.get("round"))
         return newest if status == 200 and isinstance(newest, int) else None
 
 

@@ -109,11 +109,11 @@ class Rest:
         loop = asyncio.get_running_loop()
         ends = loop.time() + _CONFIRM_SECONDS
         while loop.time() < ends:
-            _, seen = await self.get(f"/v2/transactions/pending/{tx_id}")
-            if seen.get("confirmed-round"):
-                return seen
-            if seen.get("pool-error"):
-                raise NotAnswered(f"algod at {self.url} dropped a transaction: {seen['pool-error']}")
+            _, info = await self.get(f"/v2/transactions/pending/{tx_id}")
+            if info.get("confirmed-round"):
+                return info
+            if info.get("pool-error"):
+                raise NotAnswered(f"algod at {self.url} dropped a transaction: {info['pool-error']}")
             await asyncio.sleep(_PAUSE)
         raise NotAnswered(f"algod at {self.url} put no transaction into a block within {_CONFIRM_SECONDS:g} s")
 

@@ -49,9 +49,9 @@ async def created_usdc(algod: Rest, funder: str) -> int | None:
     Raises:
         NotAnswered: The node did not answer.
     """
-    _, told = await algod.get(f"/v2/accounts/{funder}")
-    created = told.get("created-assets") or []
-    return next((int(one["index"]) for one in created if _is_usdc(one.get("params", {}), funder)), None)
+    _, holder = await algod.get(f"/v2/accounts/{funder}")
+    created = holder.get("created-assets") or []
+    return next((int(asset["index"]) for asset in created if _is_usdc(asset.get("params", {}), funder)), None)
 
 
 def _is_usdc(params: Mapping[str, Any], funder: str) -> bool:
@@ -61,7 +61,7 @@ def _is_usdc(params: Mapping[str, Any], funder: str) -> bool:
 
 async def _create(algod: Rest, funder: Account) -> int:
     me = funder.address
-    seen = await algod.send(
+    confirmed = await algod.send(
         lambda params: transaction.AssetConfigTxn(
             me,
             params,
@@ -77,7 +77,7 @@ async def _create(algod: Rest, funder: Account) -> int:
         ),
         funder,
     )
-    asset = seen.get("asset-index")
+    asset = confirmed.get("asset-index")
     if not isinstance(asset, int):
         raise NotAnswered(f"algod at {algod.url} named no id of the asset that it created")
     return asset
