@@ -11,8 +11,9 @@ from pathlib import Path
 
 import orjson
 
-from reference.variants.mutants.control_plane_access import hub_mutant
+from reference.variants.mutants.mutant import Mutant
 
+_SERVICE = "control_plane"
 _ADDONS = "reference.addons."
 _LINES = '#!/bin/sh\nexec {python} -m {module} "$@"\n'
 
@@ -50,24 +51,28 @@ def _installed(change: Callable[[str], str | None]) -> Callable[[], None]:
 
 
 MUTANTS = (
-    hub_mutant(
-        "commands-in-snake-case",
+    Mutant(
+        "hub-commands-in-snake-case",
         "a console command is named <service>-<name> (section 9)",
         _installed(lambda name: name.replace("-", "_")),
+        _SERVICE,
     ),
-    hub_mutant(
-        "command-of-another-service",
+    Mutant(
+        "hub-command-of-another-service",
         "console commands begin with the word of the service (section 9)",
         _installed(lambda name: name.replace("weldproof-federation", "hub-federation")),
+        _SERVICE,
     ),
-    hub_mutant(
-        "command-of-another-name",
+    Mutant(
+        "hub-command-of-another-name",
         "a console command ends with the name of what it starts (section 9)",
         _installed(lambda name: name.replace("-federation", "")),
+        _SERVICE,
     ),
-    hub_mutant(
-        "command-away",
+    Mutant(
+        "hub-command-away",
         "each bundled service has its console command (section 9)",
         _installed(lambda name: None if "federation" in name else name),
+        _SERVICE,
     ),
 )

@@ -9,7 +9,7 @@ import hmac
 import secrets
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 from sqlalchemy import bindparam, update
@@ -25,10 +25,30 @@ from reference.protocol.canonical_json import canonicalise
 from reference.store.audit import Audit
 from reference.store.database import Change, Database
 from reference.store.trust_tables import audit, issuers
-from reference.variants.mutants.control_plane_access import Answer, hub_mutant, retold
+from reference.variants.mutants.mutant import Mutant
 from reference.variants.seams import replace
 from reference.web.bearer_token import BearerToken
 from reference.web.exchange import Reply
+
+Answer: TypeAlias = Callable[[Any, Call], Awaitable[Reply]]
+
+
+def hub_mutant(name: str, rule: str, apply: Callable[[], None]) -> Mutant:
+    """Return a mutant of the control plane."""
+    return Mutant(f"hub-{name}", rule, apply, surface="control_plane")
+
+
+def retold(owner: Any, method: str, change: Callable[[Any], Any]) -> Callable[[], None]:
+    """Return what changes the JSON of an operation's answers."""
+
+    def made(answer: Answer) -> Answer:
+        async def answered(self: Any, call: Call) -> Reply:
+            reply = await answer(self, call)
+            return dataclasses.replace(reply, body=orjson.dumps(change(orjson.loads(reply.body))))
+
+        return answered
+
+    return lambda: replace(owner, method, made)
 
 
 def _entries(change: Callable[[list[Any]], list[Any]]) -> Callable[[], None]:

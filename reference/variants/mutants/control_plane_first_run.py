@@ -11,7 +11,7 @@ from reference.control_plane.calls import Call
 from reference.control_plane.posture import Posture
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.store.opening import sqlite_dsn
-from reference.variants.mutants.control_plane_access import Answer, hub_mutant
+from reference.variants.mutants.control_plane_audit import Answer, hub_mutant
 from reference.variants.seams import replace
 from reference.web.errors import Refused
 from reference.web.exchange import Reply

@@ -11,7 +11,7 @@ from reference.control_plane.asking import Finding, HealthAsker
 from reference.control_plane.calls import Call
 from reference.control_plane.posture import Posture
 from reference.control_plane.services import NewService, ServiceRegister
-from reference.variants.mutants.control_plane_access import Answer, hub_mutant, retold
+from reference.variants.mutants.control_plane_audit import Answer, hub_mutant, retold
 from reference.variants.seams import replace
 from reference.web.errors import Refused
 from reference.web.exchange import Reply

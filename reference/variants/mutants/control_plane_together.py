@@ -27,8 +27,7 @@ from reference.store.issuers import Issuer, Issuers
 from reference.store.services import Services
 from reference.store.trust_tables import audit, services
 from reference.store.trust_tables import issuers as table
-from reference.variants.mutants.control_plane_access import Answer, hub_mutant
-from reference.variants.mutants.control_plane_audit import unlogged
+from reference.variants.mutants.control_plane_audit import Answer, hub_mutant, unlogged
 from reference.variants.seams import replace
 from reference.web.envelope import Scope
 from reference.web.errors import Refused

@@ -37,7 +37,7 @@ def test_a_mutant_brings_its_own_module_alone() -> None:
     code = (
         "import sys\n"
         "from reference.variants.mutants.catalog import CATALOG\n"
-        "assert CATALOG['hub-port-8095'].surface == 'control_plane'\n"
+        "assert CATALOG['hub-command-away'].surface == 'control_plane'\n"
         "assert not [name for name in sys.modules if name.startswith('reference.rail')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
