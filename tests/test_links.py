@@ -11,7 +11,7 @@ import pytest
 from tools.clauses.pages import anchor
 
 ROOT = Path(__file__).parent.parent
-_FENCED = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^ *(```|~~~).*?^ *\1", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)(?: \"[^\"]*\")?\)")
 
 

@@ -61,7 +61,7 @@ class Trailing:
             if node is None:
                 node = self._nodes.setdefault(place, node_of(chain, self._profile.budgets, self._names))
             age = time.time() - await node.next_block_time()
-        except Inconclusive:
+        except (Inconclusive, ImportError):  # without the extra of the lane nothing is paid there
             return None
         reason = _sentence(chain.lane, age) if age > TRAILING_SECONDS else None
         self._known[place] = time.monotonic(), reason

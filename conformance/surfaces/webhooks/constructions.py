@@ -143,6 +143,6 @@ def _texts(value: Any) -> Iterator[tuple[str, bytes]]:
                 ("with spaces", (", ", ": "), None),
                 ("indented", (",", ": "), 2),
             ):
-                told = f"written anew, {how}{', members sorted' if order else ''}{', ASCII only' if ascii_only else ''}"
+                form = f"{how}{', members sorted' if order else ''}{', ASCII only' if ascii_only else ''}"
                 text = json.dumps(value, separators=separators, indent=indent, sort_keys=order, ensure_ascii=ascii_only)
-                yield told, text.encode("utf-8", "surrogatepass")
+                yield f"serialised again, {form}", text.encode("utf-8", "surrogatepass")

@@ -73,7 +73,8 @@ def test_devmode_makes_a_block_for_each_group_and_none_besides(dev: Node) -> Non
     for number in range(1, 4):
         sent = transaction.PaymentTxn(sender, params, sender, 0, note=bytes([number]))
         tx_id = dev.algod.send_transaction(signed_by(key, sent))
-        assert dev.algod.pending_transaction_info(tx_id)["confirmed-round"] == first + number
+        info: Any = dev.algod.pending_transaction_info(tx_id)
+        assert info["confirmed-round"] == first + number
 
 
 def test_block_times_of_devmode_are_at_most_25_s_apart(dev: Node) -> None:
