@@ -218,9 +218,15 @@ class Surfaces:
         return payout
 
     def _payee(self, name: str, key: str) -> str:
-        """Return where a tenant is paid on a network: the second one to the rail's payee on the rail's networks."""
+        """Return where a tenant is paid on a network: on the rail's networks one of the two to the rail's payee.
+
+        It is the second tenant, whose key is live. On a local network beside main networks it is the first, since a
+        live key reaches main networks only.
+        """
         lane = lane_of(key).name
-        with_rail = name == "second" and key in self.facts.rail_networks and "rail" in self.plan.surfaces
+        has_main = any(network.endswith("_mainnet") for network in self.facts.networks)
+        shares = "first" if has_main and not key.endswith("_mainnet") else "second"
+        with_rail = name == shares and key in self.facts.rail_networks and "rail" in self.plan.surfaces
         return self.facts.payto[lane] if with_rail else self.facts.payees[name][lane]
 
     async def _started(
