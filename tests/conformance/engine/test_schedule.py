@@ -146,6 +146,26 @@ async def test_a_service_is_started_again_before_a_clock_is_moved() -> None:
     assert order == ["ordinary", "again", "moving"]
 
 
+async def test_a_lane_that_stays_behind_is_paid_on_before_the_clock_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A payment in a block of the past is too old once the clock has moved; a chain that follows is disturbed last."""
+    order: list[str] = []
+
+    def noting(name: str) -> Callable[[Case], Awaitable[None]]:
+        async def body(_: Case) -> None:
+            order.append(name)
+
+        return body
+
+    async def stays_behind(_: object, lane: str) -> bool:
+        return lane == "algorand"
+
+    monkeypatch.setattr(clock, "stays_behind", stays_behind)
+    alone = [check(f"all of {lane}", noting(lane), exclusive="all", lane=lane) for lane in ("base", "algorand")]
+    moving = check("moving", noting("moving"), exclusive=True)
+    await run(*alone, moving, workers=2, lanes=("algorand", "base"))
+    assert order == ["algorand", "moving", "base"]
+
+
 async def test_what_nothing_disturbs_goes_on_while_others_are_alone() -> None:
     began, seen = asyncio.Event(), asyncio.Event()
 
