@@ -91,10 +91,17 @@ def pinned(processors: set[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def model() -> str:
-    """Return what the processor calls itself."""
+def model(proc: Path = _PROC) -> str:
+    """Return the name of the processor, with its family and model if they are known.
+
+    A virtual machine may show "AMD EPYC" for generations whose floors differ by a third.
+    """
     try:
-        lines = (_PROC / "cpuinfo").read_text("utf-8").splitlines()
+        lines = (proc / "cpuinfo").read_text("utf-8").splitlines()
     except OSError:
         return "unknown"
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+    facts = {name.strip(): value.strip() for name, _, value in reversed([line.partition(":") for line in lines])}
+    name = facts.get("model name", "unknown")
+    if "cpu family" in facts and "model" in facts:
+        return f"{name} (family {facts['cpu family']}, model {facts['model']})"
+    return name
