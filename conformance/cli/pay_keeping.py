@@ -93,7 +93,7 @@ def request_of(bought: Purchase) -> dict[str, Any]:
 
 
 def settlement_of(bought: Purchase, network: str) -> dict[str, Any]:
-    """Return the settlement in the form of `receipt verify --settlement @FILE`; no transaction where none is told.
+    """Return the settlement in the form of `receipt verify --settlement @FILE`; without a transaction if none is known.
 
     The challenge names the network. Only the profile has the key of a private network, which no table lists.
     """

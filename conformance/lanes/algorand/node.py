@@ -56,7 +56,7 @@ class Account:
 
 
 class Refused(Inconclusive):
-    """The node refused a transaction; the text is its reason. Where nobody expects it, nothing can be decided.
+    """The node refused a transaction; the text is its reason. A check that did not expect it decides nothing.
 
     Attributes:
         tx_id: Id of the transaction that was refused.

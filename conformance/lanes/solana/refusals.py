@@ -23,7 +23,7 @@ _REFUSALS = (
 
 
 class Refused(Inconclusive):
-    """The node refused a transaction, or it failed on the chain. Where nobody expects it, nothing can be decided.
+    """The node refused a transaction, or it failed on the chain. A check that did not expect it decides nothing.
 
     Attributes:
         tx_id: Id of that transaction.
