@@ -76,7 +76,17 @@ def command() -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON on standard output, nothing else.")
 @click.pass_context
-def verify(ctx: click.Context, /, **options: Any) -> None:
+def verify(
+    ctx: click.Context,
+    source: str,
+    key_file: Path,
+    key_form: str,
+    head_file: Path | None,
+    token_file: Path | None,
+    partial: bool,
+    recipe: str | None,
+    as_json: bool,
+) -> None:
     """Find the first altered, missing or reordered entry of an audit log, or a missing tail.
 
     FILE contains the answer of GET /v1/audit, a JSON array of entries, or one entry per line; - is standard input. A
@@ -85,20 +95,18 @@ def verify(ctx: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 the log is complete and unaltered, 1 it is not, 2 usage, 3 it could not be read.
     """
-    key = _key(options["key_file"], options["key_form"])
-    if options["source"] == "-" and str(options["key_file"]) == "-":
+    key = _key(key_file, key_form)
+    if source == "-" and str(key_file) == "-":
         raise UsageFault("log and key cannot both come from standard input")
     try:
-        log = _log(options["source"], options["token_file"])
+        log = _log(source, token_file)
     except _Unreachable as fault:
         click.echo(f"weldproof audit verify: {fault}", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    noted = log.head if options["head_file"] is None else _head_in(options["head_file"])
-    form = (
-        audit_chain.PROFILE if options["recipe"] is None else audit_chain.Form(recipe=options["recipe"], any_case=True)
-    )
-    finding = audit_chain.first_fault(log.entries, key, form, noted, partial=options["partial"])
-    _tell(log, noted, finding, as_json=options["as_json"])
+    noted = log.head if head_file is None else _head_in(head_file)
+    form = audit_chain.PROFILE if recipe is None else audit_chain.Form(recipe=recipe, any_case=True)
+    finding = audit_chain.first_fault(log.entries, key, form, noted, partial=partial)
+    _tell(log, noted, finding, as_json=as_json)
     ctx.exit(Exit.PASSED if finding is None else Exit.FAILED)
 
 

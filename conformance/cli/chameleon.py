@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -21,25 +20,23 @@ from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, t
 _USUAL = 8
 
 
-def against_chameleon(ids: Sequence[str], part: str | None, options: Mapping[str, Any], *, as_json: bool) -> Exit:
+def against_chameleon(seeds: Sequence[int], prefixes: Sequence[str], logs: Path | None, *, as_json: bool) -> Exit:
     """Run the suite against the look of each seed, print what came of it, and return the exit code.
 
     Args:
-        ids: Seeds.
-        part: `I/N`, only the I-th of N parts of them.
-        options: `number` and `first`, where no seeds are given; `rows`, prefixes of the rows to judge; `logs`, a
-            folder for event logs.
+        seeds: The seeds.
+        prefixes: Prefixes of the rows to judge; empty means all.
+        logs: Folder for the event log of each run.
         as_json: Whether to print the result as JSON.
 
     Raises:
-        UsageFault: A seed is no number, or a row is unknown.
+        UsageFault: No row has one of the prefixes.
     """
-    seeds = _seeds(ids, part, options)
-    rows = _rows(options["rows"])
+    rows = _rows(prefixes)
     trials: list[Trial] = []
     try:
         with asyncio.Runner(loop_factory=new_loop) as runner:
-            runner.run(interruptible(_all(seeds, rows, trials, logs=options["logs"], quiet=as_json)))
+            runner.run(interruptible(_all(seeds, rows, trials, logs=logs, quiet=as_json)))
     except StackFault as fault:
         click.echo(f"weldproof selftest: {fault}", err=True)
         return Exit.NO_VERDICT
@@ -60,16 +57,26 @@ def against_chameleon(ids: Sequence[str], part: str | None, options: Mapping[str
     return Exit.FAILED if alike or any(one.differences for one in trials) else Exit.PASSED
 
 
-def _seeds(ids: Sequence[str], part: str | None, options: Mapping[str, Any]) -> list[int]:
+def chosen_seeds(ids: Sequence[str], part: str | None, *, first: int, number: int | None) -> list[int]:
+    """Return the seeds to run.
+
+    Args:
+        ids: Seeds that were named.
+        part: `I/N`: only the I-th of N parts of the seeds.
+        first: The first seed where none is named.
+        number: How many there are then; None means 8.
+
+    Raises:
+        UsageFault: A seed is not a number, or the part is malformed.
+    """
     wrong = [one for one in ids if not (one.isascii() and one.isdecimal())]
     if wrong:
         raise UsageFault(f"{', '.join(wrong)}: a seed must be a number")
-    first, number = options["first"], options["number"] or _USUAL
-    seeds = [int(one) for one in ids] or list(range(first, first + number))
+    seeds = [int(one) for one in ids] or list(range(first, first + (number or _USUAL)))
     if part is None:
         return seeds
-    number, of = part_of(part)
-    return seeds[number - 1 :: of]
+    place, of = part_of(part)
+    return seeds[place - 1 :: of]
 
 
 def _rows(prefixes: Sequence[str]) -> tuple[Requirement, ...] | None:

@@ -65,7 +65,7 @@ def check(
     if pay and as_json:
         raise UsageFault("--pay cannot be combined with --json: use `weldproof run --json` for the report of a run")
     asked = Profile(surfaces={"rail": Surface(url=url)})
-    asked = connected(asked, {"cacert": cacert, "insecure": insecure, "timeout": timeout})
+    asked = connected(asked, cacert=cacert, insecure=insecure, timeout=timeout)
     asking = Asking(method, seconds, timeout or min(_TIMEOUT, seconds / 2), asked.tls, seed)
     try:
         found = interrupt.run(look(url, asking, started))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -47,8 +47,14 @@ def connecting(command: Command) -> Command:
     return command
 
 
-def connected(profile: Profile, options: Mapping[str, Any]) -> Profile:
-    """Return the profile with what the options say, and warn where nobody's certificate is checked.
+def connected(profile: Profile, *, cacert: Path | None, insecure: bool, timeout: float | None) -> Profile:
+    """Return the profile with these options, and warn if no certificate is checked.
+
+    Args:
+        profile: The target.
+        cacert: File with the accepted certificate authorities.
+        insecure: Whether any certificate is accepted.
+        timeout: Longest time for an answer, in seconds.
 
     Raises:
         UsageFault: The file of authorities cannot be used, or both it and `--insecure` are given.
@@ -58,20 +64,20 @@ def connected(profile: Profile, options: Mapping[str, Any]) -> Profile:
     from conformance.report.conclusion import UNCHECKED  # noqa: PLC0415
     from conformance.target import ProfileError, Tls  # noqa: PLC0415
 
-    if options["cacert"] is not None and options["insecure"]:
+    if cacert is not None and insecure:
         raise UsageFault("--cacert accepts some certificates and --insecure accepts all of them: give one of the two")
     update: dict[str, Any] = {}
-    if options["cacert"] is not None:
-        update["tls"] = Tls(cacert=options["cacert"])
-    if options["insecure"]:
+    if cacert is not None:
+        update["tls"] = Tls(cacert=cacert)
+    if insecure:
         update["tls"] = Tls(insecure=True)
-    if options["timeout"] is not None:
-        update["budgets"] = profile.budgets.model_copy(update={"request": options["timeout"]})
+    if timeout is not None:
+        update["budgets"] = profile.budgets.model_copy(update={"request": timeout})
     found = profile.model_copy(update=update)
     try:
         context_of(found.tls)
     except ProfileError as fault:
-        raise UsageFault(f"--cacert: {fault}" if options["cacert"] is not None else f"[tls] cacert: {fault}") from fault
+        raise UsageFault(f"--cacert: {fault}" if cacert is not None else f"[tls] cacert: {fault}") from fault
     if found.tls.insecure and any(one.url.startswith("https://") for one in found.surfaces.values()):
         click.secho(UNCHECKED, fg="red", bold=True, err=True)
     return found

@@ -78,7 +78,7 @@ def initialise(
     known = _tenants(tenants)
     addresses = [url.rstrip("/") for url in urls]
     asked = Profile(surfaces={str(number): Surface(url=url) for number, url in enumerate(addresses)})
-    asked = connected(asked, {"cacert": cacert, "insecure": insecure, "timeout": timeout})
+    asked = connected(asked, cacert=cacert, insecure=insecure, timeout=timeout)
     found, limits, trouble = asyncio.run(_probe(addresses, _credentials(known), asked))
     for line in trouble:
         click.echo(f"  {one_line(line, 600)}", err=True)

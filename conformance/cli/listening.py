@@ -37,17 +37,36 @@ class _Place:
     body_limit: int
 
 
-def listen(**options: Any) -> None:
-    """Do what `weldproof listen` says of itself; its options are declared beside its help."""
-    secrets = _secrets(options["files"], options["variables"])
-    string = _signed_string(options["signed_string"])
-    terms = Terms(_header(options), secrets, string, options["tolerance"], _word(options))
-    forwarder = _forwarder(options["forward"], options["forward_timeout"])
-    words = _Words(secrets, as_json=options["as_json"])
-    listener = Listener(
-        terms, words.tell, forwarder=forwarder, fail_first=options["fail_first"], delay=options["delay"]
-    )
-    place = _Place(options["host"], options["port"], options["body_limit"])
+def listen(
+    *,
+    host: str,
+    port: int,
+    files: tuple[Path, ...],
+    variables: tuple[str, ...],
+    service_word: str | None,
+    header: str | None,
+    signed_string: str,
+    tolerance: float,
+    forward: str | None,
+    forward_timeout: float,
+    fail_first: int,
+    delay: float,
+    body_limit: int,
+    as_json: bool,
+) -> None:
+    """Receive webhooks until Ctrl-C, then print the summary.
+
+    Raises:
+        UsageFault: An option cannot be used, or the port is taken.
+    """
+    secrets = _secrets(files, variables)
+    # A header of another name says that the usual word is not this sender's.
+    word = service_word or (None if header else SERVICE_WORD)
+    terms = Terms(_header(header or f"X-{word}-Signature"), secrets, _signed_string(signed_string), tolerance, word)
+    forwarder = _forwarder(forward, forward_timeout)
+    words = _Words(secrets, as_json=as_json)
+    listener = Listener(terms, words.tell, forwarder=forwarder, fail_first=fail_first, delay=delay)
+    place = _Place(host, port, body_limit)
     try:
         asyncio.run(interruptible(_serve(listener, forwarder, place, terms, words)))
     except CannotListen as fault:
@@ -56,16 +75,10 @@ def listen(**options: Any) -> None:
         words.summary(listener.counts)
 
 
-def _word(options: Mapping[str, Any]) -> str | None:
-    """Return the service word; a header of another name says that the usual one is not this sender's."""
-    return options["service_word"] or (None if options["header"] else SERVICE_WORD)
-
-
-def _header(options: Mapping[str, Any]) -> str:
-    name = options["header"] or f"X-{_word(options)}-Signature"
+def _header(name: str) -> str:
     if not name.isascii() or not all(letter.isalnum() or letter in "-_" for letter in name):
         raise UsageFault(f"{name!r} is not the name of a header field")
-    return str(name)
+    return name
 
 
 def _signed_string(template: str) -> str:

@@ -56,14 +56,16 @@ def pay(
     is_a2a: bool,
     again: bool,
     as_json: bool,
-    **connection: Any,
+    cacert: Path | None,
+    insecure: bool,
+    timeout: float | None,
 ) -> None:
     """Do what `weldproof pay` says of itself; its options are declared beside its help."""
     _check_options(url, resumed, lane, body, again=again, is_a2a=is_a2a)
     profile = named_profile(config, (), ours=False)
     if profile is None:
         raise UsageFault("no profile: give --config, or start `weldproof up` in this folder, which writes one")
-    profile = connected(profile, connection)
+    profile = connected(profile, cacert=cacert, insecure=insecure, timeout=timeout)
     checked_nodes(profile, main_network=main_network)
     sent = _body(body)
     file = _file(url, resumed, sent, again=again)
@@ -81,7 +83,13 @@ def pay(
         receipt_file,
         Agreement(most, Wallet(main_network=main_network), hosts),
         Steps(quiet=as_json),
-        _options(config, receipt_file, folder, hosts, main_network=main_network, connection=connection),
+        _continuing_options(
+            {"--config": config, "--receipt": receipt_file, "--keep": folder, "--cacert": cacert},
+            hosts,
+            timeout,
+            insecure=insecure,
+            main_network=main_network,
+        ),
         file,
     )
     _end(ctx, attempt, as_json=as_json)
@@ -188,24 +196,17 @@ def _places(url: str, receipt_file: Path | None, folder: Path | None, file: Paym
     return Kept.prepared(folder, begun=file is not None and file.record.folder == str(folder.absolute()))
 
 
-def _options(
-    config: Path | None,
-    receipt_file: Path | None,
-    folder: Path | None,
-    hosts: Sequence[str],
-    *,
-    main_network: bool,
-    connection: Mapping[str, Any],
+def _continuing_options(
+    paths: Mapping[str, Path | None], hosts: Sequence[str], timeout: float | None, *, insecure: bool, main_network: bool
 ) -> list[str]:
     """Return the options that a command which goes on with the payment needs as well."""
     words: list[str] = []
-    named = {"--config": config, "--receipt": receipt_file, "--keep": folder, "--cacert": connection.get("cacert")}
-    for option, value in named.items():
+    for option, value in paths.items():
         words += [] if value is None else [option, str(value)]
     for host in hosts:
         words += ["--allow-host", host]
-    words += [] if connection.get("timeout") is None else ["--timeout", f"{connection['timeout']:g}"]
-    return words + ["--insecure"] * bool(connection.get("insecure")) + ["--main-network"] * main_network
+    words += [] if timeout is None else ["--timeout", f"{timeout:g}"]
+    return words + ["--insecure"] * insecure + ["--main-network"] * main_network
 
 
 def _body(text: str | None) -> Any:

@@ -45,7 +45,16 @@ _LONGEST: Final = 4_000
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_context
-def command(ctx: click.Context, /, **options: Any) -> None:
+def command(
+    ctx: click.Context,
+    left: Path,
+    right: Path,
+    same_payment: bool,
+    request_recipes: tuple[str, str] | None,
+    everything: bool,
+    page: Path | None,
+    as_json: bool,
+) -> None:
     """Compare the claims of two receipts of the same call: same, expected to differ, or a difference that matters.
 
     LEFT and RIGHT are files; one of them may be - for standard input. Each contains a compact JWS, or a JSON document
@@ -54,25 +63,24 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 no difference that matters, 1 at least one, 2 usage.
     """
-    names = [str(options["left"]), str(options["right"])]
+    names = [str(left), str(right)]
     if names == ["-", "-"]:
         raise UsageFault("only one of the two can come from standard input")
-    found = paired(*(placed(receipts(options[side], None)) for side in ("left", "right")))
+    found = paired(*(placed(receipts(side, None)) for side in (left, right)))
     if not found.both:
         raise UsageFault("; ".join(_alone(side, one) for side, one in _lonely(found)))
-    recipes = options["request_recipes"] or None
-    known = Circumstances("one" if options["same_payment"] else "unknown", recipes)
+    known = Circumstances("one" if same_payment else "unknown", request_recipes or None)
     pairs = [_pair(names, *both, known) for both in found.both]
     alone = [_alone(side, one) for side, one in _lonely(found)]
     differing = sum(len(pair.mattering) for pair in pairs) + len(alone)
-    if options["page"] is not None:
-        _write(options["page"], names, pairs, alone, differing)
-    if as_json := options["as_json"]:
+    if page is not None:
+        _write(page, names, pairs, alone, differing)
+    if as_json:
         click.echo(json.encode(json_safe(_document(names, pairs, found, differing))), nl=False)
     else:
-        _show(pairs, alone, differing, everything=options["everything"])
-    if options["page"] is not None and not as_json:
-        click.echo(f"written    {options['page']}")
+        _show(pairs, alone, differing, everything=everything)
+    if page is not None and not as_json:
+        click.echo(f"written    {page}")
     ctx.exit(Exit.FAILED if differing else Exit.PASSED)
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from conformance.receipts.offline.verifying import verify_all
 from conformance.text.untrusted import one_line
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
-_SOURCES = ("jwks", "did", "did_document", "key_hex", "key_file")
 
 
 class _NoKeys(Exception):
@@ -67,7 +65,22 @@ class _NoKeys(Exception):
 @click.option("--html", "page", type=_FILE, help="Write an HTML page.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.pass_context
-def command(ctx: click.Context, /, **options: Any) -> None:
+def command(
+    ctx: click.Context,
+    /,
+    file: Path,
+    at: str | None,
+    jwks: str | None,
+    did: str | None,
+    did_document: Path | None,
+    key_hex: str | None,
+    key_file: Path | None,
+    expected_payment_hash: str | None,
+    any_recipe: bool,
+    page: Path | None,
+    as_json: bool,
+    **recomputed: Any,
+) -> None:
     """Verify receipts by nine steps under a key that you choose; then verify their issuer and their hashes.
 
     FILE contains a compact JWS, or a JSON document with receipts; - is standard input. Give the key by one of --jwks,
@@ -76,47 +89,42 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 every requested test passes, 1 a test fails, 2 usage, 3 the keys could not be loaded.
     """
-    found = receipts(options["file"], options["at"])
+    found = receipts(file, at)
     inspections = [inspect(one) for one in found]
-    recomputed = given(Recomputed(**{field.name: options[field.name] for field in fields(Recomputed)}))
+    hashed = given(Recomputed(**recomputed))
+    sources = {"jwks": jwks, "did": did, "did_document": did_document, "key_hex": key_hex, "key_file": key_file}
     try:
-        keys = _keys(options, inspections)
+        keys = _keys(sources, inspections)
     except _NoKeys as fault:
         click.echo(f"weldproof receipt verify: {one_line(str(fault), 1000)}", err=True)
         ctx.exit(Exit.NO_VERDICT)
-    made = verify_all(
-        found,
-        keys,
-        recomputed,
-        expected_payment_hash=options["expected_payment_hash"],
-        any_recipe=options["any_recipe"],
-    )
-    if options["page"] is not None:
+    made = verify_all(found, keys, hashed, expected_payment_hash=expected_payment_hash, any_recipe=any_recipe)
+    if page is not None:
         from conformance.receipts.offline.page import verification_page  # noqa: PLC0415 - templates take time
 
-        write_page(options["page"], verification_page(inspections, made))
+        write_page(page, verification_page(inspections, made))
     verified = all(one.verified for one in made)
-    if options["as_json"]:
+    if as_json:
         print_json({"verified": verified, "receipts": [one.as_json() for one in made]})
     else:
         receipt_text.show_verifications(inspections, made)
     ctx.exit(Exit.PASSED if verified else Exit.FAILED)
 
 
-def _keys(options: dict[str, Any], inspections: Sequence[Inspection]) -> KeySet:
+def _keys(sources: Mapping[str, Any], inspections: Sequence[Inspection]) -> KeySet:
     """Return the keys that were given.
 
     Raises:
         UsageFault: None were, several were, or a file holds none.
         _NoKeys: They could not be had from where they should be.
     """
-    named = [name for name in _SOURCES if options[name] is not None]
+    named = [name for name, value in sources.items() if value is not None]
     if not named:
         raise UsageFault(_no_key(inspections))
     if len(named) > 1:
         several = " and ".join(f"--{name.replace('_', '-')}" for name in named)
         raise UsageFault(f"{several} are alternatives; give only the key that you trust")
-    value = options[named[0]]
+    value = sources[named[0]]
     if named[0] == "did":
         _check_did(value)
         return _remote(lambda: key_sources.of_did(value))

@@ -47,7 +47,7 @@ from conformance.vocabulary.claims import BLOCK_MODES
 @connecting
 @click.option("--json", "as_json", is_flag=True, help="Print both exchanges as JSON.")
 @click.pass_context
-def command(ctx: click.Context, /, **options: Any) -> None:
+def command(ctx: click.Context, /, what: str, **options: Any) -> None:
     """Repeat exchange N of a recorded run: its check runs again from the same seed, with a fresh payment.
 
     If N is a webhook delivery of the target, the check that judged it runs again. A judged exchange is compared by its
@@ -61,6 +61,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     refused. Exit codes: 0 the verdict is the same (or the status, if no check judged the exchange), 1 it differs, 2
     usage or no target, 3 not reached.
     """
-    from conformance.cli.replaying import replay  # noqa: PLC0415 - `--help` waits for nothing that it imports
+    # `--help` does not wait for these imports.
+    from conformance.cli.replaying import replay  # noqa: PLC0415
+    from conformance.cli.run_options import ReplayOptions  # noqa: PLC0415
 
-    replay(ctx, **options)
+    replay(ctx, what, ReplayOptions(**options))

@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
-from conformance.cli.connection import connected
 from conformance.cli.json_output import print_json
-from conformance.cli.mutants import checked_mutant
 from conformance.cli.replay_record import RECORDED, Record, read_record
+from conformance.cli.run_options import ReplayOptions
 from conformance.cli.targets import chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
@@ -40,14 +39,14 @@ _SAME_JUDGEMENT, _SAME_EXCHANGE = ("check", "row", "where"), ("check", "ordinal"
 _SAME_BREACH, _PLACES = ("check", "row", "verdict"), 3
 
 
-def replay(ctx: click.Context, /, what: str, **options: Any) -> None:
-    """Do what `weldproof replay` says of itself; its options are declared beside its help."""
-    recorded = read_record(what, beside=options["beside"])
-    tries, beside = options["tries"], options["beside"]
+def replay(ctx: click.Context, what: str, options: ReplayOptions) -> None:
+    """Repeat one recorded exchange, and end the command with its exit code."""
+    recorded = read_record(what, beside=options.beside)
+    tries, beside = options.tries, options.beside
     profile, stack_options = _target(recorded, options)
-    checked_nodes(profile, main_network=options["main_network"])
+    checked_nodes(profile, main_network=options.main_network)
     recorded.check_shape()
-    wallet = Wallet(main_network=options["main_network"])
+    wallet = Wallet(main_network=options.main_network)
 
     async def again() -> EventLog:
         async with opened(profile, stack_options) as found:
@@ -60,7 +59,7 @@ def replay(ctx: click.Context, /, what: str, **options: Any) -> None:
         ctx.exit(Exit.NO_VERDICT)
     except asyncio.CancelledError:
         ctx.exit(Exit.INTERRUPTED)
-    code = _compared(recorded, log, as_json=options["as_json"])
+    code = _compared(recorded, log, as_json=options.as_json)
     for line in _otherwise(recorded, log, tries=tries, beside=beside) if code == Exit.FAILED else ():
         click.echo(line, err=True)
     ctx.exit(code)
@@ -82,7 +81,7 @@ def _otherwise(recorded: Record, log: EventLog, *, tries: int, beside: bool) -> 
         yield f"The result differs. Give {', '.join(advice)}."
 
 
-def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | None, list[str]]:
+def _target(recorded: Record, options: ReplayOptions) -> tuple[Profile | None, list[str]]:
     """Return the profile of the target, None for our own stack, and the options with which that is brought up.
 
     Only the command line names a target: log and working folder may come from another person.
@@ -90,28 +89,15 @@ def _target(recorded: Record, options: Mapping[str, Any]) -> tuple[Profile | Non
     Raises:
         UsageFault: It names none.
     """
-    nodes = chain_file(options["chains"])
-    kinds = (bool(options["chains"]) and nodes is None) or bool(options["block_mode"])
-    ours = bool(options["own_stack"] or options["mutant"] or options["settings"] or kinds)
-    if ours and (options["config"] or options["addresses"]):
-        raise UsageFault(
-            "--reference, --mutant, --setting, --chains KINDS and --algorand-mode cannot be combined with --config or "
-            "--target"
-        )
-    if options["mutant"]:
-        checked_mutant(options["mutant"])
-    if ours:
-        words = ["--chains", options["chains"] or "sim"]
-        words += ["--mutant", options["mutant"]] if options["mutant"] else []
-        words += [word for setting in options["settings"] for word in ("--setting", setting)]
-        words += ["--algorand-mode", options["block_mode"]] if options["block_mode"] else []
-        return None, [*words, *surface_options(recorded.requirements)]
+    nodes = chain_file(options.chains)
+    if options.means_reference(nodes):
+        return None, [*options.reference_words(), *surface_options(recorded.requirements)]
     # ./weldproof.toml is not used unnamed: it may have come in one folder with the log, and a profile runs commands.
-    named = bool(options["config"] or options["addresses"])
-    profile = named_profile(options["config"], options["addresses"], ours=not named)
+    named = bool(options.config or options.addresses)
+    profile = named_profile(options.config, options.addresses, ours=not named)
     if profile is None:
         raise UsageFault(_unnamed(recorded))
-    return connected(profile if nodes is None else with_nodes(profile, nodes), options), []
+    return options.connected(profile if nodes is None else with_nodes(profile, nodes)), []
 
 
 def _unnamed(recorded: Record) -> str:

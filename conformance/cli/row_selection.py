@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from conformance.cli.run_options import RunOptions
 from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
@@ -43,45 +43,43 @@ def wanted(checks: Sequence[Check], ids: Sequence[str]) -> tuple[Check, ...]:
     return tuple(one for one in checks if DOCUMENT_ROW not in one.rows or one.surface in whole)
 
 
-def asked_for(options: Mapping[str, Any]) -> tuple[Requirement, ...]:
+def asked_for(options: RunOptions) -> tuple[Requirement, ...]:
     """Return the rows that the options of `weldproof run` ask for.
 
     Raises:
         UsageFault: An id matches no row.
     """
     try:
-        rows = chosen(options["ids"], options["ledger"])
+        rows = chosen(options.ids, options.ledger)
     except LookupError as unknown:
-        which = "" if options["ledger"] == NEWEST else f" of ledger {options['ledger']}"
+        which = "" if options.ledger == NEWEST else f" of ledger {options.ledger}"
         raise UsageFault(f"no requirement{which} starts with {unknown}; `weldproof list` shows them") from unknown
     return tuple(
         row
         for row in rows
-        if (not options["surfaces"] or row.surface in options["surfaces"])
-        and (not options["levels"] or row.level in options["levels"])
-        and (not options["lanes"] or any(decided_on(row, lane) for lane in options["lanes"]))
+        if (not options.surfaces or row.surface in options.surfaces)
+        and (not options.levels or row.level in options.levels)
+        and (not options.lanes or any(decided_on(row, lane) for lane in options.lanes))
     )
 
 
-def shared_out(
-    rows: tuple[Requirement, ...], options: Mapping[str, Any], profile: Profile | None
-) -> tuple[Requirement, ...]:
+def shared_out(rows: tuple[Requirement, ...], options: RunOptions, profile: Profile | None) -> tuple[Requirement, ...]:
     """Return the rows of the part that is asked for, all where none is.
 
     Raises:
         UsageFault: The part is malformed, or does not go with the other options.
     """
-    if options["shard"] is None:
+    if options.shard is None:
         return rows
-    number, of = part_of(options["shard"])
-    if options["quick"] or options["beside"]:
+    number, of = part_of(options.shard)
+    if options.quick or options.beside:
         raise UsageFault("--shard cannot be combined with --quick or --compare-with")
-    if options["seed"] is None:
+    if options.seed is None:
         raise UsageFault("--shard needs --seed, because all parts of a run share one seed")
-    lanes = tuple(options["lanes"])
+    lanes = tuple(options.lanes)
     try:
         return part(
             rows, number, of, applies=lambda row: profile is None or absent(row, profile, lanes) is None, lanes=lanes
         )
     except ValueError as few:
-        raise UsageFault(f"--shard {options['shard']}: {few}") from few
+        raise UsageFault(f"--shard {options.shard}: {few}") from few

@@ -105,6 +105,8 @@ def command(ctx: click.Context, /, **options: Any) -> None:
     Exit codes: 0 all pass, 1 a fail or an unexpected pass, 2 usage, 3 no verdict, 4 fault in the suite,
     130 interrupted.
     """
-    from conformance.cli.running import run  # noqa: PLC0415 - `--help` waits for nothing that it imports
+    # `--help` does not wait for these imports.
+    from conformance.cli.run_options import RunOptions  # noqa: PLC0415
+    from conformance.cli.running import run  # noqa: PLC0415
 
-    run(ctx, **options)
+    run(ctx, RunOptions(**options))

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
-import orjson
 
 from conformance import extras
 from conformance.cli.addon_command import command_of
-from conformance.cli.connection import connected
-from conformance.cli.mutants import checked_mutant
 from conformance.cli.own_addon import ADDON_ROWS, with_addon
 from conformance.cli.own_receiver import with_receiver
 from conformance.cli.row_selection import asked_for, shared_out, wanted
+from conformance.cli.run_options import RunOptions
 from conformance.cli.run_reports import run_and_report
 from conformance.cli.targets import (
     beside_profile,
@@ -43,8 +40,6 @@ from conformance.processes.own_stack import surface_options
 from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
 from conformance.text.files import read_text
 
-# Options that change nothing of a run, only how it is shown.
-_SHOWING = frozenset({"report_dir", "as_json", "verbose"})
 NO_TARGET = (
     "no target is given and ./weldproof.toml does not exist. `weldproof init URL` writes one. Or give --config or "
     "--target, or --reference for the built-in reference"
@@ -74,42 +69,42 @@ class Asked:
     wallet: Wallet
 
 
-def run(ctx: click.Context, /, **options: Any) -> None:
-    """Do what `weldproof run` says of itself; its options are declared beside its help."""
+def run(ctx: click.Context, options: RunOptions) -> None:
+    """Run the suite, write its reports, and end the command with its exit code."""
+    if options.addon and not options.ids:
+        options = replace(options, ids=(ADDON_ROWS,))
     asked, names = _asked(command_of(ctx), options), Names()
 
     async def body(log: EventLog) -> Exit:
         async with (
             brought_in(),
             opened(asked.profile, asked.stack) as started,
-            with_receiver(started, options["mutant"]) as profile,
+            with_receiver(started, options.mutant) as profile,
         ):
-            return await _planned(asked, profile, log, names, options).execute(options=_plain(options))
+            return await _planned(asked, profile, log, names, options).execute(options=options.recorded())
 
     known = (*(() if asked.profile is None else asked.profile.xfail), *asked.expected)
-    shown = {"as_json": options["as_json"], "verbose": options["verbose"]}
-    kinds = options["kinds"] or ("html", "json")
-    ctx.exit(run_and_report(body, options["report_dir"], kinds, names, known, **shown))
+    shown = {"as_json": options.as_json, "verbose": options.verbose}
+    kinds = options.kinds or ("html", "json")
+    ctx.exit(run_and_report(body, options.report_dir, kinds, names, known, **shown))
 
 
-def _asked(addon_command: Sequence[str], options: dict[str, Any]) -> Asked:
+def _asked(addon_command: Sequence[str], options: RunOptions) -> Asked:
     """Return what is asked for.
 
     Raises:
         UsageFault: Options contradict each other, or name what does not exist.
         MissingExtra: Our own stack is asked for and not installed.
     """
-    nodes = chain_file(options["chains"])
-    ours = _own_stack(options, kinds=bool(options["chains"]) and nodes is None)
+    nodes = chain_file(options.chains)
+    ours = options.means_reference(nodes)
     _check_together(options, ours=ours)
     profile = _target(addon_command, options, ours=ours)
-    if options["addon"]:
-        options["ids"] = options["ids"] or (ADDON_ROWS,)
     if nodes is not None:
         profile = with_nodes(profile, nodes)
     profile = _connected(profile, options)
-    checked_nodes(profile, main_network=options["main_network"])
-    other = beside_profile(options["beside"], main_network=options["main_network"])
+    checked_nodes(profile, main_network=options.main_network)
+    other = beside_profile(options.beside, main_network=options.main_network)
     rows = shared_out(asked_for(options), options, profile)
     if profile is None:
         _check_own_stack(rows, ours=ours)
@@ -117,66 +112,52 @@ def _asked(addon_command: Sequence[str], options: dict[str, Any]) -> Asked:
         profile=profile,
         other=other,
         rows=rows,
-        expected=_expected(options["xfail"], profile),
-        seed=options["seed"] if options["seed"] is not None else secrets.randbelow(2**32),
-        stack=(*_stack_options(options), *surface_options(rows, companions=not options["quick"])),
-        wallet=Wallet(main_network=options["main_network"]),
+        expected=_expected(options.xfail, profile),
+        seed=options.seed if options.seed is not None else secrets.randbelow(2**32),
+        stack=(*options.reference_words(options.lanes), *surface_options(rows, companions=not options.quick)),
+        wallet=Wallet(main_network=options.main_network),
     )
 
 
-def _own_stack(options: Mapping[str, Any], *, kinds: bool) -> bool:
-    """Return whether our own stack is asked for, and see that no target is named beside it."""
-    named = any(options[name] for name in ("own_stack", "mutant", "settings", "block_mode"))
-    ours = named or kinds
-    if ours and (options["config"] or options["addresses"]):
-        raise UsageFault(
-            "--reference, --mutant, --setting, --chains KINDS and --algorand-mode cannot be combined with --config or "
-            "--target"
-        )
-    if options["mutant"]:
-        checked_mutant(options["mutant"])
-    return ours
-
-
-def _check_together(options: Mapping[str, Any], *, ours: bool) -> None:
+def _check_together(options: RunOptions, *, ours: bool) -> None:
     """See that the options of an addon go with the others."""
-    if options["addon"] and ours:
+    if options.addon and ours:
         raise UsageFault(
             "--addon cannot be combined with --reference, --mutant, --setting, --chains KINDS or --algorand-mode"
         )
-    if options["addon_url"] and not options["addon"]:
+    if options.addon_url and not options.addon:
         raise UsageFault("--addon-url needs --addon -- COMMAND")
-    if options["beside"] and options["addon"]:
+    if options.beside and options.addon:
         raise UsageFault(
             "--compare-with compares the receipts of rails and gateways: it cannot be combined with --addon"
         )
 
 
-def _target(addon_command: Sequence[str], options: Mapping[str, Any], *, ours: bool) -> Profile | None:
+def _target(addon_command: Sequence[str], options: RunOptions, *, ours: bool) -> Profile | None:
     """Return the profile of the target, with the addon that is started, None where our own stack is meant."""
-    alone = options["addon"] and not (options["config"] or options["addresses"] or _beyond_addons(options["ids"]))
-    profile = None if alone else named_profile(options["config"], options["addresses"], ours=ours)
-    return with_addon(profile, addon_command, options["addon_url"]) if options["addon"] else profile
+    alone = options.addon and not (options.config or options.addresses or _beyond_addons(options.ids))
+    profile = None if alone else named_profile(options.config, options.addresses, ours=ours)
+    return with_addon(profile, addon_command, options.addon_url) if options.addon else profile
 
 
-def _planned(asked: Asked, opened_profile: Profile, log: EventLog, names: Names, options: Mapping[str, Any]) -> Run:
+def _planned(asked: Asked, opened_profile: Profile, log: EventLog, names: Names, options: RunOptions) -> Run:
     """Return the run of the checks that decide the rows on a target that is up."""
-    seconds = options["fuzz_seconds"] or (FUZZ_SECONDS if options["quick"] else None)
+    seconds = options.fuzz_seconds or (FUZZ_SECONDS if options.quick else None)
     profile = with_fuzz(opened_profile, seconds)
-    checks = wanted(select_checks(asked.rows, profile, options["lanes"]), options["ids"])
+    checks = wanted(select_checks(asked.rows, profile, options.lanes), options.ids)
     lacking = without_extra(checks)
     _say_lacking(lacking, asked.rows)
-    look = quick_look([check for check in checks if check not in lacking], asked.seed) if options["quick"] else None
+    look = quick_look([check for check in checks if check not in lacking], asked.seed) if options.quick else None
     plan = Plan(
         rows=asked.rows,
         checks=checks if look is None else (*look.tried, *lacking),
         quick=look,
         seed=asked.seed,
-        workers=options["workers"] or profile.pace.workers,
-        fail_fast=options["fail_fast"],
-        strict=options["strict"],
+        workers=options.workers or profile.pace.workers,
+        fail_fast=options.fail_fast,
+        strict=options.strict,
         expected=(*profile.xfail, *asked.expected),
-        lanes=tuple(options["lanes"]),
+        lanes=options.lanes,
     )
     not_yours = profile.target.name if asked.profile is None else only_our_own(asked.rows, profile)
     return Run(plan, profile, log, _afterwards(asked.other, plan, profile), names, asked.wallet, not_yours)
@@ -205,10 +186,10 @@ def _say_lacking(lacking: Mapping[Check, str], rows: Sequence[Requirement]) -> N
             click.echo(f"weldproof run: {len(without)} {counted} will not be judged: {named}. {reason}", err=True)
 
 
-def _connected(profile: Profile | None, options: Mapping[str, Any]) -> Profile | None:
+def _connected(profile: Profile | None, options: RunOptions) -> Profile | None:
     if profile is not None:
-        return connected(profile, options)
-    if options["cacert"] or options["insecure"] or options["timeout"]:
+        return options.connected(profile)
+    if options.cacert or options.insecure or options.timeout:
         raise UsageFault("--cacert, --insecure and --timeout need a target: give --config or --target")
     return None
 
@@ -260,24 +241,3 @@ def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailu
     if (trouble := contradictory((*entries, *extra))) is not None:
         raise UsageFault(trouble)
     return extra
-
-
-def _stack_options(options: Mapping[str, Any]) -> list[str]:
-    words = ["--chains", options["chains"] or "sim"]
-    if "localnet" in words[1]:
-        # A real node is wanted only for the lanes that run.
-        words += [word for lane in options["lanes"] for word in ("--lane", lane)]
-    if options["mutant"]:
-        words += ["--mutant", options["mutant"]]
-    for setting in options["settings"]:
-        words += ["--setting", setting]
-    if options["block_mode"]:
-        words += ["--algorand-mode", options["block_mode"]]
-    return words
-
-
-def _plain(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options that were given, without those that only say how the run is shown, as JSON has them."""
-    given = {name: value for name, value in options.items() if value and name not in _SHOWING}
-    plain: Mapping[str, Any] = orjson.loads(orjson.dumps(given, default=str))
-    return plain

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
-from conformance.cli.chameleon import against_chameleon
-from conformance.cli.generated import against_generated
+from conformance.cli.chameleon import against_chameleon, chosen_seeds
+from conformance.cli.generated import GeneratedChoice, against_generated
 from conformance.cli.json_output import print_json
 from conformance.cli.own_receiver import with_receiver
 from conformance.cli.shards import part_of
@@ -34,13 +35,26 @@ def selftest(
     seed: int,
     as_json: bool,
     only_list: bool,
-    **others: Any,
+    chameleon: bool,
+    number: int | None,
+    first: int,
+    rows: tuple[str, ...],
+    logs: Path | None,
+    generated: bool,
+    only: tuple[str, ...],
+    sample: int | None,
+    stack: str | None,
+    again: bool,
+    whole: bool,
+    folder: Path | None,
 ) -> None:
-    """Do what `weldproof selftest` says of itself; its options are declared beside its help."""
-    if others["generated"]:
-        against_generated(ids, part, seed, others, as_json=as_json, only_list=only_list)
-    if others["chameleon"]:
-        ctx.exit(against_chameleon(ids, part, others, as_json=as_json))
+    """Run what `weldproof selftest` was asked for, and end the command with its exit code."""
+    if generated:
+        choice = GeneratedChoice(ids, only, part, seed, sample, stack, folder)
+        against_generated(choice, as_json=as_json, only_list=only_list, whole=whole, again=again)
+    if chameleon:
+        seeds = chosen_seeds(ids, part, first=first, number=number)
+        ctx.exit(against_chameleon(seeds, rows, logs, as_json=as_json))
     lists = _chosen(ids, part)
     if only_list:
         _print_lists(lists, as_json=as_json)

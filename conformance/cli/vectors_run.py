@@ -9,7 +9,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -60,7 +59,20 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Folder of another vector package, such as an unpacked archive.",
 )
 @click.pass_context
-def run(ctx: click.Context, /, **options: Any) -> None:
+def run(
+    ctx: click.Context,
+    words: tuple[str, ...],
+    families: tuple[str, ...],
+    patterns: tuple[str, ...],
+    explained: Path | None,
+    profile: bool,
+    seconds: float,
+    start_seconds: float,
+    seed: int | None,
+    report: Path | None,
+    as_json: bool,
+    folder: Path | None,
+) -> None:
     """Run a verifier in any language on the vectors.
 
     COMMAND receives one question per line on its standard input: weldproof vectors run -- python -m
@@ -69,30 +81,30 @@ def run(ctx: click.Context, /, **options: Any) -> None:
     Exit codes: 0 all agree or are explained, 1 a disagreement or an unused explanation, 2 usage, 3 nothing was judged,
     130 interrupted.
     """
-    if not options["words"]:
+    if not words:
         raise UsageFault("give the verifier's command after --: weldproof vectors run -- node verifier.mjs")
-    package = opened(options["folder"])
-    entries = _explanations(options["explained"])
-    report = options["report"]
+    package = opened(folder)
+    entries = _explanations(explained)
     if report is not None and not report.absolute().parent.is_dir():
         raise UsageFault(f"--report {report}: the folder does not exist")
     if report is not None and not os.access(report if report.exists() else report.absolute().parent, os.W_OK):
         raise UsageFault(f"--report {report}: the file cannot be written")
-    seed = options["seed"] if options["seed"] is not None else secrets.randbelow(2**32)
-    chosen = _chosen(package, options["families"], options["patterns"])
+    if seed is None:
+        seed = secrets.randbelow(2**32)
+    chosen = _chosen(package, families, patterns)
     names = dict.fromkeys(one.family for one in chosen)
-    families = {name: package.families[name] for name in names}
-    plan = Plan(tuple(options["words"]), families, chosen, seed, options["seconds"], options["start_seconds"])
-    conclusion = _concluded(ctx, plan, package, entries, profile=options["profile"], quiet=options["as_json"])
+    asked = {name: package.families[name] for name in names}
+    plan = Plan(words, asked, chosen, seed, seconds, start_seconds)
+    conclusion = _concluded(ctx, plan, package, entries, profile=profile, quiet=as_json)
     written = document.written(conclusion, plan, package.version)
-    if options["as_json"]:
+    if as_json:
         click.echo(disarmed_json(written), nl=False)
     else:
         console.show(conclusion, seed=seed)
     # The last thing: what was found is shown even where it cannot be written.
     if report is not None:
         _write(report, written)
-        if not options["as_json"]:
+        if not as_json:
             click.secho(f"  {report}", dim=True)
     ctx.exit(conclusion.exit_code)
 

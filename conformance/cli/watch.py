@@ -48,6 +48,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:
 
     Ctrl-C ends it. Exit codes: 130 ended by Ctrl-C, 2 usage, 3 the page's port is taken; with --rounds those of `run`.
     """
-    from conformance.cli.watching import watch  # noqa: PLC0415 - `--help` waits for nothing that it imports
+    # `--help` does not wait for this import.
+    from conformance.cli.watching import WatchOptions, watch  # noqa: PLC0415
 
-    watch(ctx, **options)
+    watch(ctx, WatchOptions(**options))

@@ -6,11 +6,11 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -50,6 +50,25 @@ class Again:
     rows: tuple[Requirement, ...]
     checks: tuple[Check, ...]
     quick: QuickLook | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions:
+    """Options of `weldproof watch`; `conformance/cli/watch.py` has the help of each."""
+
+    ids: tuple[str, ...]
+    config: Path | None
+    addresses: tuple[str, ...]
+    cacert: Path | None
+    insecure: bool
+    timeout: float | None
+    lanes: tuple[str, ...]
+    levels: tuple[str, ...]
+    whole: bool
+    seed: int
+    rounds: int | None
+    port: int
+    report_dir: Path
 
 
 @dataclass(slots=True)
@@ -120,19 +139,19 @@ class Rounds:
         self.following.tell({"kind": "said", "text": f"Round {self.number}: {one_line(text, 600)}", "next": after})
 
 
-def watch(ctx: click.Context, /, **options: Any) -> None:
-    """Do what `weldproof watch` says of itself; its options are declared beside its help."""
-    profile = named_profile(options["config"], options["addresses"], ours=False)
+def watch(ctx: click.Context, options: WatchOptions) -> None:
+    """Run rounds until Ctrl-C, and end the command with the exit code of the last one."""
+    profile = named_profile(options.config, options.addresses, ours=False)
     if profile is None:
         raise UsageFault(NO_TARGET.partition(", or --reference")[0])
-    profile = connected(profile, options)
+    profile = connected(profile, cacert=options.cacert, insecure=options.insecure, timeout=options.timeout)
     checked_nodes(profile, main_network=False)
     try:
-        rows = tuple(row for row in chosen(options["ids"]) if not options["levels"] or row.level in options["levels"])
+        rows = tuple(row for row in chosen(options.ids) if not options.levels or row.level in options.levels)
     except LookupError as unknown:
         raise UsageFault(f"no requirement starts with {unknown}; `weldproof list` shows them") from unknown
     try:
-        options["report_dir"].mkdir(parents=True, exist_ok=True)
+        options.report_dir.mkdir(parents=True, exist_ok=True)
         code = interrupt.run(_watched(profile, rows, options))
     except asyncio.CancelledError:
         code = Exit.INTERRUPTED
@@ -142,26 +161,25 @@ def watch(ctx: click.Context, /, **options: Any) -> None:
     ctx.exit(code)
 
 
-async def _watched(profile: Profile, rows: tuple[Requirement, ...], options: Mapping[str, Any]) -> Exit:
+async def _watched(profile: Profile, rows: tuple[Requirement, ...], options: WatchOptions) -> Exit:
     following = Following()
-    async with serving(following, options["port"]) as address:
-        click.echo(f"{address} shows each round; the reports are in {options['report_dir']}")
+    async with serving(following, options.port) as address:
+        click.echo(f"{address} shows each round; the reports are in {options.report_dir}")
         async with brought_in():
             whole, found = await asyncio.to_thread(_planned, profile, rows, options)
-        lanes = tuple(options["lanes"])
-        rounds = Rounds(found, whole, options["seed"], lanes, options["report_dir"], following)
+        rounds = Rounds(found, whole, options.seed, options.lanes, options.report_dir, following)
         while True:
             code = await rounds.next()
-            if code is Exit.INTERRUPTED or rounds.number == options["rounds"]:
+            if code is Exit.INTERRUPTED or rounds.number == options.rounds:
                 return code
             await _restart_or_enter(profile)
 
 
-def _planned(profile: Profile, rows: tuple[Requirement, ...], options: Mapping[str, Any]) -> tuple[Again, Profile]:
+def _planned(profile: Profile, rows: tuple[Requirement, ...], options: WatchOptions) -> tuple[Again, Profile]:
     """Return what the first round tries, and the profile with what a quick look may take."""
-    found = profile if options["whole"] else with_fuzz(profile, FUZZ_SECONDS)
-    checks = wanted(select_checks(rows, found, options["lanes"]), options["ids"])
-    look = None if options["whole"] else quick_look(checks, options["seed"])
+    found = profile if options.whole else with_fuzz(profile, FUZZ_SECONDS)
+    checks = wanted(select_checks(rows, found, options.lanes), options.ids)
+    look = None if options.whole else quick_look(checks, options.seed)
     return Again(rows, checks if look is None else look.tried, look), found
 
 

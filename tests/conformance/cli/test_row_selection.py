@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from conformance.cli.row_selection import asked_for, chosen, wanted
+from conformance.cli.run_options import RunOptions
 from conformance.engine.runner import absent, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import surface_options
@@ -120,7 +121,7 @@ def test_a_row_that_names_a_lane_is_of_its_family(monkeypatch: pytest.MonkeyPatc
     assert absent(offer, both) is None
     assert absent(offer, both, ("algorand-2",)) == "this run leaves out the lane algorand"
     assert absent(offer, further) == "the profile does not claim the lane algorand"
-    options = {"ids": ("RAIL-WELD", "RAIL-LANE"), "ledger": 1, "surfaces": (), "levels": (), "lanes": ("algorand-2",)}
+    options = RunOptions(ids=("RAIL-WELD", "RAIL-LANE"), ledger=1, lanes=("algorand-2",))
     asked = {row.id for row in asked_for(options)}
     assert {"RAIL-WELD-01", "RAIL-WELD-02", "RAIL-WELD-05"} <= asked
     assert asked.isdisjoint({"RAIL-LANE-01", "RAIL-WELD-03", "RAIL-WELD-04"})

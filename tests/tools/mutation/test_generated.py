@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from conformance.cli.generated import against_generated
+from conformance.cli.generated import GeneratedChoice, against_generated
 from conformance.cli.usage import UsageFault
 from tools.mutation import __main__ as command
 from tools.mutation import judged, killed, reach
@@ -283,4 +283,6 @@ async def _lines(notes: Notes, process: Process) -> set[int]:
 def test_without_a_checkout_it_says_so(tmp_path: Path) -> None:
     """The wheel has no tools/, and the command says where to run it."""
     with pytest.raises(UsageFault, match="run from a checkout"):
-        against_generated((), None, 1, {}, as_json=False, only_list=False, checkout=tmp_path)
+        against_generated(
+            GeneratedChoice(), as_json=False, only_list=False, whole=False, again=False, checkout=tmp_path
+        )
