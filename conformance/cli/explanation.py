@@ -8,6 +8,7 @@ from functools import cache
 from typing import Final
 
 from conformance.engine.catalogue import Described, catalogue
+from conformance.engine.exclusive import Exclusive
 from conformance.ledger import Requirement
 from conformance.ledger.examples import Example, examples
 from conformance.ledger.rules import rules_of
@@ -35,14 +36,14 @@ _BASES: Final[Mapping[str, str]] = {
     "implied": "implied in the interface",
     "claimed": "in the specification, for a target that claims it",
 }
-_WITH: Final[Mapping[str | bool, str]] = {
-    False: "",
-    True: ", only together with other checks that move the clock",
-    "chain": ", alone on its lane",
-    "surface": ", alone on its surface",
-    "limits": ", with separate limits",
-    "restart": ", alone and before a clock is moved",
-    "all": ", alone and last",
+_WITH: Final[Mapping[Exclusive, str]] = {
+    Exclusive.NOTHING: "",
+    Exclusive.CLOCK: ", only together with other checks that move the clock",
+    Exclusive.CHAIN: ", alone on its lane",
+    Exclusive.SURFACE: ", alone on its surface",
+    Exclusive.LIMITS: ", with separate limits",
+    Exclusive.RESTART: ", alone and before a clock is moved",
+    Exclusive.CHAIN_AND_CLOCK: ", alone and last",
 }
 NO_CHECK: Final = "This version of the suite has no check for it yet, so that it is inconclusive where claimed."
 

@@ -26,6 +26,7 @@ from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, JsonFault, Names, Unreachable
 from conformance.http.transport import HttpTransport
@@ -313,7 +314,7 @@ def _agreeing(attempt: Attempt) -> Any:
 
 
 def _case(session: Session, client: Client, log: EventLog, lane: str) -> Case:
-    check = Check("pay", ("RAIL-PAY-05",), "rail", lane, exclusive=False, fix="", run=_no_check)
+    check = Check("pay", ("RAIL-PAY-05",), "rail", lane, exclusive=Exclusive.NOTHING, fix="", run=_no_check)
     return Case(check, session.profile, client, log, random.SystemRandom(), session)
 
 

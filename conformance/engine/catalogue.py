@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import Quick
 
 if TYPE_CHECKING:
-    from conformance.engine.check import Check, Exclusive
+    from conformance.engine.check import Check
 
 _FOLDER: Final = "conformance.engine"
 _FILE: Final = "catalogue.json"
@@ -60,7 +61,12 @@ class Described:
 def catalogue() -> tuple[Described, ...]:
     """Return every check of the suite, by name."""
     values = orjson.loads(files(_FOLDER).joinpath(_FILE).read_bytes())
-    return tuple(Described(**{**one, "rows": tuple(one["rows"]), "quick": Quick(**one["quick"])}) for one in values)
+    typed: dict[str, Callable[[Any], Any]] = {
+        "rows": tuple,
+        "exclusive": Exclusive,
+        "quick": lambda quick: Quick(**quick),
+    }
+    return tuple(Described(**{**one, **{name: form(one[name]) for name, form in typed.items()}}) for one in values)
 
 
 def described(checks: Iterable[Check]) -> tuple[Described, ...]:

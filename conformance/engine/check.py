@@ -10,8 +10,9 @@ import inspect
 import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import BY_COMPANY, WHOLE, Quick
 from conformance.engine.session import Session
 from conformance.http.client import Client, Recorded
@@ -22,18 +23,17 @@ from conformance.target import Profile
 from conformance.vocabulary.lanes.registry import FACTS
 
 T = TypeVar("T")
-Exclusive: TypeAlias = Literal[False, True, "chain", "surface", "limits", "restart", "all"]
 
 _STARTS: Final = "the check starts the program that it judges, and ends it"
 # What a check does beside its requests, by the company that it runs in.
 _BESIDE: Final[Mapping[Exclusive, str | None]] = {
-    False: None,
-    True: "the check lets time pass before it",
-    "chain": "the check does something to the chain meanwhile",
-    "surface": "the check does something to the service meanwhile",
-    "limits": "the check sends as many before it as a limit allows",
-    "restart": "the check starts the service again meanwhile",
-    "all": "the check does something to the chain and the clock meanwhile",
+    Exclusive.NOTHING: None,
+    Exclusive.CLOCK: "the check lets time pass before it",
+    Exclusive.CHAIN: "the check does something to the chain meanwhile",
+    Exclusive.SURFACE: "the check does something to the service meanwhile",
+    Exclusive.LIMITS: "the check sends as many before it as a limit allows",
+    Exclusive.RESTART: "the check starts the service again meanwhile",
+    Exclusive.CHAIN_AND_CLOCK: "the check does something to the chain and the clock meanwhile",
 }
 
 
@@ -46,12 +46,7 @@ class Check:
         rows: Requirement ids it decides.
         surface: Surface it talks to.
         lane: The lane it is bound to; `each` before expansion, None when it needs none.
-        exclusive: True when it moves the clock and so runs only beside those that wait for the same; `chain` when it
-            disturbs its lane's chain and `surface` when it disturbs its surface, and so runs beside checks of others
-            only; `limits` when it exhausts a limit and so runs alone, unless the profile names a service of its own for
-            that; `restart` when it starts a service again, and so runs by itself before a clock is moved, which real
-            nodes do not follow; `all` when it disturbs a chain and moves the clock meanwhile, and so runs last and by
-            itself.
+        exclusive: What it disturbs, which decides when it runs.
         fix: What an implementer does about a breach.
         run: The function.
         self_contained: Whether it judges programs only that it starts itself: whatever is done to the target, its
@@ -108,7 +103,7 @@ def check(
     surface: str,
     fix: str,
     lane: str | None = None,
-    exclusive: Exclusive = False,
+    exclusive: Exclusive = Exclusive.NOTHING,
     self_contained: bool = False,
     quick: Quick | None = None,
     needs_more: str | None = None,
@@ -122,9 +117,7 @@ def check(
         surface: Surface whose claim the check needs.
         fix: One or two sentences: what to change when it fails.
         lane: Name of the lane it needs, or `each` to run once for every claimed lane.
-        exclusive: Run after the others: with those alone that move the clock as well (True), one a lane (`chain`, it
-            disturbs that), one a surface (`surface`, likewise), alone where limits are shared (`limits`), by
-            itself before a clock is moved (`restart`), or last and by itself (`all`).
+        exclusive: What it disturbs. A check that disturbs something runs after those that disturb nothing.
         self_contained: It judges programs only that it starts itself.
         quick: What `run --quick` makes of it; by default what its company says (`quick.BY_COMPANY`).
         needs_more: Why no single request shows what it finds, where its company does not say it: it sends several at

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from conformance.engine.exclusive import Exclusive
+
 # Seconds for requests generated from one OpenAPI document.
 FUZZ_SECONDS: Final = 1.0
 
@@ -49,13 +51,15 @@ def left_out(reason: str) -> Quick:
 OWN_PROCESSES: Final = left_out("starts programs of its own, which takes seconds")
 COMPANION: Final = left_out("needs a service that our own stack starts for it alone")
 WAITS: Final = left_out("waits for what takes seconds to come, or to stay away")
-# What becomes of a check that says nothing, by the company it runs in (`Check.exclusive`).
-BY_COMPANY: Final[Mapping[str | bool, Quick]] = {
-    False: WHOLE,
-    True: left_out("moves the clock, so it would run alone after all others"),
-    "chain": left_out("disturbs its chain, so it would run after all others"),
-    "surface": left_out("disturbs its surface, so it would run after all others"),
-    "restart": left_out("starts the service again, so it would run alone after all others"),
-    "all": left_out("moves the clock while a chain is away, so it would run alone after all others"),
-    "limits": left_out("sends more calls than a limit lets through"),
+# What becomes of a check that says nothing, by what it disturbs.
+BY_COMPANY: Final[Mapping[Exclusive, Quick]] = {
+    Exclusive.NOTHING: WHOLE,
+    Exclusive.CLOCK: left_out("moves the clock, so it would run alone after all others"),
+    Exclusive.CHAIN: left_out("disturbs its chain, so it would run after all others"),
+    Exclusive.SURFACE: left_out("disturbs its surface, so it would run after all others"),
+    Exclusive.RESTART: left_out("starts the service again, so it would run alone after all others"),
+    Exclusive.CHAIN_AND_CLOCK: left_out(
+        "moves the clock while a chain is away, so it would run alone after all others"
+    ),
+    Exclusive.LIMITS: left_out("sends more calls than a limit lets through"),
 }

@@ -23,6 +23,7 @@ from typing import Final
 
 from conformance.engine import clock
 from conformance.engine.check import Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.ledger.typical import typical_seconds
 from conformance.target import Profile
@@ -30,6 +31,7 @@ from conformance.target import Profile
 # Their answers come from no chain.
 _WITHOUT_CHAIN: Final = frozenset({"agent", "control_plane"})
 # Their payments are those of checkouts.
+_MOVING_THE_CLOCK = (Exclusive.CLOCK, Exclusive.CHAIN_AND_CLOCK)
 _OF_CHECKOUTS: Final = frozenset({"gateway", "webhooks"})
 # What takes so many seconds elsewhere begins before the rest of its kind, so that nobody has to wait for it in the end,
 # and what takes so many, and longer than what disturbs a chain, as if it were of every kind.
@@ -44,12 +46,12 @@ def company(one: Check, profile: Profile) -> str:
 
     It is `together`, what it runs one after the other with (`chain …` or `surface …`), or `alone`.
     """
-    if not one.exclusive or (one.exclusive == "limits" and "gateway" in profile.limited):
+    if one.exclusive is Exclusive.NOTHING or (one.exclusive is Exclusive.LIMITS and "gateway" in profile.limited):
         return "together"
-    if one.exclusive == "chain":
+    if one.exclusive is Exclusive.CHAIN:
         apart = one.lane is not None and one.surface in _OF_CHECKOUTS and profile.checkout_node_apart(one.lane)
         return f"chain {one.lane or ''}{' of checkouts' if apart else ''}"
-    return f"surface {one.surface}" if one.exclusive == "surface" else "alone"
+    return f"surface {one.surface}" if one.exclusive is Exclusive.SURFACE else "alone"
 
 
 @dataclass(slots=True)
@@ -101,9 +103,9 @@ class Schedule:
         self._lanes_apart = frozenset(filter(session.profile.checkout_node_apart, session.profile.claims.lanes))
         order = random.Random(session.seed)  # noqa: S311 - an order, not a secret
         self._queues = [_Queue(sorted(order.sample(one, len(one)), key=_length)) for one in self._ordinary()]
-        limits = (one for one in reversed(checks) if one.exclusive == "limits")
+        limits = (one for one in reversed(checks) if one.exclusive is Exclusive.LIMITS)
         self._limits = _Queue([*limits] if self._limits_apart else [])
-        disturbing = [checks for checks in self._by("chain") if session.profile.controls(checks[0].lane or "")]
+        disturbing = [checks for checks in self._by(Exclusive.CHAIN) if session.profile.controls(checks[0].lane or "")]
         self._longest = max([_LONGEST_SECONDS, *map(_seconds, disturbing)])
         self._in_turns = 0
         self._room = asyncio.Condition()
@@ -130,7 +132,7 @@ class Schedule:
         """
         parts: list[list[Check]] = [[], [], [], []]
         for one in self._checks:
-            if not one.exclusive:
+            if one.exclusive is Exclusive.NOTHING:
                 parts[self._part(one)].append(one)
         return parts
 
@@ -161,7 +163,7 @@ class Schedule:
     async def _alone(self) -> None:
         """Run the checks that disturb others, each kind once nobody is left whom it would disturb."""
         general, of_checkouts, without_chain, _ = self._queues
-        chains = self._by("chain")
+        chains = self._by(Exclusive.CHAIN)
         await general.done.wait()
         async with asyncio.TaskGroup() as group:
             for checks in filter(self._of_the_rail_alone, chains):
@@ -171,16 +173,20 @@ class Schedule:
             for checks in itertools.filterfalse(self._of_the_rail_alone, chains):
                 group.create_task(self._in_turn(checks))
             await without_chain.done.wait()
-            for checks in self._by("surface"):
+            for checks in self._by(Exclusive.SURFACE):
                 group.create_task(self._in_turn(checks))
         if not self._limits_apart:
-            await self._in_turn(one for one in self._checks if one.exclusive == "limits")
+            await self._in_turn(one for one in self._checks if one.exclusive is Exclusive.LIMITS)
         await self._starting_again()
         # After the clock has moved, a payment on a lane whose block times stay behind would be too old.
         behind = await self._staying_behind()
-        await self._in_turn(one for one in self._checks if one.exclusive == "all" and one.lane in behind)
+        await self._in_turn(
+            one for one in self._checks if one.exclusive is Exclusive.CHAIN_AND_CLOCK and one.lane in behind
+        )
         await self._moving_the_clock(behind)
-        await self._in_turn(one for one in self._checks if one.exclusive == "all" and one.lane not in behind)
+        await self._in_turn(
+            one for one in self._checks if one.exclusive is Exclusive.CHAIN_AND_CLOCK and one.lane not in behind
+        )
 
     async def _limits_beside(self) -> None:
         """Try the limits of a service of its own: each check of them has it for itself, and nobody else is limited."""
@@ -192,7 +198,7 @@ class Schedule:
 
         A further restart would cut off the deliveries that a check which moves the clock waits for.
         """
-        again = [one for one in self._checks if one.exclusive == "restart"]
+        again = [one for one in self._checks if one.exclusive is Exclusive.RESTART]
         gateways = [one for one in again if one.surface in _OF_CHECKOUTS]
         async with asyncio.TaskGroup() as group:
             group.create_task(self._in_turn(one for one in again if one not in gateways))
@@ -207,10 +213,10 @@ class Schedule:
         """Return whether no checkout is paid at the node that these disturb."""
         return disturbing[0].lane in self._lanes_apart and disturbing[0].surface not in _OF_CHECKOUTS
 
-    def _by(self, kind: str) -> list[list[Check]]:
+    def _by(self, kind: Exclusive) -> list[list[Check]]:
         found: dict[str, list[Check]] = {}
         for one in self._checks:
-            if one.exclusive == kind:
+            if one.exclusive is kind:
                 found.setdefault(company(one, self._session.profile), []).append(one)
         return list(found.values())
 
@@ -227,7 +233,7 @@ class Schedule:
 
     async def _staying_behind(self) -> frozenset[str]:
         """Return the lanes whose block times stay behind the clock."""
-        lanes = {one.lane for one in self._checks if one.exclusive in (True, "all") and one.lane is not None}
+        lanes = {one.lane for one in self._checks if one.exclusive in _MOVING_THE_CLOCK and one.lane is not None}
         return frozenset([lane for lane in sorted(lanes) if await clock.stays_behind(self._session, lane)])
 
     async def _moving_the_clock(self, behind: frozenset[str]) -> None:
@@ -236,7 +242,7 @@ class Schedule:
         Those of lanes whose block times will stay behind it come before the others. Events come after them: what is
         delivered again was so by then, and nobody waits for it.
         """
-        moving = [one for one in self._checks if one.exclusive is True]
+        moving = [one for one in self._checks if one.exclusive is Exclusive.CLOCK]
 
         def place(one: Check) -> tuple[bool, bool]:
             return one.lane not in behind, one.surface == "webhooks"

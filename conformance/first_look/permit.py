@@ -7,6 +7,7 @@ from typing import Final
 from conformance.discovery.rail import PAID_PREFIX
 from conformance.discovery.recognising import NOWHERE
 from conformance.engine.check import Check
+from conformance.engine.exclusive import Exclusive
 from conformance.ledger import load
 from conformance.outcome import Inconclusive
 from conformance.surfaces.agent.paths import EXPLAIN, SIGN, VERIFY
@@ -73,7 +74,7 @@ def is_tried(one: Check) -> bool:
     disturb nobody and send nothing at random.
     """
     needs = {need for row in one.rows for need in load()[row].needs}
-    at_once = not one.exclusive and not one.self_contained and one.quick.way not in _FOR_RUNS
+    at_once = one.exclusive is Exclusive.NOTHING and not one.self_contained and one.quick.way not in _FOR_RUNS
     return needs <= _WITHOUT_MEANS and at_once
 
 

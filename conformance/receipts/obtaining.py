@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Client, JsonFault, Unreachable
 from conformance.log.events import EventLog
@@ -53,7 +54,7 @@ class Party:
 
     def case(self, surface: str, lane: str | None = None) -> Case:
         """Return a case in which it is called; no row is judged there."""
-        check = Check(BESIDE, (), surface, lane, False, "", _judge_nothing)
+        check = Check(BESIDE, (), surface, lane, Exclusive.NOTHING, "", _judge_nothing)
         rng = random.Random(self.session.seed)  # noqa: S311 - the suite's choices are repeatable
         return Case(check, self.profile, self.client, self.log, rng, self.session)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.http.transport import HttpTransport
@@ -63,7 +64,7 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
 
 
 def _case(lane: str, profile: Profile, client: Client, log: EventLog, session: Session) -> Case:
-    check = Check("bench", (), "rail", lane, exclusive=False, fix="", run=_judge_nothing)
+    check = Check("bench", (), "rail", lane, exclusive=Exclusive.NOTHING, fix="", run=_judge_nothing)
     return Case(check, profile, client, log, random.SystemRandom(), session)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from conformance.engine.check import Check
+from conformance.engine.exclusive import Exclusive
 from conformance.outcome import SOUND, Verdict, worst
 from tools.mutation.places import Mutant
 from tools.mutation.reach import STARTING, Reach
@@ -156,7 +157,7 @@ def _chosen(reach: Reach, mutant: Mutant, known: Mapping[str, Check], typical: M
 
 
 def _is_quick(check: Check, typical: Mapping[str, float]) -> bool:
-    return not check.exclusive and typical.get(check.id, 0.0) <= _QUICK_SECONDS
+    return check.exclusive is Exclusive.NOTHING and typical.get(check.id, 0.0) <= _QUICK_SECONDS
 
 
 async def _clean(stand: Stand, checks: Sequence[Check], seed: int) -> Mapping[str, float]:

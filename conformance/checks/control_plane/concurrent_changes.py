@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.judging.audit_log import judge_links, may_be_missed
 from conformance.judging.trust_set import trusted_keys
 from conformance.oracles.audit_chain import Entry
@@ -35,7 +36,7 @@ _ENOUGH = 2
     "CP-AUDIT-04",
     surface="control_plane",
     # So many entries at once would push those of other checks out of a log that tells its latest only.
-    exclusive="surface",
+    exclusive=Exclusive.SURFACE,
     fix="Let the database decide who writes the next entry, and read the MAC before it in the same transaction.",
 )
 async def changes_at_once_make_one_chain(case: Case) -> None:

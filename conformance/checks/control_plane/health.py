@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from conformance.engine.check import Case, check
+from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.surfaces.control_plane import documents
 from conformance.surfaces.control_plane.access import Hub, documented, hub_of, serving_hub, until
@@ -46,7 +47,7 @@ async def health_tells_life_and_counts(case: Case) -> None:
     "CP-HEALTH-04",
     "CP-HEALTH-05",
     surface="control_plane",
-    exclusive="surface",
+    exclusive=Exclusive.SURFACE,
     fix="Count the entries of the trust set and of the list of services at the moment of the answer.",
 )
 async def counts_follow_what_is_registered(case: Case) -> None:

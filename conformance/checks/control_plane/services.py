@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from conformance.engine.check import Case, check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import WAITS
 from conformance.http.client import Answer, Unreachable
 from conformance.oracles.strict_json import is_json_type
@@ -319,7 +320,7 @@ async def the_posture_shows_services_as_they_are(case: Case) -> None:
     "CP-POST-05",
     surface="control_plane",
     # Whose posture hangs would hang every other check's read of it.
-    exclusive="surface",
+    exclusive=Exclusive.SURFACE,
     fix="Ask all services side by side and give each a few seconds for its whole answer, not for each read of it.",
 )
 async def a_hanging_service_hangs_nobody(case: Case) -> None:

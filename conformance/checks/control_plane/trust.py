@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.engine.check import Case, check
+from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.judging.trust_set import is_gone, without_gone
 from conformance.oracles.falcon import PUBLIC_KEY_BYTES
@@ -100,7 +101,7 @@ async def atb_keys_reflect_the_trust_set(case: Case) -> None:
     "CP-TRUST-06",
     surface="control_plane",
     # What others change meanwhile would change a tag that does not follow this.
-    exclusive="surface",
+    exclusive=Exclusive.SURFACE,
     fix="Make the ETag from the answer's bytes or from the number of the last change, never from a count of issuers.",
 )
 async def a_tag_stands_for_one_trust_set(case: Case) -> None:

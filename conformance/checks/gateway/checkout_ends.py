@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.status import REPLICA_SECONDS, status_at_end
@@ -44,7 +45,7 @@ _UNAVAILABLE, _PENDING = 503, b"payment_pending"
 @check(
     "GW-CHK-20",
     surface="gateway",
-    exclusive="limits",
+    exclusive=Exclusive.LIMITS,
     fix="Look at the chain once more when a link's time is over, end the link then, and show nothing to pay any more.",
 )
 async def a_link_ends_in_time(case: Case) -> None:
@@ -161,7 +162,7 @@ async def _takes_nothing(case: Case, service: LimitedGateway, made: Answer) -> N
 @check(
     "GW-CHK-20",
     surface="gateway",
-    exclusive=True,
+    exclusive=Exclusive.CLOCK,
     fix="Read the link's state when you credit a payment. A link that has ended stays ended, and the tenant must "
     "return a later payment.",
 )
@@ -202,7 +203,8 @@ async def a_late_payment_leaves_a_link_expired(case: Case) -> None:
 @check(
     "GW-CHK-22",
     surface="gateway",
-    exclusive=True,  # a gateway looks at the chain before it abandons a link, and would find what others paid
+    # A gateway looks at the chain before it abandons a link, and would find what others paid.
+    exclusive=Exclusive.CLOCK,
     fix="Answer POST /checkout/{token}/cancel with the link's cancel_secret, and POST /checkout/{token}/abandon: end "
     "an active link there, and show nothing to pay any more.",
 )

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from conformance.engine.check import Case, check
 from conformance.engine.clock import now, pass_time
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import sample
 from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer, Way
 from conformance.outcome import Inconclusive
@@ -141,7 +142,7 @@ async def _stays(case: Case, link: Opened, done: Flip, where: Mapping[str, str] 
 @check(
     "GW-CHK-16",
     surface="gateway",
-    exclusive=True,
+    exclusive=Exclusive.CLOCK,
     fix="Let the time of a link end active links only: one that is paid is paid for good.",
 )
 async def a_paid_link_outlives_its_time(case: Case) -> None:

@@ -14,6 +14,7 @@ from typing import Final
 
 from conformance.engine.check import Case, check, shortened
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.judging.gateway.status import judge_abandoned, judge_same_status, paid_status
 from conformance.lanes.checkout_request import Bill, CheckoutPayer, Way
 from conformance.lanes.node_control import Controlled
@@ -261,7 +262,7 @@ async def failed_payment(case: Case) -> None:
     "GW-CHK-19",
     surface="gateway",
     lane="each",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="A transaction that the node has accepted is not yet a payment, but reserves its link. A confirmed "
     "transaction pays the link.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
+from conformance.engine.exclusive import Exclusive
 from conformance.judging.gateway.originals import differences, identity, judge_original
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
@@ -26,7 +27,7 @@ _MARGIN = 30
     "GW-IDEM-09",
     "GW-IDEM-10",
     surface="gateway",
-    exclusive="limits",
+    exclusive=Exclusive.LIMITS,
     fix="Keep stored answers for 24 hours from the first call, by the service's clock, and forget them then, however "
     "often they were sent again.",
 )

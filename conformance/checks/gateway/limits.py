@@ -14,6 +14,7 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Credentials
 from conformance.http.client import Answer, Unreachable
 from conformance.judging.gateway.limits import MINUTE, judge_throttled, quick_enough, retry_after, throttled
@@ -159,7 +160,7 @@ async def exhausted(case: Case, service: LimitedGateway, tenant: Credentials) ->
     return refused
 
 
-@check("GW-RATE-01", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RATE-01", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def a_sustained_rate_is_throttled(case: Case) -> None:
     """A tenant that sustains more than 300 requests per minute gets 429.
 
@@ -210,7 +211,7 @@ def _judge_met(case: Case, refused: Sequence[Answer], what: str) -> None:
     case.expect("GW-RATE-01", bool(refused), "429 for some", found, exchange=shown, where={"calls": what})
 
 
-@check("GW-RATE-02", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RATE-02", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def a_burst_passes(case: Case) -> None:
     """A tenant can send a burst of 60 requests without 429 from a rested state.
 
@@ -227,7 +228,7 @@ async def a_burst_passes(case: Case) -> None:
             await service.advance(MINUTE + 1)
 
 
-@check("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RATE-03", "GW-RATE-04", "GW-HTTP-08", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def a_throttled_call_is_told_when_to_come_back(case: Case) -> None:
     """Every 429 carries Retry-After with seconds or an HTTP date, the error envelope, and a request id.
 
@@ -238,7 +239,7 @@ async def a_throttled_call_is_told_when_to_come_back(case: Case) -> None:
             judge_throttled(case, service, answer)
 
 
-@check("GW-RATE-05", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RATE-05", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def a_call_succeeds_after_the_wait(case: Case) -> None:
     """After the Retry-After time a request succeeds.
 
@@ -259,7 +260,7 @@ async def a_call_succeeds_after_the_wait(case: Case) -> None:
         case.expect("GW-RATE-05", 200 <= answer.status < 300, "success", found, exchange=answer)
 
 
-@check("GW-RATE-06", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RATE-06", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def a_tenant_is_throttled_alone(case: Case) -> None:
     """One tenant's exhaustion does not throttle another tenant.
 
@@ -277,7 +278,7 @@ async def a_tenant_is_throttled_alone(case: Case) -> None:
             await service.advance(MINUTE + 1)
 
 
-@check("GW-RATE-07", "GW-RATE-01", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RATE-07", "GW-RATE-01", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def a_throttled_creation_creates_nothing(case: Case) -> None:
     """A throttled creating call creates nothing.
 

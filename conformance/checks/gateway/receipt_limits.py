@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.judging.gateway.limits import judge_throttled, quick_enough, throttled
 from conformance.outcome import Inconclusive
@@ -35,7 +36,7 @@ async def _verify(service: LimitedGateway, call: tuple[dict[str, str], dict[str,
     return await run_concurrently(calls, at_once=_AT_ONCE)
 
 
-@check("GW-RCPT-31", *_OF_EVERY_429, surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RCPT-31", *_OF_EVERY_429, surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def verification_is_throttled(case: Case) -> None:
     """More than 120 receipt verifications per minute are answered 429.
 
@@ -78,7 +79,7 @@ def _judge(case: Case, service: LimitedGateway, answers: list[Answer], how: str)
     case.expect("GW-RCPT-31", bool(refused), "429 for some", found, exchange=shown, where={"calls": how})
 
 
-@check("GW-RCPT-32", surface="gateway", exclusive="limits", fix=_FIX)
+@check("GW-RCPT-32", surface="gateway", exclusive=Exclusive.LIMITS, fix=_FIX)
 async def spaced_verifications_pass(case: Case) -> None:
     """Up to 120 well-spaced receipt verifications per minute are not answered 429.
 

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import judge_nothing_second, judge_original
@@ -87,7 +88,7 @@ _LARGE: Final = 100_663_297
     _PASSES,
     _PUBLISHED,
     surface="gateway",
-    exclusive="restart",
+    exclusive=Exclusive.RESTART,
     fix="Keep links, payments, keys, the signing key and the answers under an Idempotency-Key on the disk; watch every "
     "active link after a start, and look for payments from where the last look ended.",
     quick=OWN_PROCESSES,

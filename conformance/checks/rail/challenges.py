@@ -11,6 +11,7 @@ from conformance.discovery.openapi_paths import at_their_paths
 from conformance.discovery.rail import INDEX, Operation, catalog_urls, index_urls, is_paid, listing_urls, path_of
 from conformance.engine import clock
 from conformance.engine.check import Case, check
+from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.oracles.addresses import is_address
 from conformance.oracles.keys import did_web_of
@@ -301,7 +302,7 @@ def paid_methods(openapi: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     "RAIL-402-20",
     surface="rail",
     lane="each",
-    exclusive=True,
+    exclusive=Exclusive.CLOCK,
     fix="Refuse a token that is older than its lifetime, but serve a payer who paid before its end.",
 )
 async def challenge_is_short_lived(case: Case) -> None:

@@ -17,6 +17,7 @@ from conformance.discovery.rehearsing import refusal
 from conformance.engine import clock
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import sample
 from conformance.http.refusals import refused_body
 from conformance.lanes.registry import LANES
@@ -108,7 +109,7 @@ async def _split(case: Case) -> None:
     )
 
 
-@check("RAIL-WELD-08", "RAIL-WELD-11", surface="rail", lane="each", exclusive=True, fix=_FIX)
+@check("RAIL-WELD-08", "RAIL-WELD-11", surface="rail", lane="each", exclusive=Exclusive.CLOCK, fix=_FIX)
 async def late_replay_buys_nothing(case: Case) -> None:
     """A captured X-PAYMENT that is replayed after its challenge lapsed buys nothing more.
 

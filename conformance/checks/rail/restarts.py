@@ -13,6 +13,7 @@ from conformance.attacks.engine import receipts
 from conformance.discovery.rail import INDEX
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import OWN_PROCESSES
 from conformance.http.client import Answer
 from conformance.ledger import load
@@ -51,7 +52,7 @@ class _Before:
     _IN_SET,
     _IN_DID,
     surface="rail",
-    exclusive="restart",
+    exclusive=Exclusive.RESTART,
     fix="Store redemptions, answers, settlements, the signing key and the token secret on disk before you use them. "
     "Follow sent transactions after a restart. Publish a key as long as its receipts must verify.",
     quick=OWN_PROCESSES,

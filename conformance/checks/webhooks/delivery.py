@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import OWN_PROCESSES, WAITS
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import on_lane, opened, payer, way
@@ -150,7 +151,7 @@ async def _not_held_up(case: Case, sale: Sale, places: tuple[Place, Place], seco
     "WH-DELIV-10",
     "WH-SIG-04",
     surface="webhooks",
-    exclusive="restart",
+    exclusive=Exclusive.RESTART,
     fix="Keep links, destinations, their deletions and secrets, and events on the disk, and watch every active link "
     "after a start.",
     quick=OWN_PROCESSES,

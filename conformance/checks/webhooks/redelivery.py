@@ -13,6 +13,7 @@ from typing import Any
 
 from conformance.engine import clock
 from conformance.engine.check import Case, check
+from conformance.engine.exclusive import Exclusive
 from conformance.judging.webhook_times import judge_time
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.orders import again, on_lane
@@ -94,7 +95,7 @@ def _one_id(case: Case, sale: Sale) -> None:
     "WH-SIG-06",
     "WH-SIG-07",
     surface="webhooks",
-    exclusive=True,
+    exclusive=Exclusive.CLOCK,
     fix="Keep the event's bytes and send them again after the schedule's pause, even if the process restarted. Sign "
     "each attempt with its time. Drop waiting deliveries of a deleted destination.",
 )

@@ -8,6 +8,7 @@ from typing import Any
 
 from conformance.discovery.recognising import is_there, openapi_path
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Client
 from conformance.log.events import EventLog
@@ -65,4 +66,4 @@ async def _nothing(_: Case) -> None:
     """Check nothing: a probe asks and does not judge."""
 
 
-_NO_CHECK = Check("init", (), "agent", None, False, "", _nothing)
+_NO_CHECK = Check("init", (), "agent", None, Exclusive.NOTHING, "", _nothing)

@@ -13,6 +13,7 @@ from conformance import target
 from conformance.checks.shared import agent_rail_agreement
 from conformance.checks.shared.agent_rail_agreement import body_for_rail, paid_validity
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Answer, Client, Counter, Names, Transport
 from conformance.log.events import EventLog
@@ -123,7 +124,13 @@ async def compared(
 
     log, names = EventLog(), Names()
     row = Check(
-        "made_up", ("X-DIFF-01",), "rail", None, False, "Mend it.", agent_rail_agreement.agent_and_rail_judge_alike
+        "made_up",
+        ("X-DIFF-01",),
+        "rail",
+        None,
+        Exclusive.NOTHING,
+        "Mend it.",
+        agent_rail_agreement.agent_and_rail_judge_alike,
     )
     client = Client(cast("Transport", None), log, row.id, names, Counter())
     session = SimpleNamespace(service=lambda _: SimpleNamespace(body=None))

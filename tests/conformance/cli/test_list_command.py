@@ -13,6 +13,7 @@ from conformance.cli import explain, explanation
 from conformance.cli import list as list_command
 from conformance.cli.suggestion import nearest
 from conformance.engine.catalogue import Described, catalogue, described, encoded
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import WHOLE
 from conformance.engine.registration import registered
 from conformance.ledger import load
@@ -31,7 +32,15 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
     sentence = "A challenge costs something.\n\nAsks unpaid and expects an amount."
     fix = "Put an amount into each entry."
     added = Described(
-        "sample_check_of_a_test", ("RAIL-402-09",), "rail", "each", False, sentence, fix, WHOLE, "nowhere.py"
+        "sample_check_of_a_test",
+        ("RAIL-402-09",),
+        "rail",
+        "each",
+        Exclusive.NOTHING,
+        sentence,
+        fix,
+        WHOLE,
+        "nowhere.py",
     )
     for module in (list_command, explain, explanation):
         monkeypatch.setattr(module, "catalogue", lambda: (*catalogue(), added))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.runner import Plan, Run, absent
 from conformance.ledger import load
 from conformance.log.events import EventLog
@@ -68,7 +69,7 @@ def test_a_gateway_that_verifies_receipts_alone_has_the_rows_of_that(row: str, a
 async def verdict_of(row: str, *bodies: Any) -> dict[str, Any]:
     """Return how a run judges a row that some checks decide."""
     checks = tuple(
-        Check(f"check_{place}", (row,), "gateway", None, exclusive=False, fix="", run=body)
+        Check(f"check_{place}", (row,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=body)
         for place, body in enumerate(bodies)
     )
     log = EventLog()
@@ -111,8 +112,8 @@ async def test_limits_are_exhausted_alone_where_they_are_shared(apart: bool, tmp
         case.expect("GW-RATE-02", True, "", "")
 
     checks = (
-        Check("a_limit", ("GW-RATE-02",), "gateway", None, exclusive="limits", fix="", run=limit),
-        Check("b_other", ("GW-RATE-02",), "gateway", None, exclusive=False, fix="", run=slow),
+        Check("a_limit", ("GW-RATE-02",), "gateway", None, exclusive=Exclusive.LIMITS, fix="", run=limit),
+        Check("b_other", ("GW-RATE-02",), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=slow),
     )
     profile = claiming("gateway")
     if apart:

@@ -9,6 +9,7 @@ import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.ledger import load
@@ -38,7 +39,7 @@ async def _nothing(case: Case) -> None:
 def case_of(lane: str | None = "base") -> Case:
     """Return a case of a check that names two rows."""
     log, names = EventLog(), Names()
-    one = Check("made_up", (MUST, SHOULD), "rail", lane, False, "Mend it.", _nothing)
+    one = Check("made_up", (MUST, SHOULD), "rail", lane, Exclusive.NOTHING, "Mend it.", _nothing)
     client = Client(Answering(), log, one.id, names, Counter())
     return Case(one, Profile(), client, log, random.Random(1), Session(Profile(), client, names, 1))
 

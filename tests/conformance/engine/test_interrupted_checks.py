@@ -7,6 +7,7 @@ import contextlib
 import gc
 
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog
@@ -31,8 +32,8 @@ async def test_a_check_whose_program_ended_before_it_was_interrupted() -> None:
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
     checks = (
-        Check("breaks", (ROW,), "gateway", None, exclusive=False, fix="", run=breaks),
-        Check("never", (ANOTHER,), "gateway", None, exclusive="surface", fix="", run=never),
+        Check("breaks", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=breaks),
+        Check("never", (ANOTHER,), "gateway", None, exclusive=Exclusive.SURFACE, fix="", run=never),
     )
     log = EventLog()
     run = asyncio.create_task(
@@ -63,7 +64,7 @@ async def test_a_check_that_ends_after_the_run_adds_nothing_to_it() -> None:
             ended.set()
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
-    check = Check("lingers", (ROW,), "gateway", None, exclusive=False, fix="", run=lingers)
+    check = Check("lingers", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=lingers)
     log = EventLog()
     run = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, log).execute())
     async with asyncio.timeout(600):
@@ -91,7 +92,7 @@ async def test_a_shared_question_ends_with_the_run() -> None:
         await case.session.once("question", question)
 
     profile = Profile(surfaces={"gateway": Surface(url=NOBODY)}, claims=Claims(surfaces=("gateway",)))
-    check = Check("asks", (ROW,), "gateway", None, exclusive=False, fix="", run=asks)
+    check = Check("asks", (ROW,), "gateway", None, exclusive=Exclusive.NOTHING, fix="", run=asks)
     run = asyncio.create_task(Run(Plan((load()[ROW],), (check,), seed=1, workers=1), profile, EventLog()).execute())
     async with asyncio.timeout(600):
         await began.wait()

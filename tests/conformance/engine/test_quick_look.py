@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import WHOLE, Quick, left_out, one_of_several, sample
 from conformance.engine.quick_look import quick_look
 from conformance.engine.registration import registered
@@ -26,7 +27,7 @@ async def nothing(_: Case) -> None:
 
 def check(name: str, quick: Quick = WHOLE, lane: str | None = None) -> Check:
     """Return a check that is not registered."""
-    return Check(name, ("RAIL-402-01",), "rail", lane, False, "", nothing, quick=quick)
+    return Check(name, ("RAIL-402-01",), "rail", lane, Exclusive.NOTHING, "", nothing, quick=quick)
 
 
 def on_each(one: Check) -> list[Check]:
@@ -111,7 +112,7 @@ def test_who_samples_without_saying_so_is_at_fault() -> None:
 def test_what_disturbs_the_others_is_left_out_by_default() -> None:
     """A check that moves the clock, disturbs a chain or uses a limit up would run after all others."""
     for one in registered():
-        if one.exclusive is not False:
+        if one.exclusive is not Exclusive.NOTHING:
             assert one.quick.way == "left out", one.id
         if one.quick.way != "whole":
             assert one.quick.words, one.id

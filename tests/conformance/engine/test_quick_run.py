@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import WHOLE, Quick, left_out, sample
 from conformance.engine.quick_look import quick_look
 from conformance.engine.runner import Plan, Run
@@ -33,7 +34,7 @@ async def breaks(case: Case) -> None:
 
 def check(name: str, rows: tuple[str, ...], quick: Quick = WHOLE) -> Check:
     """Return a check that finds nothing wrong."""
-    return Check(name, rows, "rail", None, False, "", keeps, quick=quick)
+    return Check(name, rows, "rail", None, Exclusive.NOTHING, "", keeps, quick=quick)
 
 
 async def looked(*checks: Check) -> tuple[Exit, EventLog]:
@@ -70,7 +71,7 @@ async def test_a_sample_and_a_single_lane_are_in_the_summary() -> None:
 
 async def test_a_breach_in_a_quick_look_fails_it() -> None:
     """What is broken is broken, however little was tried."""
-    broken = Check("broken", (ROW,), "rail", None, False, "", breaks)
+    broken = Check("broken", (ROW,), "rail", None, Exclusive.NOTHING, "", breaks)
     code, _ = await looked(broken, check("slow", (OTHER,), left_out("takes an hour")))
     assert code is Exit.FAILED
 
@@ -96,8 +97,8 @@ async def test_a_whole_run_is_no_quick_look() -> None:
 async def test_the_log_says_what_runs_in_which_company(workers: int) -> None:
     """What progress and its estimate are made of."""
     log = EventLog()
-    alone = Check("alone", (OTHER,), "rail", None, True, "", keeps)
-    chain = Check("chained", (OTHER,), "rail", "base", "chain", "", keeps)
+    alone = Check("alone", (OTHER,), "rail", None, Exclusive.CLOCK, "", keeps)
+    chain = Check("chained", (OTHER,), "rail", "base", Exclusive.CHAIN, "", keeps)
     checks = (check("tried", (ROW,)), chain, alone)
     await Run(Plan((load()[ROW],), checks, seed=5, workers=workers), PROFILE, log).execute()
     (started,) = log.of("run.started")

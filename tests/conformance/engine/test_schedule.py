@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from conformance.engine import clock
-from conformance.engine.check import Case, Check, Exclusive
+from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.registration import registered
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
@@ -33,7 +34,7 @@ def check(
     name: str,
     body: Body,
     surface: str = "gateway",
-    exclusive: Exclusive = False,
+    exclusive: Exclusive = Exclusive.NOTHING,
     lane: str | None = None,
     *,
     self_contained: bool = False,
@@ -86,13 +87,13 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
     without_chain = [check(f"agent{n}", notes.body(f"agent{n}"), "agent") for n in range(3)]
     hubs = [check(f"hub{n}", notes.body(f"hub{n}"), "control_plane") for n in range(3)]
     own = [check(f"own{n}", notes.body(f"own{n}"), "control_plane", self_contained=True) for n in range(6)]
-    chain = [check(f"chain{n}", notes.body(f"chain{n}"), exclusive="chain", lane="solana") for n in range(2)]
-    other = check("chain_other", notes.body("chain_other"), exclusive="chain", lane="base")
-    surface = check("surface", notes.body("surface"), "control_plane", "surface")
-    limits = check("limits", notes.body("limits"), exclusive="limits")
-    moving = check("moving", notes.body("moving"), exclusive=True)
-    again = check("again", notes.body("again"), exclusive="restart")
-    last = check("last", notes.body("last"), exclusive="all", lane="solana")
+    chain = [check(f"chain{n}", notes.body(f"chain{n}"), exclusive=Exclusive.CHAIN, lane="solana") for n in range(2)]
+    other = check("chain_other", notes.body("chain_other"), exclusive=Exclusive.CHAIN, lane="base")
+    surface = check("surface", notes.body("surface"), "control_plane", Exclusive.SURFACE)
+    limits = check("limits", notes.body("limits"), exclusive=Exclusive.LIMITS)
+    moving = check("moving", notes.body("moving"), exclusive=Exclusive.CLOCK)
+    again = check("again", notes.body("again"), exclusive=Exclusive.RESTART)
+    last = check("last", notes.body("last"), exclusive=Exclusive.CHAIN_AND_CLOCK, lane="solana")
     await run(
         last, moving, again, limits, surface, other, *chain, *own, *hubs, *without_chain, *ordinary, workers=workers
     )
@@ -114,9 +115,9 @@ async def test_who_disturbs_others_never_meets_them(workers: int) -> None:
 async def test_limits_of_a_service_of_its_own_are_tried_in_turn_beside_all_the_rest() -> None:
     """But for what disturbs the nodes of checkouts, which it asks as well; the target's own limits are tried alone."""
     notes = Notes()
-    limits = [check(f"limits{n}", notes.body(f"limits{n}"), exclusive="limits") for n in range(3)]
+    limits = [check(f"limits{n}", notes.body(f"limits{n}"), exclusive=Exclusive.LIMITS) for n in range(3)]
     ordinary = [check(f"ordinary{n}", notes.body(f"ordinary{n}")) for n in range(6)]
-    disturbing = [check("disturbs", notes.body("disturbs"), exclusive="chain", lane="solana")]
+    disturbing = [check("disturbs", notes.body("disturbs"), exclusive=Exclusive.CHAIN, lane="solana")]
     names = {one.id for one in limits}
 
     await run(*limits, *ordinary, *disturbing, workers=2, limited={"gateway": LimitedService(url=NOBODY)})
@@ -140,8 +141,8 @@ async def test_a_service_is_started_again_before_a_clock_is_moved() -> None:
 
         return body
 
-    moving = check("moving", noting("moving"), exclusive=True)
-    again = check("again", noting("again"), exclusive="restart")
+    moving = check("moving", noting("moving"), exclusive=Exclusive.CLOCK)
+    again = check("again", noting("again"), exclusive=Exclusive.RESTART)
     await run(moving, again, check("ordinary", noting("ordinary")), workers=2)
     assert order == ["ordinary", "again", "moving"]
 
@@ -160,8 +161,11 @@ async def test_a_lane_that_stays_behind_is_paid_on_before_the_clock_moves(monkey
         return lane == "algorand"
 
     monkeypatch.setattr(clock, "stays_behind", stays_behind)
-    alone = [check(f"all of {lane}", noting(lane), exclusive="all", lane=lane) for lane in ("base", "algorand")]
-    moving = check("moving", noting("moving"), exclusive=True)
+    alone = [
+        check(f"all of {lane}", noting(lane), exclusive=Exclusive.CHAIN_AND_CLOCK, lane=lane)
+        for lane in ("base", "algorand")
+    ]
+    moving = check("moving", noting("moving"), exclusive=Exclusive.CLOCK)
     await run(*alone, moving, workers=2, lanes=("algorand", "base"))
     assert order == ["algorand", "moving", "base"]
 
@@ -178,7 +182,7 @@ async def test_what_nothing_disturbs_goes_on_while_others_are_alone() -> None:
         seen.set()
 
     own = check("own", lasts, "control_plane", self_contained=True)
-    await run(own, check("moving", alone, exclusive=True), workers=1)
+    await run(own, check("moving", alone, exclusive=Exclusive.CLOCK), workers=1)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 8])
@@ -196,7 +200,7 @@ async def test_the_clock_moves_once_for_those_that_wait_for_the_same(workers: in
             await asyncio.sleep(0)
         moments.append((before, clock_file.offset_of(file)))
 
-    checks = [check(f"waits{n}", waits, exclusive=True) for n in range(4)]
+    checks = [check(f"waits{n}", waits, exclusive=Exclusive.CLOCK) for n in range(4)]
     await run(*checks, workers=workers, clock_file=file)
     moves = -(-4 // (2 * workers))
     assert {after - before for before, after in moments} == {360.0}
@@ -226,7 +230,9 @@ async def test_the_clock_stands_still_while_the_next_check_begins(tmp_path: Path
         seen.append((before, clock_file.offset_of(file)))
 
     bodies = {"a_sooner": waits(100), "b_later": waits(360), "c_looks_on": looks_on}
-    await run(*(check(name, body, exclusive=True) for name, body in bodies.items()), workers=1, clock_file=file)
+    await run(
+        *(check(name, body, exclusive=Exclusive.CLOCK) for name, body in bodies.items()), workers=1, clock_file=file
+    )
 
     assert seen == [(100.0, 100.0)]
 
@@ -261,7 +267,7 @@ async def test_the_longest_wait_where_more_can_only_run_in_turn() -> None:
     longest = "generated_calls_of_the_control_plane"
     settlements = ("that_waits_and_fails", "that_is_taken_back", "whose_log_comes_late")
     disturbing = ("base_chain_that_cannot_be_asked", *(f"settlement_{one}" for one in settlements))
-    chain = [check(name, _turns, "rail", "chain", "base") for name in disturbing]
+    chain = [check(name, _turns, "rail", Exclusive.CHAIN, "base") for name in disturbing]
     ordinary = [check(f"ordinary{n}", _turns, "rail") for n in range(6)]
     began = {}
     for control in (f"{NOBODY}/1", None):
@@ -275,7 +281,7 @@ async def test_the_longest_wait_where_more_can_only_run_in_turn() -> None:
 async def test_all_who_have_services_started_again_do_so_side_by_side() -> None:
     notes = Notes()
     again = {"rail": "rail", "links": "gateway", "events": "webhooks"}
-    checks = [check(name, notes.body(name), surface, "restart") for name, surface in again.items()]
+    checks = [check(name, notes.body(name), surface, Exclusive.RESTART) for name, surface in again.items()]
     await run(*checks, check("ordinary", notes.body("ordinary")), workers=2)
     assert notes.met == {"rail": {"links", "events"}, "links": {"rail", "events"}, "events": {"rail", "links"}} | {
         "ordinary": set()
@@ -295,7 +301,7 @@ def _nodes(rail: str, checkouts: str) -> dict[str, Any]:
 
 
 def _beside_each_other(notes: Notes) -> list[Check]:
-    return [check(one, notes.body(one), one, exclusive="chain", lane="base") for one in ("rail", "gateway")]
+    return [check(one, notes.body(one), one, exclusive=Exclusive.CHAIN, lane="base") for one in ("rail", "gateway")]
 
 
 async def test_nodes_of_one_lane_are_disturbed_side_by_side() -> None:
@@ -335,8 +341,8 @@ async def test_checkouts_go_on_beside_the_rails_nodes_where_theirs_are_others(
     checks = [
         check("pays_a_call", notes.body("pays_a_call"), "rail"),
         check("pays_both", notes.body("pays_both"), pays_rail=True),
-        check("disturbs", disturbs, "rail", "chain", "base"),
-        check("disturbs_both", notes.body("disturbs_both"), "rail", "chain", "solana"),
+        check("disturbs", disturbs, "rail", Exclusive.CHAIN, "base"),
+        check("disturbs_both", notes.body("disturbs_both"), "rail", Exclusive.CHAIN, "solana"),
         *(check(f"ordinary{n}", notes.body(f"ordinary{n}")) for n in range(8)),
         check("pays_a_link", pays_a_link),
     ]
@@ -377,7 +383,7 @@ async def test_workers_make_room_for_what_runs_in_turn(workers: int, left: int) 
         await asyncio.wait_for(done.wait(), 600)
 
     own = [check(f"own{n}", lasts, "control_plane", self_contained=True) for n in range(40)]
-    lanes = [check(lane, disturbs, exclusive="chain", lane=lane) for lane in ("algorand", "base", "solana")]
+    lanes = [check(lane, disturbs, exclusive=Exclusive.CHAIN, lane=lane) for lane in ("algorand", "base", "solana")]
     await run(*own, *lanes, workers=workers)
     # Those that began before any lane did have left by then.
     assert max(met[20:]) == left

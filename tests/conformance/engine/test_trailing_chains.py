@@ -12,6 +12,7 @@ import pytest
 
 from conformance.engine import trailing
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.runner import Plan, Run
 from conformance.engine.trailing import TRAILING_SECONDS, Trailing
 from conformance.http.client import Names
@@ -81,7 +82,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Nodes:
 async def judged(surface: str, body: Callable[[Case], Awaitable[None]], lane: str | None = None) -> Event:
     """Return how a run with one check of a surface judges the check's row."""
     row = ROWS[surface]
-    check = Check("check", (row,), surface, lane, exclusive=False, fix="", run=body)
+    check = Check("check", (row,), surface, lane, exclusive=Exclusive.NOTHING, fix="", run=body)
     log = EventLog()
     await Run(Plan((load()[row],), (check,), seed=1, workers=1), PROFILE, log).execute()
     (event,) = log.of("row")
@@ -115,7 +116,9 @@ async def test_the_report_has_the_reason_in_place_of_a_breach(nodes: Nodes) -> N
     """What was found stays in the log; no hint says that the target should be changed."""
     nodes.ages["algorand"] = 444.0
     log = EventLog()
-    check = Check("check", (ROWS["rail"],), "rail", None, exclusive=False, fix="Serve it.", run=finds(False))
+    check = Check(
+        "check", (ROWS["rail"],), "rail", None, exclusive=Exclusive.NOTHING, fix="Serve it.", run=finds(False)
+    )
     await Run(Plan((load()[ROWS["rail"]],), (check,), seed=1, workers=1), PROFILE, log).execute()
     (judgement,) = log.of("judgement")
     assert (judgement["verdict"], judgement["found"], judgement["hint"]) == (

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.runner import Plan, Run
 from conformance.ledger import load
 from conformance.log.events import EventLog
@@ -58,7 +59,7 @@ class Restarts:
                 self.faults.append(str(fault))
             self.order.append(f"{name} looks")
 
-        return Check(name, (ROW,), surface, None, "restart", "", restarts)
+        return Check(name, (ROW,), surface, None, Exclusive.RESTART, "", restarts)
 
     async def run(self, *checks: Check) -> int:
         """Run checks and return how often the command was run."""

@@ -9,6 +9,7 @@ from typing import Any
 from conformance.discovery.rail import Operation
 from conformance.engine import clock
 from conformance.engine.check import Case, check
+from conformance.engine.exclusive import Exclusive
 from conformance.outcome import Inconclusive
 from conformance.surfaces.rail.algorand.payments import algorand_payer, welded
 from conformance.surfaces.rail.paid_answers import brief
@@ -27,7 +28,7 @@ _ROUNDS_SECONDS = 3.0
     "RAIL-PAY-02",
     surface="rail",
     lane="algorand",
-    exclusive="all",
+    exclusive=Exclusive.CHAIN_AND_CLOCK,
     fix="Keep a claim that no node could be asked about, however long its node is away, and decide it when it is back.",
 )
 async def payment_that_outlives_an_outage(case: Case) -> None:

@@ -10,6 +10,7 @@ import base58
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.judging.rail.refusals import honest_payment_is_served, judge_refusal, refused
 from conformance.lanes.algorand.payer import AlgorandPayer, Refused
 from conformance.lanes.algorand.transaction_ids import invented_id
@@ -118,7 +119,7 @@ async def _wrong_asset(case: Case, payer: AlgorandPayer, operation: Operation) -
     "RAIL-PAY-07",
     surface="rail",
     lane="algorand",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="Wait for the block, or answer that the transaction is not confirmed yet; serve only after it is.",
 )
 async def unconfirmed_transaction(case: Case) -> None:
@@ -179,7 +180,7 @@ async def _waiting_for_its_round(case: Case, payer: AlgorandPayer, operation: Op
     "RAIL-PAY-11",
     surface="rail",
     lane="algorand",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="A transaction that left the pool with an error, or that the node refused, never paid anything.",
 )
 async def failed_transaction(case: Case) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import sample
 from conformance.judging.rail.algorand.quoted import AlgorandQuote
 from conformance.judging.rail.chain_away import nothing_is_served
@@ -117,7 +118,7 @@ async def stray_transfer(case: Case) -> None:
     "RAIL-WELD-06",
     surface="rail",
     lane="each",
-    exclusive=True,
+    exclusive=Exclusive.CLOCK,
     fix="Compare the token's issue time with now when a proof is first presented, and with the payment's own time on "
     "the chain as well: one that was named in time and sent late is late.",
 )
@@ -185,7 +186,7 @@ async def token_the_rail_never_issued(case: Case) -> None:
     "RAIL-WELD-16",
     surface="rail",
     lane="algorand",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="Serve a call only after the node has returned the payment. Serve no call after another answer or no answer.",
 )
 async def chain_that_cannot_be_asked(case: Case) -> None:

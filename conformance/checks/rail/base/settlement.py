@@ -10,6 +10,7 @@ from typing import Any
 from conformance.attacks.engine import receipts
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.refusals import QUICK, assert_control_is_served, honest_payment_is_served
@@ -247,7 +248,7 @@ async def payer_is_not_locked_out(case: Case) -> None:
     "RAIL-PAY-07",
     surface="rail",
     lane="base",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="When the contract says used and the log is not found yet, wait; it is neither paid nor lost.",
 )
 async def settlement_whose_log_comes_late(case: Case) -> None:

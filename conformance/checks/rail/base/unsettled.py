@@ -10,6 +10,7 @@ from conformance.attacks.engine import receipts
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.http.client import Answer
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.base.settlements import (
@@ -37,7 +38,7 @@ _WIDE: Final[Mapping[str, int]] = {"2^63": 2**63, "2^64": 2**64, "2^256 - 1": 2*
     "RAIL-PAY-11",
     surface="rail",
     lane="base",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="Serve only when the settlement's receipt shows success and the transfer; that a call would have succeeded "
     "when it was tried means nothing. Read the numbers of an authorization with all their 256 bits.",
 )
@@ -116,7 +117,7 @@ def _judge(case: Case, row: str, answer: Answer, what: str) -> None:
     "RAIL-WELD-11",
     surface="rail",
     lane="base",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="Wait for so many confirmations that a block is not taken back, look again after a wait, and send a lost "
     "settlement again under the same nonce.",
 )

@@ -10,6 +10,7 @@ from typing import Any
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import sample
 from conformance.judging.rail.base.funded_challenges import FundedChallenge, FundedChallenges, base_payer
 from conformance.judging.rail.chain_away import faults_to_show, judge_under_fault
@@ -287,7 +288,7 @@ async def _refusals(case: Case, stakes: FundedChallenges, operation: Operation) 
     "RAIL-WELD-16",
     surface="rail",
     lane="base",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="Serve a call only after the node has returned the settlement. Serve no call after another answer or no "
     "answer.",
 )

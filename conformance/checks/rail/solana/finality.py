@@ -6,6 +6,7 @@ import asyncio
 
 from conformance.attacks.engine import receipts
 from conformance.engine.check import Case, check
+from conformance.engine.exclusive import Exclusive
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, solana_payer
 from conformance.lanes.solana.node import CONFIRMED, FINALIZED
@@ -40,7 +41,7 @@ async def taken_back(payer: SolanaPayer, tx_id: str) -> None:
     "RAIL-PAY-07",
     surface="rail",
     lane="solana",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="Wait until the transaction is in a slot and final, or answer that it is not confirmed yet; serve only after.",
 )
 async def unconfirmed_solana_transaction(case: Case) -> None:
@@ -74,7 +75,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     "RAIL-PAY-07",
     surface="rail",
     lane="solana",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="Ask the node at the moment of the redemption. Its answers from before a reorganisation are not valid any "
     "more.",
 )
@@ -110,7 +111,7 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
     "RAIL-WELD-11",
     surface="rail",
     lane="solana",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="Keep a call paid after its token or transaction bought it, even if the chain changes afterwards.",
 )
 async def solana_chain_that_lies_about_finality(case: Case) -> None:

@@ -15,6 +15,7 @@ from solders.transaction import VersionedTransaction
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import sample
 from conformance.judging.rail.chain_away import nothing_is_served
 from conformance.judging.rail.refusals import honest_payment_is_served
@@ -186,7 +187,7 @@ async def stray_solana_transfer(case: Case) -> None:
     "RAIL-WELD-06",
     surface="rail",
     lane="solana",
-    exclusive=True,
+    exclusive=Exclusive.CLOCK,
     fix="Compare the payment's block time with the end of the challenge's lifetime, even if its id was presented "
     "before.",
 )
@@ -246,7 +247,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
     "RAIL-WELD-16",
     surface="rail",
     lane="solana",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="Serve a call only after the node has returned the payment. Serve no call after another answer or no answer.",
 )
 async def solana_chain_that_cannot_be_asked(case: Case) -> None:

@@ -14,6 +14,7 @@ from solders.system_program import transfer as transfer_coin
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.exclusive import Exclusive
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.judging.rail.solana.orders import Quoted, solana_payer
 from conformance.lanes.solana.instructions import TOKEN_2022_PROGRAM_ID, TokenTransfer, hand_over, with_accounts
@@ -221,7 +222,7 @@ async def failed_solana_transaction(case: Case) -> None:
     "RAIL-PAY-11",
     surface="rail",
     lane="solana",
-    exclusive="chain",
+    exclusive=Exclusive.CHAIN,
     fix="A transaction that the node has accepted is not yet a payment. A transaction in a slot is.",
 )
 async def dropped_solana_transaction(case: Case) -> None:

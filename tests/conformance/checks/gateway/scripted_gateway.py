@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.registration import registered
 from conformance.outcome import Verdict
 from conformance.target import clock_file
@@ -390,6 +391,6 @@ async def judged(
     clock_file = folder / "clock"
     clock_file.write_text("0")
     found = next(one for one in registered() if one.id == name)
-    offset_file = clock_file if found.exclusive == "limits" else None
+    offset_file = clock_file if found.exclusive is Exclusive.LIMITS else None
     gateway = Gateway(*flaws, offset_file=offset_file, slow=slow)
     return await tried(name, gateway, profile or profile_text(folder))

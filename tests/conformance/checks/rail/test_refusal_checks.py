@@ -11,6 +11,7 @@ import pytest
 from conformance import target
 from conformance.checks.rail.algorand.paid_calls import SPELLINGS, spelled
 from conformance.engine.check import Case, Check
+from conformance.engine.exclusive import Exclusive
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.judging.rail.recovery import judge_fresh_terms
@@ -301,7 +302,7 @@ async def test_who_pays_what_a_refusal_asks_for_is_served(body: bytes | None, ve
     async def run(case: Case) -> None:
         await judge_fresh_terms(case, case.session.operations[0])
 
-    row = Check("made_up", ("RAIL-WELD-16",), "rail", "algorand", False, "Mend it.", run)
+    row = Check("made_up", ("RAIL-WELD-16",), "rail", "algorand", Exclusive.NOTHING, "Mend it.", run)
     client, profile = Client(rail, log, row.id, names, Counter()), target.parse(PROFILE)
     session = Session(profile, client, names, 1)
     await session.open()
