@@ -61,8 +61,7 @@ def command(ctx: click.Context, /, what: str, **options: Any) -> None:
     refused. Exit codes: 0 the verdict is the same (or the status, if no check judged the exchange), 1 it differs, 2
     usage or no target, 3 not reached.
     """
-    # `--help` does not wait for these imports.
-    from conformance.cli.replaying import replay  # noqa: PLC0415
-    from conformance.cli.run_options import ReplayOptions  # noqa: PLC0415
+    # `--help` does not wait for this import.
+    from conformance.cli.replaying import ReplayOptions, replay  # noqa: PLC0415
 
     replay(ctx, what, ReplayOptions(**options))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from conformance.cli.json_output import print_json
 from conformance.cli.replay_record import RECORDED, Record, read_record
-from conformance.cli.run_options import ReplayOptions
+from conformance.cli.target_options import TargetOptions
 from conformance.cli.targets import chain_file, checked_nodes, named_profile, opened, with_nodes
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
@@ -37,6 +38,21 @@ _SHOWN = 2000
 _SAME_JUDGEMENT, _SAME_EXCHANGE = ("check", "row", "where"), ("check", "ordinal")
 # By what another place of the check is known to have the same breach, and how many are named.
 _SAME_BREACH, _PLACES = ("check", "row", "verdict"), 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayOptions(TargetOptions):
+    """Options of `weldproof replay`.
+
+    Attributes:
+        tries: `--tries`: highest number of repetitions.
+        beside: `--beside`: also run the checks that ran at the same time.
+        as_json: `--json`.
+    """
+
+    tries: int = 1
+    beside: bool = False
+    as_json: bool = False
 
 
 def replay(ctx: click.Context, what: str, options: ReplayOptions) -> None:
