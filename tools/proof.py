@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from conformance.cli.explanation import Explanation, explanation
+from conformance.cli.explain.content import Explanation, explanation
 from conformance.ledger import load
 from conformance.report.conclusion import SURFACES
 from conformance.selftest.kill_lists import load_kill_lists

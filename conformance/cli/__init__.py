@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TextIO, cast
 import click
 
 from conformance import extras
-from conformance.cli.unread import UNREAD, unread
+from conformance.cli.closed_stdout import UNREAD, unread
 from conformance.outcome import Exit, PaidExit
 from conformance.text.disarmed import Disarmed
 from conformance.text.untrusted import visible

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.cli.run_options import RunOptions
+from conformance.cli.run.options import RunOptions
 from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check

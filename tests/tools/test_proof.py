@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.cli.explanation import explanation
+from conformance.cli.explain.content import explanation
 from conformance.ledger import load
 from conformance.selftest.kill_lists import load_kill_lists
 from tools.proof import PAGE, made

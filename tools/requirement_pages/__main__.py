@@ -12,7 +12,7 @@ import click
 import orjson
 
 import conformance
-from conformance.cli.explanation import explanation
+from conformance.cli.explain.content import explanation
 from conformance.ledger import load
 from conformance.ledger.examples import FILE, Example, examples
 from conformance.ledger.specification import PAGES

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from conformance.cli.explanation import Explanation, company, quickly, rule_of
+from conformance.cli.explain.content import Explanation, company, quickly, rule_of
 from conformance.engine.catalogue import Described
 from conformance.ledger.examples import Example
 from conformance.ledger.specification import Clause

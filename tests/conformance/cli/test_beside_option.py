@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from conformance import target
 from conformance.cli.run import command
-from conformance.cli.running import _afterwards
+from conformance.cli.run.execution import _afterwards
 from conformance.cli.targets import bare_profile
 from conformance.engine.runner import Plan
 from conformance.ledger import load

@@ -39,7 +39,7 @@ def test_what_it_shows_is_what_makes_it_end_well(tmp_path: Path, monkeypatch: py
     def sound(options: tuple[str, ...]) -> object:
         return own_stack(options[: options.index("--mutant")])
 
-    monkeypatch.setattr("conformance.cli.demonstrating.own_stack", sound)
+    monkeypatch.setattr("conformance.cli.demo.execution.own_stack", sound)
     done = CliRunner().invoke(main, ["demo", "--report-dir", str(tmp_path / "demo")])
     assert (done.exit_code, "the suite did not find the fault" in done.output) == (1, True), done.output
 

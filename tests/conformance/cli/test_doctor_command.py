@@ -21,8 +21,8 @@ from conformance.cli.doctor import (
     python,
 )
 from conformance.cli.doctor import program as told
-from conformance.cli.doctor_finding import Finding
-from conformance.cli.doctor_profile import destinations
+from conformance.cli.doctor.finding import Finding
+from conformance.cli.doctor.profile import destinations
 from programs.found import Program
 from tests.reserved_port import reserved_port
 

@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 
 from conformance import vectors
 from conformance.cli import main
-from conformance.cli.replay_record import _company
+from conformance.cli.replay.record import _company
 from conformance.log import file as log_file
 from conformance.outcome import PaidExit
 from conformance.report.formats import FORMATS

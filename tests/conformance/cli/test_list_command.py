@@ -9,8 +9,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from conformance.cli import explain, explanation
+from conformance.cli import explain
 from conformance.cli import list as list_command
+from conformance.cli.explain import content
 from conformance.cli.suggestion import nearest
 from conformance.engine.catalogue import Described, catalogue, described, encoded
 from conformance.engine.exclusive import Exclusive
@@ -42,7 +43,7 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
         WHOLE,
         "nowhere.py",
     )
-    for module in (list_command, explain, explanation):
+    for module in (list_command, explain, content):
         monkeypatch.setattr(module, "catalogue", lambda: (*catalogue(), added))
     return added.id
 
@@ -156,4 +157,4 @@ def test_explain_as_json_spells_the_needs_out() -> None:
 
 def test_every_need_of_the_ledger_has_words() -> None:
     """No code is shown to a reader."""
-    assert {need for row in load() for need in row.needs} <= set(explanation.NEEDS)
+    assert {need for row in load() for need in row.needs} <= set(content.NEEDS)

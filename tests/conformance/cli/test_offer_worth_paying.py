@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.cli.call_payment import worth_paying
+from conformance.cli.pay.call_payment import worth_paying
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case
 from conformance.http.client import Answer

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli.paid_address import PaidAddress
+from conformance.cli.pay.paid_address import PaidAddress
 from conformance.cli.usage import UsageFault
 from conformance.target import parse
 from tests import prepared

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.cli import main
-from conformance.cli.pay_keeping import ANSWER, RECEIPT, REQUEST, SETTLEMENT, Kept
+from conformance.cli.pay.kept_files import ANSWER, RECEIPT, REQUEST, SETTLEMENT, Kept
 from conformance.cli.usage import UsageFault
 from conformance.discovery.rail import Operation
 from conformance.http.client import Answer

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance.cli import main
-from conformance.cli.payment_file import (
+from conformance.cli.pay.payment_file import (
     Channel,
     PaymentFile,
     PaymentRecord,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.cli.presenting import Heard, Verdict, judged, judged_task, present_until
+from conformance.cli.pay.presentation import Heard, Verdict, judged, judged_task, present_until
 from conformance.http.client import Answer, Throttled, Unreachable
 from conformance.surfaces.rail import a2a
 

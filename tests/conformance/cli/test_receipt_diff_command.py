@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from conformance.cli.receipt_diff import command
+from conformance.cli.receipt.diff import command
 from tests.conformance.receipts.written_receipts import (
     ATTESTATION,
     COMPLIANCE,

@@ -9,8 +9,8 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from conformance.cli.pay import command as pay
-from conformance.cli.receipt_inspect import command as inspect
-from conformance.cli.receipt_verify import command as verify
+from conformance.cli.receipt.inspect import command as inspect
+from conformance.cli.receipt.verify import command as verify
 from conformance.oracles.receipt_bindings import bindings
 from conformance.oracles.receipts import STEPS
 from conformance.receipts.offline.claim_members import DIDS

@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance import target
-from conformance.cli import replaying
-from conformance.cli.replay import command
+from conformance.cli.replay import command, execution
 from conformance.engine.runner import Plan
 from conformance.lanes.spending import Wallet
 from conformance.log.events import LOG, EventLog
@@ -81,8 +80,8 @@ def again_after(
     async def opened(_: Profile | None, __: Sequence[str]) -> AsyncIterator[Profile]:
         yield target.parse(PROFILE)
 
-    monkeypatch.setattr(replaying, "Run", Again)
-    monkeypatch.setattr(replaying, "opened", opened)
+    monkeypatch.setattr(execution, "Run", Again)
+    monkeypatch.setattr(execution, "opened", opened)
     return CliRunner().invoke(command, [f"{folder}#3", "--reference", *options])
 
 

@@ -11,8 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from conformance import target
-from conformance.cli import replaying
-from conformance.cli.replay import command
+from conformance.cli.replay import command, execution
 from conformance.engine.runner import Plan
 from conformance.lanes.spending import Wallet
 from conformance.log.events import LOG, EventLog
@@ -93,8 +92,8 @@ def replayed(
         yield profile or target.parse(PROFILE.format(url="http://own"))
 
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(replaying, "Run", Again)
-    monkeypatch.setattr(replaying, "opened", opened)
+    monkeypatch.setattr(execution, "Run", Again)
+    monkeypatch.setattr(execution, "opened", opened)
     return CliRunner().invoke(command, [f"{folder}#3{run}", *words]), asked, ran
 
 

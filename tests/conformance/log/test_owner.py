@@ -71,7 +71,7 @@ PLACES = {
     ("conformance/lanes/algorand/node.py", "_THREADS", "ThreadPoolExecutor"): "the same",
     ("conformance/http/transport.py", "said_first", "to_thread"): "what a server says first, of a host and a port",
     ("conformance/live/restart_detection.py", "holders", "to_thread"): "which processes hold a socket, of /proc alone",
-    ("conformance/cli/watching.py", "_planned", "to_thread"): "a plan, of files: no thread shares it yet",
+    ("conformance/cli/watch/rounds.py", "_planned", "to_thread"): "a plan, of files: no thread shares it yet",
     ("conformance/first_look/look.py", "select_checks", "to_thread"): "checks come in, as for the runner",
     ("conformance/text/live.py", "self._go_on", "Thread"): "drawing lines, of a state that is only replaced",
     ("conformance/receipts/offline/fetching.py", "fetch", "Thread"): "one request; its answer is handed over",

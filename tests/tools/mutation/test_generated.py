@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
-from conformance.cli.generated import GeneratedChoice, against_generated
+from conformance.cli.selftest.generated import GeneratedChoice, against_generated
 from conformance.cli.usage import UsageFault
 from tools.mutation import __main__ as command
 from tools.mutation import judged, killed, reach

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.explain import command
-from conformance.cli.explanation import Explanation, explanation
+from conformance.cli.explain.content import Explanation, explanation
 from conformance.ledger import load
 from conformance.ledger.examples import Example, examples
 from conformance.ledger.specification import PAGES

@@ -14,7 +14,7 @@ HEAVY = ("quart", "hypercorn", "sqlalchemy", "aiohttp", "web3", "solders", "algo
     "modules",
     [
         "conformance.receipts.offline.verifying, conformance.receipts.offline.page",
-        "conformance.cli.receipt_verify, conformance.cli.receipt_inspect",
+        "conformance.cli.receipt.verify, conformance.cli.receipt.inspect",
         "conformance.vectors.judges.receipts",
     ],
 )

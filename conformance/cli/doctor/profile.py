@@ -1,0 +1,41 @@
+"""What `weldproof doctor` says of a target profile: whether its webhook destinations can be received at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from conformance.cli.doctor.finding import Finding
+from conformance.cli.targets import named_profile
+from conformance.target import Profile, ProfileError
+from conformance.webhook_receiver.inbox import listening_at
+from conformance.webhook_receiver.receiver import CannotListen, bound
+
+
+def destinations_named(config: Path | None) -> Iterator[Finding]:
+    """Look at the destinations of a profile, else of ./weldproof.toml; at nothing where there is neither.
+
+    Raises:
+        UsageFault: The profile cannot be used.
+    """
+    profile = named_profile(config, (), ours=False)
+    return iter(()) if profile is None else destinations(profile)
+
+
+def destinations(profile: Profile) -> Iterator[Finding]:
+    """Say for each webhook destination of a profile whether the suite could receive there."""
+    disables = "the webhook rows of its tenant (WH-DELIV, WH-SIG, WH-BODY)"
+    for name, one in profile.webhook.destinations.items():
+        title = f"webhook destination {name}"
+        try:
+            one.secret.read()
+            host, port = listening_at(one)
+            for bound_socket in bound(host, port):
+                bound_socket.close()
+        except (ProfileError, ValueError) as fault:
+            yield Finding(title, "absent", str(fault), disables, f"correct [webhook.destinations.{name}]")
+        except CannotListen as fault:
+            remedy = "end the program that listens there, or give listen = HOST:PORT, to which deliveries are forwarded"
+            yield Finding(title, "absent", str(fault), disables, remedy)
+        else:
+            yield Finding(title, "ok", f"{host}:{port} can be received at")

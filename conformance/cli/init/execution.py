@@ -1,0 +1,283 @@
+"""`weldproof init`: a first target profile, written by probing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance.cli.connection import connected
+from conformance.cli.init.node_networks import with_networks
+from conformance.cli.targets import WORKING_PROFILE
+from conformance.cli.usage import UsageFault
+from conformance.discovery.rail import ROLES
+from conformance.discovery.recognising import described
+from conformance.http.client import Client, Counter, JsonFault, Names, Throttled, Unreachable
+from conformance.http.transport import HttpTransport
+from conformance.http.trust import context_of
+from conformance.lanes.networks import is_here
+from conformance.log.events import EventLog
+from conformance.outcome import Exit
+from conformance.surfaces.agent.paths import VERIFY
+from conformance.surfaces.agent.probing import AgentFound, probe_agent
+from conformance.surfaces.control_plane.probing import TOKEN_VARIABLE as HUB_TOKEN_VARIABLE
+from conformance.surfaces.control_plane.probing import HubFound, probe_hub
+from conformance.surfaces.gateway.calls import RECEIPT_VERIFY
+from conformance.surfaces.gateway.probing import GatewayFound, probe_gateway
+from conformance.surfaces.measuring import measure
+from conformance.surfaces.profile_draft import claimed_lanes, offered_by, render
+from conformance.surfaces.rail.probing import probe_rail
+from conformance.target import (
+    Pace,
+    Profile,
+    ProfileError,
+    Secret,
+    Surface,
+    parse,
+)
+from conformance.target.chain import ATOMIC_UNITS
+from conformance.text.untrusted import one_line
+from conformance.vocabulary.claims import RECEIPTS_ONLY
+from conformance.vocabulary.lanes.registry import FACTS
+
+_MODEST_PACE = 20
+_USUAL_PACE = 10.0
+# Calls that a whole run makes of the operations that it calls most, roughly; told where they will take long.
+_CALLS_OF_A_RUN = {RECEIPT_VERIFY: 900, VERIFY: 600}
+_LONG_MINUTES = 5
+_TENANT_NAMES = ("first", "second")
+
+
+def initialise(
+    ctx: click.Context,
+    /,
+    urls: tuple[str, ...],
+    output: Path,
+    force: bool,
+    pace: float | None,
+    wait_for_expiry: float,
+    tenants: tuple[str, ...],
+    cacert: Path | None,
+    insecure: bool,
+    timeout: float | None,
+    clock: Path | None,
+    **chain: Any,
+) -> None:
+    """Do what `weldproof init` says of itself; its options are declared beside its help."""
+    if output.exists() and not force:
+        raise UsageFault(f"{output} exists already; --force replaces it")
+    for url in urls:
+        if not url.startswith(("http://", "https://")):
+            raise UsageFault(f"{url}: give an address such as http://localhost:8402")
+    _checked_limit(chain)
+    known = _tenants(tenants)
+    addresses = [url.rstrip("/") for url in urls]
+    asked = Profile(surfaces={str(number): Surface(url=url) for number, url in enumerate(addresses)})
+    asked = connected(asked, cacert=cacert, insecure=insecure, timeout=timeout)
+    found, limits, trouble = asyncio.run(_probe(addresses, _credentials(known), asked))
+    for line in trouble:
+        click.echo(f"  {one_line(line, 600)}", err=True)
+    if not found:
+        click.echo("weldproof init: no known surface answered; nothing written", err=True)
+        ctx.exit(Exit.NO_VERDICT)
+    tables, notes = with_networks(_chains(chain), offered_by(found))
+    for line in notes:
+        click.echo(f"  {one_line(line, 600)}", err=True)
+    budgets = {name: value for name, value in (("request", timeout), ("wait_for_expiry", wait_for_expiry)) if value}
+    pace = _unasked_pace(addresses, limits) if pace is None else pace
+    workers = 4 if 0 < pace <= _MODEST_PACE else 8
+    asking = Pace(requests_per_second=pace, workers=workers, limits={name: float(one) for name, one in limits.items()})
+    offset_file = None if clock is None else str(clock.resolve())
+    text = render(found, known, tables, asking, budgets, asked.tls, offset_file)
+    parse(text, source=str(output))
+    output.write_text(text, "utf-8")
+    _tell_limits(limits)
+    _tell(found, output, chain)
+
+
+def _tell_limits(limits: Mapping[str, int]) -> None:
+    for operation, limit in limits.items():
+        click.echo(
+            f"  {operation}: {limit} calls a minute were accepted; this is written to "
+            f"[pace.limits]{_cost(operation, limit)}"
+        )
+
+
+def _unasked_pace(addresses: Sequence[str], limits: Mapping[str, int]) -> float:
+    """Return the pace where nobody gives one: no bound for targets on this machine that met no limit."""
+    return 0.0 if not limits and all(map(is_here, addresses)) else _USUAL_PACE
+
+
+def _checked_limit(chain: Mapping[str, Any]) -> None:
+    limit = chain.get("spending_limit")
+    funders = [option.name for lane in FACTS.values() for option in lane.options if option.kind == "funder"]
+    if any(chain.get(name) for name in funders) and limit is None:
+        raise UsageFault("a paying account needs --spending-limit: the atomic units of USDC that a whole run may spend")
+    if limit is not None and re.fullmatch(ATOMIC_UNITS, limit) is None:
+        raise UsageFault("--spending-limit: give atomic units of USDC, such as 5000000 for 5 USDC")
+
+
+def _tenants(given: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return id and environment variable of each tenant by its name in the profile."""
+    if len(given) > len(_TENANT_NAMES):
+        raise UsageFault("--tenant: two tenants are enough")
+    known = {}
+    for name, text in zip(_TENANT_NAMES, given, strict=False):
+        tenant_id, equals, variable = text.partition("=")
+        if not (tenant_id and equals and variable):
+            raise UsageFault(f"--tenant {text}: give ID=VARIABLE, the variable's name, not the key")
+        known[name] = (tenant_id, variable)
+    return known
+
+
+def _credentials(tenants: Mapping[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
+    """Return the header fields of each tenant."""
+    try:
+        return {
+            name: {"Authorization": f"Bearer {Secret(env=variable).read()}", "X-Tenant-Id": tenant_id}
+            for name, (tenant_id, variable) in tenants.items()
+        }
+    except ProfileError as fault:
+        raise UsageFault(f"--tenant: {fault}") from fault
+
+
+def _tell_rail(rail: Mapping[str, Any], output: Path) -> None:
+    click.echo(f"Wrote {output}: a rail at {rail['url']} with {len(rail['operations'])} paid operations.")
+    if not rail["card"]:
+        click.echo("  no agent card was found, so the options rail.agent_card and rail.a2a are not claimed")
+    for one in rail["operations"]:
+        if one.role is None:
+            bind = f'[rail.services] ROLE = "{one.path}"'
+            click.echo(
+                f"  the role is not known of {one_line(one.path, 200)}: if it is a service of the interface, bind"
+            )
+            click.echo(f"    {one_line(bind, 400)}, with one of {', '.join(ROLES)}")
+        if not one.sure:
+            name = one.role or "NAME"
+            service = "" if one.role else f'[rail.services] NAME = "{one.path}" and '
+            bind = f'{service}[rail.bodies] {name} = {{ member = "value" }}'
+            click.echo(f"  no body that {one_line(one.path, 200)} accepts is known yet: give {one_line(bind, 400)}")
+
+
+def _tell_agent(agent: AgentFound, output: Path) -> None:
+    names = ", ".join(sorted(agent.bindings)) or "nothing"
+    click.echo(f"Wrote {output}: an agent at {agent.url}; found out: {names}.")
+    if agent.open is not None:
+        click.echo(f"  {one_line(agent.open, 600)}")
+
+
+def _tell(found: Mapping[str, Any], output: Path, chain: Mapping[str, Any]) -> None:
+    if "rail" in found:
+        _tell_rail(found["rail"], output)
+    if "gateway" in found:
+        gateway: GatewayFound = found["gateway"]
+        names = ", ".join(sorted(gateway.bindings)) or "nothing"
+        click.echo(f"Wrote {output}: a gateway at {gateway.url}; found out: {names}.")
+        if gateway.receipts_only:
+            click.echo(f"  it only verifies receipts, as [claims] options states: {RECEIPTS_ONLY}")
+        for note in gateway.notes:
+            click.echo(f"  {one_line(note, 600)}")
+    if "agent" in found:
+        _tell_agent(found["agent"], output)
+    if "control_plane" in found:
+        hub: HubFound = found["control_plane"]
+        click.echo(f"Wrote {output}: a control plane at {hub.url}.")
+        if "token" not in hub.bindings:
+            click.echo(
+                f"  no admin token yet; without one most requirements stay undecided: set {HUB_TOKEN_VARIABLE} to it, "
+                f"and add"
+            )
+            click.echo(f'  to {output}: [hub.token]  env = "{HUB_TOKEN_VARIABLE}"  (or call init again with --force)')
+    lanes = claimed_lanes(found)
+    click.echo(f"  lanes claimed: {', '.join(lanes) or 'none'}")
+    for lane in lanes:
+        if lane not in _chains(chain):
+            click.echo(
+                f"  no node of {lane} yet: fill in [chains.{lane}]; without it, requirements that need a payment "
+                f"there are inconclusive"
+            )
+    config = "" if output == WORKING_PROFILE else f" --config {shlex.quote(str(output))}"
+    click.echo(f"Next: weldproof run{config}")
+
+
+async def _probe(
+    urls: Sequence[str], tenants: Mapping[str, Mapping[str, str]], asked: Profile
+) -> tuple[dict[str, Any], dict[str, int], list[str]]:
+    """Return what was found of the surfaces, what limits were met, and what went wrong."""
+    found: dict[str, Any] = {}
+    trouble: list[str] = []
+    seconds, tls = asked.budgets.request, context_of(asked.tls)
+    async with HttpTransport(seconds=seconds, requests_per_second=0, connections=4, tls=tls) as transport:
+        for url in urls:
+            client = Client(transport, EventLog(), "init", Names(), Counter())
+            try:
+                gateway = await probe_gateway(client, url, tenants)
+                rail = await probe_rail(client, url)
+                agent = await probe_agent(client, url)
+                hub = await probe_hub(client, url)
+            except (Unreachable, Throttled, JsonFault) as fault:
+                trouble.append(f"{url}: {fault}")
+                continue
+            credentials = next(iter(tenants.values()), {})
+            for path, body in _limited(gateway, agent):
+                await measure(client, transport.pacer, url + path, body, credentials if gateway is not None else {})
+            if gateway is not None:
+                found["gateway"] = gateway
+            if rail is not None:
+                found["rail"] = rail
+            if agent is not None:
+                found["agent"] = agent
+            if hub is not None:
+                found["control_plane"] = hub
+            if gateway is None and rail is None and agent is None and hub is None:
+                known = "no paid operation, links, receipt verification, verify or trust set"
+                looks = described(await client.call("GET", url + "/"))
+                trouble.append(
+                    f"{url}: looks like no surface that the suite knows ({known}); its / was answered {looks}"
+                )
+                if not tenants:
+                    trouble.append("  for a gateway that requires credentials for every call, give --tenant")
+        limits = transport.pacer.learnt()
+    return found, limits, trouble
+
+
+def _cost(operation: str, limit: int) -> str:
+    """Return what a whole run takes at an operation's limit, where that is long enough to be told beforehand."""
+    calls = _CALLS_OF_A_RUN.get(operation.partition(" ")[2], 0)
+    minutes = round(calls / limit)
+    if minutes < _LONG_MINUTES:
+        return ""
+    return (
+        f"\n    a whole run calls it about {calls} times, {minutes} minutes at that pace: raise the limit for the "
+        f"run, or run with --quick first"
+    )
+
+
+def _limited(gateway: GatewayFound | None, agent: AgentFound | None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the operations that a run calls most, with what is posted to find out how often it may."""
+    if gateway is not None:
+        yield RECEIPT_VERIFY, {gateway.bindings.get("receipt_member", "jws"): "e30.e30.AA"}
+    if agent is not None:
+        yield VERIFY, {}
+
+
+def _chains(given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the chain tables that the options describe, by lane."""
+    tables = {}
+    for lane, facts in FACTS.items():
+        options = [option for option in facts.options if given.get(option.name)]
+        if facts.options[0] not in options:
+            continue
+        table: dict[str, Any] = {option.member: given[option.name] for option in options if option.kind == "text"}
+        for option in options:
+            if option.kind == "file":
+                table[option.member] = {"file": str(Path(given[option.name]).resolve())}
+            elif option.kind == "funder":
+                table |= {option.member: {"env": given[option.name]}, "spending_limit": given["spending_limit"]}
+        tables[lane] = table
+    return tables

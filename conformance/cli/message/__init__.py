@@ -1,0 +1,299 @@
+"""`weldproof message`: verify, explain and sign one HTTP message by RFC 9421, offline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+import orjson
+
+from conformance.cli.message import text
+from conformance.cli.message.keys import Keys, signing_key, verifying_key
+from conformance.cli.usage import UsageFault
+from conformance.oracles.message_signatures import digests, report, signing, structured, wire
+from conformance.oracles.message_signatures.algorithms import ALGORITHMS, VerifyingKey
+from conformance.oracles.message_signatures.components import Component, read_component
+from conformance.oracles.message_signatures.judgement import SKEW_SECONDS, Judgement, Policy, judge
+from conformance.oracles.message_signatures.keys import did_key
+from conformance.oracles.message_signatures.message import Message
+from conformance.oracles.message_signatures.notes import fix_notes
+from conformance.outcome import Exit
+from conformance.text.disarmed import disarmed_json
+from conformance.text.files import TooLarge, read_file
+from conformance.text.json_safe import json_safe
+
+_LIFETIME = 300
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group("message")
+def command() -> None:
+    """Verify, explain and sign an HTTP message by RFC 9421 and RFC 9530, offline.
+
+    FILE contains one raw HTTP/1.1 message, request or response, with CRLF or LF. The default is standard input.
+    """
+
+
+def _options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    def decorate(function: Command) -> Command:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+_reads = _options(
+    click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False, allow_dash=True)),
+    click.option("--scheme", default="https", show_default=True, help="Scheme of the target URI."),
+    click.option("--authority", help="Host and port that the client called (default: the Host field)."),
+    click.option(
+        "--related-request",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="File with the request that a response answers, for components with `req`.",
+    ),
+)
+_keys = _options(
+    click.option("--public-key-hex", help="Expected key: the 64 hex digits of an Ed25519 public key."),
+    click.option("--did-key", help="Expected key: did:key:z6Mk…"),
+    click.option(
+        "--key-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Expected key: a file with PEM, a JWK, hex, a did:key or 32 raw bytes.",
+    ),
+    click.option(
+        "--secret-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Shared secret of hmac-sha256, in base64 (or the environment variable WELDPROOF_HMAC_SECRET).",
+    ),
+)
+_policy = _options(
+    click.option("--label", help="Label of the signature, if the message has several."),
+    click.option("--algorithm", type=click.Choice(ALGORITHMS), help="The algorithm, if the key fits several."),
+    click.option(
+        "--allow-algorithm",
+        "allowed",
+        multiple=True,
+        type=click.Choice(ALGORITHMS),
+        help="Accept only these algorithms.",
+    ),
+    click.option("--require", "required", multiple=True, metavar="COMPONENT", help="A component that must be covered."),
+    click.option("--expect-tag", "tag", help="The tag that the signature must bear."),
+    click.option("--max-age", type=click.IntRange(0), help="Greatest age of `created` in seconds."),
+    click.option(
+        "--skew",
+        type=click.IntRange(0),
+        default=SKEW_SECONDS,
+        show_default=True,
+        help="Accepted clock difference in seconds.",
+    ),
+    click.option("--now", type=int, help="Time of the verification in Unix seconds (default: the clock)."),
+    click.option(
+        "--no-content-digest",
+        is_flag=True,
+        help="Do not require a covered Content-Digest. If one is present, it is verified.",
+    ),
+    click.option("--allow-empty", is_flag=True, help="Accept a signature that covers nothing."),
+    click.option(
+        "--strict", is_flag=True, help="RFC 9421 alone: do not accept `created` or `expires` as covered names."
+    ),
+)
+_json = click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A message with what it is to be judged by, and what came of it."""
+
+    message: Message
+    remarks: tuple[str, ...]
+    key: VerifyingKey | None
+    judgement: Judgement
+
+
+@command.command("verify")
+@_reads
+@_keys
+@_policy
+@_json
+@click.pass_context
+def verify(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
+    """Verify the message under the key that you expect from the signer.
+
+    Exit codes: 0 valid, 1 not valid, 2 usage.
+    """
+    case = _judged(given)
+    if case.key is None:
+        raise UsageFault(
+            "no key: give --public-key-hex, --did-key, --key-file or --secret-file; `weldproof message explain` does "
+            "without one"
+        )
+    if as_json:
+        _print(report.verified(case.judgement))
+    else:
+        text.show_verdict(case.judgement, case.remarks)
+    ctx.exit(Exit.PASSED if case.judgement.valid else Exit.FAILED)
+
+
+@command.command("explain")
+@_reads
+@_keys
+@_policy
+@_json
+@click.pass_context
+def explain(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
+    """Show the signature base, the covered components, the parameters and the digest, and what to correct.
+
+    Without a key the signature is not verified. Exit codes: 0 valid, 1 not valid, 2 usage, 3 no key.
+    """
+    case = _judged(given)
+    if as_json:
+        _print(report.explained(case.message, case.key, case.judgement))
+    else:
+        text.show_explanation(case.judgement, case.remarks, fix_notes(case.message, case.key, case.judgement))
+    ctx.exit({True: Exit.PASSED, False: Exit.FAILED, None: Exit.NO_VERDICT}[case.judgement.valid])
+
+
+@command.command("sign")
+@_reads
+@click.option(
+    "--key-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Private key: PEM, JWK or the 32 bytes of an Ed25519 seed (or WELDPROOF_SIGNING_KEY with PEM or JWK). "
+    "Without it a new key signs the message and is then deleted.",
+)
+@click.option(
+    "--secret-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Shared secret of hmac-sha256, in base64 (or the environment variable WELDPROOF_HMAC_SECRET).",
+)
+@click.option("--algorithm", type=click.Choice(ALGORITHMS), help="The algorithm, if the key fits several.")
+@click.option(
+    "--component",
+    "components",
+    multiple=True,
+    help='A component to cover, as @method or \'"@query-param";name="id"\'. '
+    "Default: method, authority, path, query, digest.",
+)
+@click.option("--label", default="sig", show_default=True, help="Label of the signature.")
+@click.option("--created", type=int, help="Unix seconds (default: the clock).")
+@click.option("--expires", type=int, help=f"Unix seconds (default: created + {_LIFETIME}).")
+@click.option("--keyid", help="Default: the did:key of an Ed25519 key; no key id for other keys.")
+@click.option("--nonce", help="A nonce to sign as well.")
+@click.option("--tag", help="A tag to sign as well.")
+@click.option("--no-alg", is_flag=True, help="Omit the parameter alg.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="File to write the message to.")
+@_json
+def sign(as_json: bool, output: Path | None, **given: Any) -> None:
+    """Sign the message and print it. The signature base and the key for verification are printed on standard error.
+
+    Adds Content-Digest if the message has content but no digest. Exit codes: 0 signed, 2 usage.
+    """
+    read, _ = _message(given)
+    key, ephemeral = signing_key(given["key_file"], given["secret_file"])
+    message = signing.with_digest(read)
+    wrong = digests.compare(message, (), required=False).faults
+    if wrong:
+        raise UsageFault(f"{wrong[0].text}; remove the field, and a correct one is added")
+    try:
+        components = _components(given["components"]) or signing.default_components(message)
+        chosen = given["algorithm"] or key.algorithms[0]
+        keyid = given["keyid"] or _own_name(key.public)
+        parameters = _parameters(given, chosen, keyid)
+        made = signing.sign(message, key, components, parameters, label=given["label"], algorithm=chosen)
+    except (signing.CannotSign, structured.Malformed) as fault:
+        raise UsageFault(f"cannot sign: {fault}") from fault
+    described = report.signed(made, key, ephemeral=ephemeral)
+    raw = (
+        orjson.dumps(json_safe(described), option=orjson.OPT_INDENT_2) + b"\n" if as_json else wire.write(made.message)
+    )
+    _put(raw, output)
+    if not as_json:
+        text.show_signing(described)
+
+
+def _judged(given: dict[str, Any]) -> _Case:
+    message, remarks = _message(given)
+    key = verifying_key(Keys(given["public_key_hex"], given["did_key"], given["key_file"], given["secret_file"]))
+    policy = Policy(
+        label=given["label"],
+        algorithms=tuple(given["allowed"]) or None,
+        algorithm=given["algorithm"],
+        tag=given["tag"],
+        max_age=given["max_age"],
+        required=_components(given["required"]),
+        require_digest=not given["no_content_digest"],
+        skew=given["skew"],
+        allow_empty=given["allow_empty"],
+        parameters_as_components=not given["strict"],
+    )
+    now = int(time.time()) if given["now"] is None else given["now"]
+    return _Case(message, remarks, key, judge(message, key, policy, now=now))
+
+
+def _message(given: dict[str, Any]) -> tuple[Message, tuple[str, ...]]:
+    related = given["related_request"]
+    request = None if related is None else _read(related, given).message
+    found = _read(given["file"], given, request)
+    if request is not None and not found.message.is_response:
+        raise UsageFault("--related-request goes with a response; the message is a request")
+    return found.message, found.remarks
+
+
+def _read(path: Path | None, given: dict[str, Any], request: Message | None = None) -> wire.Read:
+    named = "standard input" if path is None or str(path) == "-" else str(path)
+    try:
+        data = read_file(path or Path("-"))
+        found = wire.read(data, scheme=given["scheme"], authority=given["authority"], request=request)
+    except OSError as fault:
+        raise UsageFault(f"{named}: {fault.strerror}") from fault
+    except (wire.NotHttp, TooLarge) as fault:
+        raise UsageFault(f"{named}: {fault}") from fault
+    return found
+
+
+def _components(texts: Sequence[str]) -> tuple[Component, ...]:
+    try:
+        return tuple(read_component(text) for text in texts)
+    except structured.Malformed as fault:
+        raise UsageFault(f"a component is a name such as @method, or '\"name\";parameters': {fault}") from fault
+
+
+def _own_name(key: VerifyingKey) -> str | None:
+    ed25519 = isinstance(key.material, bytes) and key.algorithms == ("ed25519",)
+    return did_key(key.material) if ed25519 and isinstance(key.material, bytes) else None
+
+
+def _parameters(given: dict[str, Any], algorithm: str, keyid: str | None) -> dict[str, structured.BareItem]:
+    """Return the parameters in the order of P-SG-03."""
+    created = int(time.time()) if given["created"] is None else given["created"]
+    expires = created + _LIFETIME if given["expires"] is None else given["expires"]
+    texts = {
+        "keyid": keyid,
+        "alg": None if given["no_alg"] else algorithm,
+        "nonce": given["nonce"],
+        "tag": given["tag"],
+    }
+    return {"created": created, "expires": expires, **{name: text for name, text in texts.items() if text is not None}}
+
+
+def _put(raw: bytes, output: Path | None) -> None:
+    try:
+        if output is None:
+            click.echo(raw, nl=False)
+        else:
+            output.write_bytes(raw)
+    except OSError as fault:
+        raise UsageFault(f"--output {output}: {fault.strerror}") from fault
+
+
+def _print(value: dict[str, Any]) -> None:
+    click.echo(disarmed_json(_encoded(value)))
+
+
+def _encoded(value: dict[str, Any]) -> bytes:
+    return orjson.dumps(json_safe(value), option=orjson.OPT_INDENT_2)

@@ -1,0 +1,363 @@
+"""Paying for one call of a rail, over HTTP or over A2A: the offer, the payment, the proof, the receipt."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from conformance.cli.pay.attempt import Attempt, PaymentOpen, PaymentStopped
+from conformance.cli.pay.confirmation import in_usdc
+from conformance.cli.pay.kept_files import RECEIPT
+from conformance.cli.pay.paid_address import PaidAddress
+from conformance.cli.pay.payment_file import Channel, PaymentRecord, State
+from conformance.cli.pay.presentation import Heard, Verdict, present_call, present_task, present_until
+from conformance.cli.private_files import write_private
+from conformance.discovery.rail import Operation
+from conformance.engine import clock
+from conformance.engine.check import Case
+from conformance.engine.session import Session
+from conformance.http.client import JsonFault, Unreachable
+from conformance.lanes.signed_payment import Fate, SignsEntries
+from conformance.oracles import hashing, jose, keys
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.paying import PaymentRefused
+from conformance.surfaces.rail import a2a
+from conformance.surfaces.rail.purchase import Challenge, Purchase, challenge, name_live_values
+from conformance.vocabulary.network import with_worth
+
+Agree = Callable[[int, str, str], Awaitable[None]]
+
+_MINIMUM_SECONDS_LEFT: Final = 120
+# Digits of a moment in unix seconds, and of an amount in atomic units; what is longer is another number.
+_LONGEST_NUMBER: Final = 20
+# Lifetime of a challenge that does not say its own, and how long after it a proof may become final (docs/money.md).
+_LIFETIME: Final = 1800
+_SETTLE_SECONDS: Final = 900 + 60
+# A longer lifetime is no time: it is a number that something may trip over.
+_LONGEST_LIFETIME: Final = 10 * 365 * 86_400
+_HASH_REFERENCE: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_ADVICE: Final[Mapping[str, str]] = {
+    "payment_already_spent": "the payment belongs to another request, or the answer has expired (after 24 hours): ask "
+    "the operator",
+    "payment_refunded": "the operator reports a refund: check the payer's account",
+}
+
+
+async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Agree) -> dict[str, Any]:
+    """Pay for a call and return its members for `--json`; see `finish_call` for what is raised after payment.
+
+    Raises:
+        PaymentRefused: The offer is not to be paid, or was not agreed to; nothing was paid.
+        Inconclusive: A node or the rail could not do its part; nothing was paid.
+    """
+    quote, task_id = await _offer(case, operation, attempt)
+    entry = quote.entry(case.lane)
+    network, units = _price(case, entry)
+    payee = str(entry.get("payTo"))
+    attempt.steps.say("challenge", f"{in_usdc(units)} USDC on {with_worth(network)} to {payee}")
+    await agree(units, payee, network)
+    worth_paying(case, quote)
+    attempt.begin(
+        channel=Channel.A2A if attempt.is_a2a else Channel.HTTP,
+        body=quote.body,
+        path=operation.path,
+        role=operation.role,
+        lane=case.lane,
+        network=network,
+        units=units,
+        payee=payee,
+        reference=quote.reference(case.lane),
+        entry=dict(entry),
+        worth_until=_worth_until(case, quote),
+        task=task_id,
+    )
+    attempt.payer = payer = await case.session.payer(case.lane)
+    if not isinstance(payer, SignsEntries):
+        raise Inconclusive(
+            f"the payer of {case.lane} signs no transaction that can be stored before it is sent. Nothing was paid"
+        )
+    signed = await payer.sign(entry)
+    name_live_values(case, signed.proof)
+    attempt.keep_signed(signed)
+    return await finish_call(case, operation, attempt)
+
+
+async def finish_call(case: Case, operation: Operation, attempt: Attempt) -> dict[str, Any]:
+    """Bring a signed payment to its answer, from wherever an earlier process left it, and keep the receipt.
+
+    Raises:
+        PaymentOpen: The answer is not here yet; `PaymentStopped` where trying again brings nothing.
+        PaymentRefused: The chain shows that nothing was paid.
+        Inconclusive: The node refused the transaction that was never sent before; nothing was paid.
+    """
+    record = attempt.payment.record
+    if record.state is State.SIGNED and attempt.signed.transaction:
+        await attempt.bring_to_chain()
+    heard = await _presented(case, operation, attempt)
+    if heard.answer is None:
+        await _unserved(attempt, heard)
+        raise PaymentOpen(f"{_whose(attempt)} has no answer yet: {heard.said}")
+    attempt.steps.say("served", f"200 with {len(heard.answer.body)} bytes")
+    quote = Challenge(operation, record.body, heard.answer, (record.entry,))
+    bought = Purchase(quote, record.lane, attempt.signed.proof, heard.answer)
+    try:
+        result = await _kept(case, bought, attempt)
+    except PaymentOpen as left:
+        # A 200 alone shows nothing, since a proxy's page has that status, too. The chain is asked as after a refusal.
+        await _refuse_unpaid(attempt, str(left))
+        raise
+    if bought.transaction is not None:
+        attempt.note_transaction(bought.transaction)
+    attempt.settle_account()
+    attempt.payment.save(state=State.SERVED)
+    await attempt.give_back()
+    return result
+
+
+async def _offer(case: Case, operation: Operation, attempt: Attempt) -> tuple[Challenge, str | None]:
+    """Return the challenge of a call, and the id of its A2A task where it is ordered there."""
+    if not attempt.is_a2a:
+        return await challenge(case, operation), None
+    if operation.query:
+        raise PaymentRefused("--a2a: the address has a query, which an order over A2A cannot carry. Nothing was paid")
+    task = await a2a.ordered(case, operation)
+    if not task.asks_for_payment or task.id is None:
+        raise PaymentRefused(
+            f"the order over A2A was answered with {task.describe()} instead of a price. Nothing was paid"
+        )
+    return Challenge(operation, operation.body, task.answer, tuple(task.entries)), task.id
+
+
+async def _presented(case: Case, operation: Operation, attempt: Attempt) -> Heard:
+    """Present the proof until it is served, refused, or the time is over."""
+    record, proof = attempt.payment.record, attempt.signed.proof
+
+    async def once() -> Heard:
+        task_id = attempt.payment.record.task
+        if task_id is not None:
+            heard = await present_task(case, task_id, proof)
+            if heard is not None:
+                return heard
+            attempt.steps.say(
+                "task", "the rail does not know the task any more; the proof is sent to the same service over HTTP"
+            )
+            attempt.payment.save(channel=Channel.HTTP, task=None)
+        return await present_call(case, operation, proof, record.worth_until)
+
+    def keep(said: str) -> None:
+        attempt.payment.save(last_answer=said[:_LONGEST_SAID])
+
+    return await present_until(once, attempt.ends, attempt.steps.say, keep)
+
+
+_LONGEST_SAID: Final = 500
+
+
+async def _unserved(attempt: Attempt, heard: Heard) -> None:
+    """Say what a proof that was not served is worth.
+
+    Raises:
+        PaymentStopped: Presenting it once more brings nothing.
+        PaymentRefused: The chain shows that nothing was paid.
+    """
+    fate = await _refuse_unpaid(attempt, heard.said)
+    if heard.verdict is not Verdict.STOP:
+        return
+    advice = _ADVICE.get(heard.code or "")
+    if advice is None and not attempt.signed.transaction and fate is Fate.UNSEEN:
+        advice = (
+            "no money has moved. The same proof can be presented again until the authorization ends (validBefore). "
+            "After that time the command below reports that nothing was paid"
+        )
+    elif advice is None:
+        advice = "send the operator the transaction id and the token in the file; presenting it again is free"
+    raise PaymentStopped(f"{_whose(attempt)} was refused: {heard.said}; {advice}")
+
+
+async def _refuse_unpaid(attempt: Attempt, said: str) -> Fate | None:
+    """Return what the chain shows of a payment, None if it cannot be asked.
+
+    Raises:
+        PaymentRefused: It shows that nothing was paid.
+    """
+    fate = await attempt.look_on_chain()
+    if fate in {Fate.LAPSED, Fate.FAILED}:
+        await attempt.nothing_paid()
+        raise PaymentRefused(f"{said}, and the payment is {fate}. Nothing was paid: give the address to pay")
+    return fate
+
+
+def _whose(attempt: Attempt) -> str:
+    signed = attempt.signed
+    return f"the payment {signed.tx_id}" if signed.tx_id is not None else "the authorization"
+
+
+async def _kept(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, Any]:
+    """Keep a call and its receipt: it is paid for, whatever the receipt is worth.
+
+    Raises:
+        PaymentOpen: The key set cannot be had now, or the receipt cannot be written.
+        PaymentStopped: No receipt verifies.
+    """
+    kept, steps = attempt.kept, attempt.steps
+    if kept is not None:
+        try:
+            kept.call(bought, attempt.payment.record.network)
+        except OSError as fault:
+            steps.fail(f"--keep {kept.folder}: {fault.strerror}; go on without")
+        else:
+            steps.say("call kept", f"request, answer and settlement in {kept.folder}")
+    try:
+        result = await _receipt(case, bought, attempt)
+    except (Unreachable, JsonFault) as fault:
+        raise PaymentOpen(f"the call was served, but its receipt cannot be verified now: {fault}") from fault
+    return result | _keep_receipt(result["payable_receipt"], result.pop("jwks"), attempt)
+
+
+async def _receipt(case: Case, bought: Purchase, attempt: Attempt) -> dict[str, Any]:
+    tokens = jose.tokens_in(bought.answer.object(), bought.answer.headers)
+    jwks = case.session.rail + "/.well-known/jwks.json"
+    published = keys.keys_of_jwks((await case.client.call("GET", jwks)).object())
+    for place, token in tokens:
+        try:
+            claims = jose.verify(token, published)
+        except jose.JwsFault:
+            continue
+        if "request_hash" in claims or "payable" in str(claims.get("kind", "")):
+            if (other := _other_subject(bought, attempt.payment.record, claims)) is not None:
+                raise PaymentStopped(f"the call was answered with 200, and the receipt in it is of another {other}")
+            attempt.steps.say("receipt", f"verified against the published key ({place})")
+            digest = hashing.sha256_hex(token.encode())
+            return {
+                "payable_receipt": token,
+                "claims": claims,
+                "receipt_hash": digest,
+                "proof": dict(bought.proof),
+                "jwks": jwks,
+            }
+    raise PaymentStopped(
+        "the call was answered with 200, and no receipt in the answer verifies against the rail's published keys"
+    )
+
+
+def _other_subject(bought: Purchase, record: PaymentRecord, claims: Mapping[str, Any]) -> str | None:
+    """Return what a receipt differs in from the call that was paid, None where nothing shows that it does.
+
+    A request's hash is compared where the challenge quotes one, since only then its recipe is known.
+    """
+    extra = record.entry.get("extra")
+    extra = extra if isinstance(extra, Mapping) else {}
+    quoted, named = extra.get("request_hash"), claims.get("request_hash")
+    if isinstance(quoted, str) and named != quoted and not _is_hash_of(bought.challenge, extra, named):
+        return "request"
+    payment = claims.get("payment_reference_hash")
+    is_reference = isinstance(payment, str) and _HASH_REFERENCE.fullmatch(payment) is not None
+    if is_reference and payment not in hashing.spellings(record.reference.encode()):
+        return "payment"
+    return None
+
+
+def _keep_receipt(token: str, jwks: str, attempt: Attempt) -> dict[str, str]:
+    """Keep a receipt, and return where, with the command that verifies it with all that was kept of the call.
+
+    Raises:
+        PaymentOpen: It cannot be written.
+    """
+    kept = attempt.kept
+    usual = f"receipt-{hashing.sha256_hex(token.encode())[:16]}.jws"
+    path = attempt.receipt_file or (kept.folder / RECEIPT if kept is not None else Path(usual))
+    try:
+        write_private(path, f"{token}\n".encode("ascii"))
+    except OSError as fault:
+        # It was paid for: where it cannot be kept it is shown.
+        click.echo(token, err=True)
+        raise PaymentOpen(
+            f"{path}: {fault.strerror}; the receipt is printed above, and the rail keeps it for a day"
+        ) from fault
+    attempt.steps.say("receipt kept", str(path))
+    verifying = kept.verification(path, jwks) if kept is not None else None
+    if verifying is None:
+        return {"kept": str(path)}
+    attempt.steps.say("verify it", verifying)
+    return {"kept": str(path), "verify": verifying}
+
+
+def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation:
+    """Return the operation that an address names, with the address's own query.
+
+    Raises:
+        PaymentRefused: The rail lists none there.
+        Inconclusive: It lists none at all.
+    """
+    known = next((one for one in session.listed if one.url == address.bare), None)
+    if known is None:
+        listed = ", ".join(one.path for one in session.listed)
+        raise PaymentRefused(f"{address.bare} is not a paid operation of the rail: {listed}. Nothing was paid")
+    return Operation(known.role, address.url, known.path, known.body if body is None else body, ())
+
+
+def _price(case: Case, entry: Mapping[str, Any]) -> tuple[str, int]:
+    """Return network key and millionths of USDC of an offer.
+
+    Raises:
+        PaymentRefused: It asks for another asset than the USDC of the profile's node, or for no amount.
+    """
+    chain = case.profile.chains.of(case.lane)
+    if chain is None:
+        raise PaymentRefused(f"the profile has no [chains.{case.lane}], so nothing can be paid on that lane")
+    network = chain.network
+    usdc, asset, amount = chain.usdc, entry.get("asset"), str(entry.get("maxAmountRequired"))
+    if usdc is None or not usdc.is_asset(str(asset)):
+        known = f"USDC of {network} is {usdc.asset_id}" if usdc is not None else f"no USDC of {network} is known"
+        raise PaymentRefused(f"the challenge asks for the asset {asset}, and {known}. Nothing was paid")
+    if not (amount.isascii() and amount.isdecimal() and len(amount) <= _LONGEST_NUMBER):
+        raise PaymentRefused(f"the challenge's maxAmountRequired {amount} is not an amount. Nothing was paid")
+    return network, int(amount)
+
+
+def worth_paying(case: Case, quote: Challenge) -> None:
+    """Refuse to pay a challenge of another request or one that is about to lapse (P-CH-12).
+
+    Raises:
+        PaymentRefused: It is not to be paid.
+    """
+    extra = quote.entry(case.lane).get("extra")
+    if not isinstance(extra, Mapping):
+        raise PaymentRefused("the challenge's offer has no object `extra`; nothing was paid")
+    quoted = extra.get("request_hash")
+    if isinstance(quoted, str) and not _is_hash_of(quote, extra, quoted):
+        raise PaymentRefused("the challenge is for another request (extra.request_hash differs); nothing was paid")
+    ends = _end_of(case, quote)
+    if ends is not None and ends - clock.now(case) < _MINIMUM_SECONDS_LEFT:
+        raise PaymentRefused("the challenge expires in less than 120 s; request a new one. Nothing was paid")
+
+
+def _is_hash_of(quote: Challenge, extra: Mapping[str, Any], value: object) -> bool:
+    """Return whether a value is a hash of the request that a challenge is for, by any recipe."""
+    operation = quote.operation
+    ours = hashing.request_hashes("POST", operation.path, operation.query, b"", quote.body, extra.get("service_id"))
+    return isinstance(value, str) and any(value in values for values in ours.values())
+
+
+def _end_of(case: Case, quote: Challenge) -> int | None:
+    """Return when a challenge lapses, in unix seconds; None where it does not say."""
+    issued = quote.reference(case.lane).split(":", 1)[0]
+    ttl = case.profile.rail_bindings.challenge_ttl or quote.entry(case.lane).get("maxTimeoutSeconds")
+    moment = int(issued) if issued.isdecimal() and len(issued) <= _LONGEST_NUMBER else None
+    if moment is None or not isinstance(ttl, int) or not 0 < ttl <= _LONGEST_LIFETIME:
+        return None
+    return moment + ttl
+
+
+def _worth_until(case: Case, quote: Challenge) -> int:
+    """Return until when a payment that the rail cannot find is worth presenting, in unix seconds."""
+    now = int(time.time())
+    ends = _end_of(case, quote)
+    # A token may begin with any number, which then is no moment.
+    is_moment = ends is not None and abs(ends - now) < 10 * 365 * 86_400
+    return (ends if ends is not None and is_moment else now + _LIFETIME) + _SETTLE_SECONDS

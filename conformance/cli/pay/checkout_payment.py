@@ -1,0 +1,116 @@
+"""Paying a checkout link: what its page asks for, the transfer, and the wait until the page shows Paid."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from conformance.cli.pay.attempt import Attempt, PaymentOpen
+from conformance.cli.pay.payment_file import Channel, State
+from conformance.engine.session import Session
+from conformance.http.client import Client
+from conformance.lanes.signed_payment import Fate, SignsBills
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.paying import PaymentRefused, demand_of, wait_for_paid
+
+Agree = Callable[[int, str, str], Awaitable[None]]
+
+# Lines of a page that are kept, and letters of each; a page's text is its own affair.
+_MOST_LINES: Final = 50
+_LONGEST_LINE: Final = 500
+
+
+async def pay_link(session: Session, client: Client, attempt: Attempt, agree: Agree) -> dict[str, Any]:
+    """Pay the link of a checkout page and wait until the page shows Paid; see `finish_link`.
+
+    Raises:
+        PaymentRefused: The page cannot be paid as it stands, or the amount is not agreed to; nothing was paid.
+        Inconclusive: A node or a browser could not do its part; nothing was paid.
+        Unreachable: The page's host gave no answer; nothing was paid.
+    """
+    url = attempt.address.url
+    demand = await demand_of(session, client, url, attempt.lane, attempt.steps.say, agree)
+    bill = demand.bill
+    attempt.begin(
+        channel=Channel.CHECKOUT,
+        body=None,
+        lane=demand.lane,
+        network=demand.network,
+        units=demand.microunits,
+        payee=bill.address,
+        reference=bill.memo,
+        entry={"asset": bill.asset},
+        worth_until=int(time.time()),
+        paid_lines=[line[:_LONGEST_LINE] for line in sorted(demand.paid_lines)[:_MOST_LINES]],
+    )
+    attempt.payer = payer = await session.gateway_payer(demand.lane)
+    demand.check_chain(payer.caip2)
+    till = await session.checkout_payer(demand.lane)
+    if not isinstance(till, SignsBills):
+        raise Inconclusive(
+            f"the payer of {demand.lane} signs no transaction that can be stored before it is sent. Nothing was paid"
+        )
+    way = (session.profile.gateway_bindings.memo or {}).get(demand.lane)
+    attempt.keep_signed(await till.sign(bill, way))
+    return await finish_link(session, client, attempt)
+
+
+async def finish_link(session: Session, client: Client, attempt: Attempt) -> dict[str, Any]:
+    """Bring a signed payment of a link to its page, from wherever an earlier process left it.
+
+    Raises:
+        PaymentOpen: The page does not show Paid yet.
+        PaymentRefused: The chain shows that nothing was paid.
+        Inconclusive: The node refused the transaction that was never sent before; nothing was paid.
+    """
+    if attempt.payment.record.state is State.SIGNED:
+        await attempt.bring_to_chain()
+    record, tx_id = attempt.payment.record, attempt.signed.tx_id
+    url = attempt.address.url
+    left = max(0.0, attempt.ends - asyncio.get_running_loop().time())
+    seconds = await wait_for_paid(session, client, url, frozenset(record.paid_lines), left)
+    if seconds is None:
+        is_paid = record.state is State.PAID
+        attempt.payment.save(last_answer="the page does not show Paid")
+        what = f"paid by {tx_id}" if is_paid else f"{tx_id} is signed, but not on the chain yet"
+        raise PaymentOpen(
+            f"{what}, but the page does not show Paid. A payment that arrived too late is listed for the shop, where "
+            f"the transaction id identifies it"
+        )
+    if attempt.payment.record.state is State.SIGNED:
+        await _refuse_foreign(attempt)
+    attempt.steps.say("Paid", f"the page shows it after {seconds:.1f} s")
+    attempt.payment.save(state=State.SERVED, last_answer="Paid")
+    await attempt.give_back()
+    return {
+        "checkout_url": url,
+        "status": "paid",
+        "lane": record.lane,
+        "network": record.network,
+        "asset": record.entry.get("asset"),
+        "address": record.payee,
+        "amount_microunits": record.units,
+        "memo": record.reference,
+        "tx_id": tx_id,
+        "seconds": round(seconds, 3),
+    }
+
+
+async def _refuse_foreign(attempt: Attempt) -> None:
+    """Take a page's Paid for this payment's only if the chain shows it: another one may have paid the link.
+
+    Raises:
+        PaymentOpen: It is not on the chain yet, or the chain cannot be asked.
+        PaymentRefused: The chain shows that nothing was paid.
+    """
+    fate = await attempt.look_on_chain()
+    if fate in {Fate.LAPSED, Fate.FAILED}:
+        await attempt.nothing_paid()
+        raise PaymentRefused(f"the page shows Paid by another payment, and this one is {fate}. Nothing was paid")
+    if fate is not Fate.LANDED:
+        raise PaymentOpen(
+            f"the page shows Paid, perhaps by another payment: {attempt.signed.tx_id} is not final on the chain. If it "
+            "gets there, it is listed for the shop, which the transaction id shows it"
+        )

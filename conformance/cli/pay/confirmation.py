@@ -1,0 +1,122 @@
+"""How much `weldproof pay` pays without a question, and how it asks."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from decimal import Decimal
+
+import click
+
+from conformance.cli.pay.paid_address import PaidAddress
+from conformance.lanes.networks import tables
+from conformance.lanes.spending import Wallet
+from conformance.surfaces.gateway.paying import PaymentRefused
+from conformance.target import Profile
+from conformance.text.untrusted import one_line
+from conformance.vocabulary.network import with_worth
+
+_UNITS = 10**6
+_YES = frozenset({"y", "yes"})
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What a command may pay: what it was allowed beforehand, or what somebody at a terminal says yes to.
+
+    Attributes:
+        most: Millionths of USDC that are paid without a question.
+        wallet: What the command may take of the operator's money: no more than what was agreed.
+        hosts: Hosts, with their ports, that may be paid though they are not the profile's.
+    """
+
+    most: int
+    wallet: Wallet
+    hosts: tuple[str, ...] = ()
+
+    async def at(self, address: PaidAddress, profile: Profile) -> None:
+        """Agree on who is asked for a price and paid, before anything is sent there.
+
+        Raises:
+            PaymentRefused: The host is not of the profile, was not allowed, and nobody said yes.
+        """
+        if address.is_of(profile) or address.host in self.hosts:
+            return
+        known = ", ".join(f"{name} {one.url}" for name, one in sorted(profile.surfaces.items()))
+        stranger = f"{one_line(address.host, 100)} is not a host of the profile ({known or 'it has no surface'})"
+        if not is_at_terminal():
+            raise PaymentRefused(
+                f"{stranger}, and without a terminal no question can be asked. To pay there, give --allow-host "
+                f"{one_line(address.host, 100)}. Nothing was sent or paid"
+            )
+        if not await yes(f"{stranger}. Pay there?"):
+            raise PaymentRefused(f"{stranger}, and you did not agree to it. Nothing was sent or paid")
+
+    async def reached(self, units: int, payee: str, network: str) -> None:
+        """Agree on a payment before it is made.
+
+        Args:
+            units: Millionths of USDC.
+            payee: Who is paid.
+            network: Key of the network.
+
+        Raises:
+            PaymentRefused: It is more than `most`, and nobody said yes.
+        """
+        if units > self.most:
+            price = f"{in_usdc(units)} USDC on {with_worth(network)} to {one_line(payee, 100)}"
+            if not is_at_terminal():
+                raise PaymentRefused(
+                    f"{price} is more than --max {in_usdc(self.most)}, and without a terminal no question can be "
+                    f"asked. To pay it, give --max {in_usdc(units)}. Nothing was paid"
+                )
+            if not await yes(f"{price} is more than --max {in_usdc(self.most)}. Pay it?"):
+                raise PaymentRefused(f"{price}: you did not agree to it. Nothing was paid")
+        self.wallet.most = units
+
+
+def within_limits(profile: Profile, units: int, network: str) -> None:
+    """Hold a price against every limit that the profile sets for its network, whoever's money it is.
+
+    Args:
+        profile: The profile.
+        units: Millionths of USDC.
+        network: Key of the network.
+
+    Raises:
+        PaymentRefused: It is more than a limit.
+    """
+    for table, chain in tables(profile):
+        if chain.network == network and chain.spending_limit is not None and units > int(chain.spending_limit):
+            raise PaymentRefused(
+                f"{in_usdc(units)} USDC on {network} is more than [{table}] spending_limit, "
+                f"{in_usdc(int(chain.spending_limit))}. Nothing was paid"
+            )
+
+
+def is_at_terminal() -> bool:
+    """Return whether a person can be asked."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+async def yes(question: str) -> bool:
+    """Ask a question and return whether it was answered with yes."""
+    click.echo(f"{question} [y/N]: ", err=True, nl=False)
+    return (await _line()).strip().lower() in _YES
+
+
+async def _line() -> str:
+    """Return a line that somebody types; Ctrl-C ends the wait for it."""
+    loop, typed = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(sys.stdin.fileno(), typed.set)
+    try:
+        await typed.wait()
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    return sys.stdin.readline()
+
+
+def in_usdc(units: int) -> str:
+    """Return millionths of USDC as people write them: `0.05`, `900`."""
+    return f"{(Decimal(units) / _UNITS).normalize():f}"

@@ -1,0 +1,371 @@
+"""The file of one payment of `weldproof pay`: what is needed to have its answer after any crash.
+
+It is written before anything moves, and again after each step:
+
+    prepared ──> signed ──> paid ──> served
+        │           │
+        └───────────┴──> not_paid
+
+* prepared: the payer agreed. Money may be on the throw-away account that is about to pay, nothing is signed.
+* signed: the signed payment is in the file. It may have been sent, and it may have been presented.
+* paid: the chain shows the payment, or the other side said so.
+* served: the answer was kept.
+* not_paid: nothing was signed, or the chain shows that the payment failed or is too old to happen.
+
+No private key is in it. A signed payment is as good as the money that it moves, so only its owner may read the file. A
+file that comes from elsewhere is data: it never makes this program sign anything, and its address is held against the
+profile as one that is typed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from conformance.cli.pay.paid_address import PaidAddress
+from conformance.cli.private_files import LONGEST_FILE, InUse, locked, read_private, write_private
+from conformance.cli.usage import UsageFault
+from conformance.http.client import json_bytes
+from conformance.lanes.signed_payment import SignedPayment
+from conformance.vocabulary.claims import LANES
+
+_LONGEST_URL: Final = 8192
+_LONGEST_TEXT: Final = 2000
+_UINT256: Final = 2**256
+_TIMES: Final = 2**40
+
+Text = Annotated[str, Field(max_length=_LONGEST_TEXT)]
+Moment = Annotated[int, Field(ge=0, lt=_TIMES)]
+
+
+class NoPaymentFile(UsageFault):
+    """A file is no payment of `weldproof pay`, so that nothing follows from it."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: this file is not a payment of `weldproof pay`: {reason}")
+
+
+class State(StrEnum):
+    """How far a payment came."""
+
+    PREPARED = "prepared"
+    SIGNED = "signed"
+    PAID = "paid"
+    SERVED = "served"
+    NOT_PAID = "not_paid"
+
+
+class Channel(StrEnum):
+    """Where a payment is presented."""
+
+    HTTP = "http"
+    A2A = "a2a"
+    CHECKOUT = "checkout"
+
+
+class _Members(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Signed(_Members):
+    """The members of `SignedPayment`."""
+
+    payer: Text
+    asset: Text
+    held: Annotated[int, Field(ge=0, lt=_UINT256)]
+    tx_id: Text | None
+    transaction: Annotated[str, Field(pattern=r"^([0-9a-f]{2})*$")] = Field(repr=False)
+    proof: dict[str, Any] = Field(repr=False)
+    signed_at: Moment
+
+    @classmethod
+    def of(cls, payment: SignedPayment) -> Self:
+        """Return a payment's members."""
+        return cls(
+            payer=payment.payer,
+            asset=payment.asset,
+            held=payment.held,
+            tx_id=payment.tx_id,
+            transaction=payment.transaction,
+            proof=dict(payment.proof),
+            signed_at=payment.signed_at,
+        )
+
+    def payment(self) -> SignedPayment:
+        """Return the payment."""
+        return SignedPayment(
+            self.payer, self.asset, self.held, self.tx_id, self.transaction, dict(self.proof), self.signed_at
+        )
+
+
+class PaymentRecord(_Members):
+    """What the file holds.
+
+    Attributes:
+        weldproof_payment: Version of this form.
+        state: How far the payment came.
+        channel: Where it is presented.
+        url: Address that was asked for a price, with its query.
+        body: Body of the request, as JSON.
+        default_body: Whether that is the published example, since no body was given.
+        path: Path below the rail's address, empty for a checkout page.
+        role: Which of the interface's services it is, None where that is not known.
+        lane: The lane that is paid on.
+        network: Key of the network.
+        units: Millionths of USDC.
+        payee: Who is paid.
+        reference: The challenge token, or a checkout's memo.
+        entry: The `accepts` entry that is paid, empty for a checkout page.
+        made_at: When the file was made, in unix seconds.
+        worth_until: Until when a proof that the rail cannot find is worth presenting, in unix seconds.
+        label: Text from which, with the funder's key, the key of the throw-away account is derived.
+        signed: The signed payment, None before there is one.
+        task: Id of the A2A task, None elsewhere.
+        paid_lines: Lines of a checkout page that read like "Paid" before it was paid.
+        folder: Where request and answer are kept, None where they are not.
+        last_answer: What the other side answered last, None before it did.
+    """
+
+    weldproof_payment: Literal[1] = 1
+    state: State = State.PREPARED
+    channel: Channel
+    url: Annotated[str, Field(max_length=_LONGEST_URL)]
+    body: Any = Field(repr=False)
+    default_body: bool
+    path: Annotated[str, Field(max_length=_LONGEST_URL)] = ""
+    role: Text | None = None
+    lane: Text
+    network: Text
+    units: Annotated[int, Field(ge=0, lt=2**63)]
+    payee: Text
+    reference: Text = Field(repr=False)
+    entry: dict[str, Any] = Field(repr=False)
+    made_at: Moment = Field(default_factory=lambda: int(time.time()))
+    worth_until: Moment
+    label: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")] = Field(default_factory=lambda: secrets.token_hex(16))
+    signed: Signed | None = None
+    task: Text | None = None
+    paid_lines: list[str] = []
+    folder: str | None = None
+    last_answer: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether money may have left, or may be on the account that was to pay, and no answer was kept."""
+        return self.state in {State.PREPARED, State.SIGNED, State.PAID}
+
+    @property
+    def may_have_paid(self) -> bool:
+        """Whether a payment was signed that has no answer yet."""
+        return self.state in {State.SIGNED, State.PAID}
+
+    def is_for(self, url: str, body: Any, *, default_body: bool) -> bool:
+        """Return whether it pays for a request: the same address and body, or the published example of both."""
+        if _normal(self.url) != _normal(url):
+            return False
+        return self.default_body if default_body else json_bytes(self.body) == json_bytes(body)
+
+    def report(self) -> dict[str, Any]:
+        """Return the members for `--json` in each outcome after a payment."""
+        return {
+            "state": self.state.value,
+            "url": self.url,
+            "channel": self.channel.value,
+            "lane": self.lane,
+            "network": self.network,
+            "payee": self.payee,
+            "amount_microunits": self.units,
+            "tx_id": None if self.signed is None else self.signed.tx_id,
+            "payment_reference": self.reference,
+            "last_answer": self.last_answer,
+        }
+
+
+def _normal(url: str) -> str:
+    """Return an address under the one name of its host."""
+    scheme, host, port = PaidAddress.of(url).origin
+    rest = url.split("://", 1)[-1]
+    cut = min((place for place in map(rest.find, "/?") if place >= 0), default=len(rest))
+    return f"{scheme}://{host}:{port}{rest[cut:] or '/'}"
+
+
+@dataclass(slots=True)
+class PaymentFile:
+    """A payment's file, which this process alone works on until it is closed."""
+
+    path: Path
+    record: PaymentRecord
+    _descriptor: int | None
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open and check a file.
+
+        Raises:
+            UsageFault: It is no payment's file, or others may read it.
+            InUse: Another process works on it.
+        """
+        held = locked(path)
+        try:
+            return cls(path, _parsed(path, held.content), held.descriptor)
+        except BaseException:
+            os.close(held.descriptor)
+            raise
+
+    def save(self, **changes: Any) -> None:
+        """Change members of the record; when this returns they are on the disk.
+
+        Raises:
+            UsageFault: The file cannot be written.
+        """
+        try:
+            self.write(self.record.model_copy(update=changes))
+        except OSError as fault:
+            raise UsageFault(f"{self.path}: {fault.strerror}") from fault
+
+    def write(self, record: PaymentRecord) -> None:
+        """Replace the record; when this returns it is on the disk.
+
+        Raises:
+            OSError: The file cannot be written.
+        """
+        fresh = write_private(self.path, _text_of(record), lock=True)
+        self.close()
+        self.record, self._descriptor = record, fresh
+
+    def close(self) -> None:
+        """Let other processes work on it."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def remove(self) -> None:
+        """Remove it: nothing was signed."""
+        self.path.unlink(missing_ok=True)
+        self.close()
+
+
+def _text_of(record: PaymentRecord) -> bytes:
+    return json.dumps(record.model_dump(), indent=1, ensure_ascii=True).encode("ascii") + b"\n"
+
+
+def _parsed(path: Path, content: bytes) -> PaymentRecord:
+    """Return the record in a file.
+
+    Raises:
+        UsageFault: There is none, or its parts are of different payments.
+    """
+    if len(content) > LONGEST_FILE:
+        raise NoPaymentFile(path, f"it is longer than {LONGEST_FILE} bytes")
+    try:
+        record = PaymentRecord.model_validate_json(content)
+    except ValidationError as fault:
+        found = fault.errors()[0]
+        raise NoPaymentFile(path, f"{'.'.join(map(str, found['loc'])) or 'the file'}: {found['msg']}") from None
+    PaidAddress.of(record.url)
+    if record.lane not in LANES:
+        raise NoPaymentFile(path, f"there is no lane {record.lane[:80]!r}")
+    signed = record.signed
+    if signed is None and record.state not in {State.PREPARED, State.NOT_PAID}:
+        raise NoPaymentFile(path, f"it is {record.state} without a signed payment")
+    if signed is not None and record.channel is not Channel.CHECKOUT:
+        named = [signed.proof.get(member) for member in ("payment_reference", "challenge_token")]
+        if record.reference not in named or signed.proof.get("tx_id", signed.tx_id) != signed.tx_id:
+            raise NoPaymentFile(path, "its proof is of another challenge or transaction")
+    return record
+
+
+def payments_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the folder of payments: `weldproof/payments` in `$XDG_DATA_HOME`, else in `~/.local/share`.
+
+    Raises:
+        UsageFault: There is no home folder either.
+    """
+    named = environment.get("XDG_DATA_HOME", "")
+    try:
+        # The standard of these folders has a relative path ignored.
+        base = Path(named) if named.startswith("/") else Path.home() / ".local" / "share"
+    except RuntimeError as fault:
+        raise UsageFault("there is no home folder to store payments in: set XDG_DATA_HOME") from fault
+    return base / "weldproof" / "payments"
+
+
+def open_payment(url: str, body: Any, *, default_body: bool) -> PaymentFile | None:
+    """Return the open payment of a request, the oldest first; None where there is none.
+
+    Raises:
+        UsageFault: A file of this address cannot be read.
+        InUse: Another process works on it.
+    """
+    folder = payments_folder()
+    found = []
+    for path in sorted(folder.glob(f"{_key(url)}-*.json")) if folder.is_dir() else []:
+        record = _parsed(path, read_private(path))
+        if record.is_open and record.is_for(url, body, default_body=default_body):
+            found.append((record.made_at, path))
+    return PaymentFile.open(min(found)[1]) if found else None
+
+
+def has_payments(url: str) -> bool:
+    """Return whether any payment of an address has a file."""
+    folder = payments_folder()
+    return folder.is_dir() and any(folder.glob(f"{_key(url)}-*.json"))
+
+
+def create(record: PaymentRecord, *, again: bool) -> PaymentFile:
+    """Write the file of a new payment.
+
+    Args:
+        record: What is in it.
+        again: Whether another open payment of the request is no hindrance.
+
+    Raises:
+        UsageFault: It cannot be written, or could not be read again.
+        InUse: Another process has begun to pay for the request.
+    """
+    folder = payments_folder()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _alone_in(folder):
+            if not again:
+                other = open_payment(record.url, record.body, default_body=record.default_body)
+                if other is not None:
+                    other.close()
+                    raise InUse(str(other.path))
+            file = PaymentFile(folder / f"{_key(record.url)}-{record.label[:12]}.json", record, None)
+            # What a stranger's offer holds must not make a file that cannot be read when it is needed.
+            _parsed(file.path, _text_of(record))
+            file.write(record)
+            return file
+    except OSError as fault:
+        raise UsageFault(
+            f"{folder}: {fault.strerror}; each payment is stored there before it is sent. Set XDG_DATA_HOME to a "
+            f"writable folder. Nothing was paid"
+        ) from fault
+
+
+@contextlib.contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes from looking for payments and making one at the same time."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _key(url: str) -> str:
+    return hashlib.sha256(_normal(url).encode()).hexdigest()[:16]

@@ -1,0 +1,243 @@
+"""`weldproof run`: the suite."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import click
+
+from conformance import extras
+from conformance.cli.row_selection import asked_for, shared_out, wanted
+from conformance.cli.run.addon import ADDON_ROWS, with_addon
+from conformance.cli.run.addon_command import command_of
+from conformance.cli.run.options import RunOptions
+from conformance.cli.run.receiver import with_receiver
+from conformance.cli.run.reports import run_and_report
+from conformance.cli.targets import (
+    beside_profile,
+    chain_file,
+    checked_nodes,
+    named_profile,
+    opened,
+    with_nodes,
+)
+from conformance.cli.usage import UsageFault
+from conformance.engine.check import Check
+from conformance.engine.expected_failures import contradictory
+from conformance.engine.quick import FUZZ_SECONDS
+from conformance.engine.quick_look import quick_look
+from conformance.engine.registration import brought_in, without_extra
+from conformance.engine.runner import Afterwards, Plan, Run, absent, select_checks
+from conformance.http.client import Names
+from conformance.lanes.spending import Wallet
+from conformance.ledger import Requirement, load
+from conformance.log.events import EventLog
+from conformance.outcome import OUR_LISTENER, Exit
+from conformance.processes.own_stack import surface_options
+from conformance.target import Chains, ExpectedFailure, Profile, ProfileError, parse
+from conformance.text.files import read_text
+
+NO_TARGET = (
+    "no target is given and ./weldproof.toml does not exist. `weldproof init URL` writes one. Or give --config or "
+    "--target, or --reference for the built-in reference"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the options of one run come to.
+
+    Attributes:
+        profile: The target, None where our own stack is started.
+        other: The target whose receipts are compared, None where there is none.
+        rows: The rows to judge.
+        expected: Breaches that a file beside the profile expects.
+        seed: Seed of all that is drawn.
+        stack: Options of our own stack.
+        wallet: What may be spent.
+    """
+
+    profile: Profile | None
+    other: Profile | None
+    rows: tuple[Requirement, ...]
+    expected: tuple[ExpectedFailure, ...]
+    seed: int
+    stack: tuple[str, ...]
+    wallet: Wallet
+
+
+def run(ctx: click.Context, options: RunOptions) -> None:
+    """Run the suite, write its reports, and end the command with its exit code."""
+    if options.addon and not options.ids:
+        options = replace(options, ids=(ADDON_ROWS,))
+    asked, names = _asked(command_of(ctx), options), Names()
+
+    async def body(log: EventLog) -> Exit:
+        async with (
+            brought_in(),
+            opened(asked.profile, asked.stack) as started,
+            with_receiver(started, options.mutant) as profile,
+        ):
+            return await _planned(asked, profile, log, names, options).execute(options=options.recorded())
+
+    known = (*(() if asked.profile is None else asked.profile.xfail), *asked.expected)
+    shown = {"as_json": options.as_json, "verbose": options.verbose}
+    kinds = options.kinds or ("html", "json")
+    ctx.exit(run_and_report(body, options.report_dir, kinds, names, known, **shown))
+
+
+def _asked(addon_command: Sequence[str], options: RunOptions) -> Asked:
+    """Return what is asked for.
+
+    Raises:
+        UsageFault: Options contradict each other, or name what does not exist.
+        MissingExtra: Our own stack is asked for and not installed.
+    """
+    nodes = chain_file(options.chains)
+    ours = options.means_reference(nodes)
+    _check_together(options, ours=ours)
+    profile = _target(addon_command, options, ours=ours)
+    if nodes is not None:
+        profile = with_nodes(profile, nodes)
+    profile = _connected(profile, options)
+    checked_nodes(profile, main_network=options.main_network)
+    other = beside_profile(options.beside, main_network=options.main_network)
+    rows = shared_out(asked_for(options), options, profile)
+    if profile is None:
+        _check_own_stack(rows, ours=ours)
+    return Asked(
+        profile=profile,
+        other=other,
+        rows=rows,
+        expected=_expected(options.xfail, profile),
+        seed=options.seed if options.seed is not None else secrets.randbelow(2**32),
+        stack=(*options.reference_words(options.lanes), *surface_options(rows, companions=not options.quick)),
+        wallet=Wallet(main_network=options.main_network),
+    )
+
+
+def _check_together(options: RunOptions, *, ours: bool) -> None:
+    """See that the options of an addon go with the others."""
+    if options.addon and ours:
+        raise UsageFault(
+            "--addon cannot be combined with --reference, --mutant, --setting, --chains KINDS or --algorand-mode"
+        )
+    if options.addon_url and not options.addon:
+        raise UsageFault("--addon-url needs --addon -- COMMAND")
+    if options.beside and options.addon:
+        raise UsageFault(
+            "--compare-with compares the receipts of rails and gateways: it cannot be combined with --addon"
+        )
+
+
+def _target(addon_command: Sequence[str], options: RunOptions, *, ours: bool) -> Profile | None:
+    """Return the profile of the target, with the addon that is started, None where our own stack is meant."""
+    alone = options.addon and not (options.config or options.addresses or _beyond_addons(options.ids))
+    profile = None if alone else named_profile(options.config, options.addresses, ours=ours)
+    return with_addon(profile, addon_command, options.addon_url) if options.addon else profile
+
+
+def _planned(asked: Asked, opened_profile: Profile, log: EventLog, names: Names, options: RunOptions) -> Run:
+    """Return the run of the checks that decide the rows on a target that is up."""
+    seconds = options.fuzz_seconds or (FUZZ_SECONDS if options.quick else None)
+    profile = with_fuzz(opened_profile, seconds)
+    checks = wanted(select_checks(asked.rows, profile, options.lanes), options.ids)
+    lacking = without_extra(checks)
+    _say_lacking(lacking, asked.rows)
+    look = quick_look([check for check in checks if check not in lacking], asked.seed) if options.quick else None
+    plan = Plan(
+        rows=asked.rows,
+        checks=checks if look is None else (*look.tried, *lacking),
+        quick=look,
+        seed=asked.seed,
+        workers=options.workers or profile.pace.workers,
+        fail_fast=options.fail_fast,
+        strict=options.strict,
+        expected=(*profile.xfail, *asked.expected),
+        lanes=options.lanes,
+    )
+    not_yours = profile.target.name if asked.profile is None else only_our_own(asked.rows, profile)
+    return Run(plan, profile, log, _afterwards(asked.other, plan, profile), names, asked.wallet, not_yours)
+
+
+def _check_own_stack(rows: Sequence[Requirement], *, ours: bool) -> None:
+    """See that our own stack is meant where no target is named, and that it is installed.
+
+    Raises:
+        UsageFault: Nobody asked for it, and some row is judged by a target.
+        MissingExtra: It is not installed.
+    """
+    if not ours and not all(row.documented for row in rows):
+        raise UsageFault(NO_TARGET)
+    extras.need("reference")
+
+
+def _say_lacking(lacking: Mapping[Check, str], rows: Sequence[Requirement]) -> None:
+    """Say before anything is sent which rows cannot be judged for want of an extra, and what to type."""
+    asked = {row.id for row in rows}
+    for reason in sorted(set(lacking.values())):
+        without = {row for one, its in lacking.items() if its == reason for row in one.rows if row in asked}
+        if without:
+            named = ", ".join(row.id for row in rows if row.id in without)
+            counted = "row" if len(without) == 1 else "rows"
+            click.echo(f"weldproof run: {len(without)} {counted} will not be judged: {named}. {reason}", err=True)
+
+
+def _connected(profile: Profile | None, options: RunOptions) -> Profile | None:
+    if profile is not None:
+        return options.connected(profile)
+    if options.cacert or options.insecure or options.timeout:
+        raise UsageFault("--cacert, --insecure and --timeout need a target: give --config or --target")
+    return None
+
+
+def _afterwards(other: Profile | None, plan: Plan, found: Profile) -> Mapping[str, Afterwards]:
+    """Return what follows the checks: the comparison with another target, where one is given."""
+    if other is None:
+        return {}
+    from conformance.receipts.beside import Beside  # noqa: PLC0415 - it brings every check of the rail along
+    from conformance.receipts.obtaining import BESIDE  # noqa: PLC0415 - as above
+
+    surfaces = frozenset(name for row in plan.rows for name in (row.surface, *row.surfaces))
+    # An address alone says nothing of nodes: it is taken to be paid on those of the run's own target.
+    nodes = found.chains if other.chains == Chains() else other.chains
+    return {BESIDE: Beside(other.model_copy(update={"chains": nodes}), surfaces, plan.lanes)}
+
+
+def only_our_own(rows: Sequence[Requirement], profile: Profile) -> str | None:
+    """Return what of the suite's own these rows judge on a target, where they judge nothing of the operator's."""
+    applicable = [row for row in rows if row.documented is None and absent(row, profile) is None]
+    receivers = bool(applicable) and all("R" in row.needs for row in applicable)
+    return OUR_LISTENER if receivers and profile.webhook_bindings.receiver is None else None
+
+
+def with_fuzz(profile: Profile, seconds: float | None) -> Profile:
+    """Return the profile with another budget for generated requests, when one is given."""
+    if seconds is None:
+        return profile
+    return profile.model_copy(update={"budgets": profile.budgets.model_copy(update={"fuzz": seconds})})
+
+
+def _beyond_addons(ids: Sequence[str]) -> bool:
+    """Return whether rows are asked for that are not of an addon alone, so that the target is wanted, too."""
+    return any(not one.strip().upper().startswith(ADDON_ROWS) for one in ids)
+
+
+def _expected(path: Path | None, profile: Profile | None) -> tuple[ExpectedFailure, ...]:
+    entries = () if profile is None else profile.xfail
+    if path is not None:
+        try:
+            extra = parse(read_text(path), source=str(path)).xfail
+        except (OSError, ValueError, ProfileError) as fault:
+            raise UsageFault(str(fault)) from fault
+    else:
+        extra = ()
+    for entry in (*entries, *extra):
+        if entry.id not in load():
+            raise UsageFault(f"xfail: no requirement {entry.id}")
+    if (trouble := contradictory((*entries, *extra))) is not None:
+        raise UsageFault(trouble)
+    return extra

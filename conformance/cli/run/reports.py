@@ -1,0 +1,148 @@
+"""What a run leaves behind: its log, its reports, and what its maintainers need where the suite is at fault."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import traceback
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance import extras
+from conformance.cli.closed_stdout import unread
+from conformance.cli.usage import UsageFault
+from conformance.engine.expected_failures import FILE, faults, proposed
+from conformance.http.client import Names
+from conformance.log.events import LOG, EventLog
+from conformance.outcome import Exit
+from conformance.processes import interrupt
+from conformance.processes.own_stack import StackFault
+from conformance.report import console, fault, formats
+from conformance.report.progress import Progress
+from conformance.report.summary import summarise
+from conformance.target import ExpectedFailure, ProfileError
+from conformance.text.files import replace_file
+
+
+def run_and_report(
+    body: Callable[[EventLog], Coroutine[Any, Any, Exit]],
+    directory: Path,
+    kinds: Sequence[str],
+    names: Names,
+    known: Sequence[ExpectedFailure] = (),
+    *,
+    as_json: bool = False,
+    verbose: bool = False,
+) -> int:
+    """Run `body` with a log in `directory`, progress on the console, Ctrl-C honoured, and write the reports.
+
+    Where the suite itself is at fault, what its maintainers need lies beside them, without what `names` hides.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        UsageFault: Nothing can be written into `directory`.
+    """
+    try:
+        log = EventLog(directory / LOG)
+    except OSError as closed:
+        raise UsageFault(f"--report-dir: cannot write {directory / LOG}: {closed.strerror}") from closed
+    progress = None if as_json else Progress()
+    if progress is not None:
+        log.listen(progress)
+    try:
+        code = interrupt.run(body(log))
+    except (StackFault, ProfileError) as trouble:
+        click.echo(f"weldproof run: {trouble}", err=True)
+        return int(Exit.NO_VERDICT if isinstance(trouble, StackFault) else Exit.USAGE)
+    except asyncio.CancelledError:
+        click.echo("weldproof run: interrupted before the first check", err=True)
+        return int(Exit.INTERRUPTED)
+    except (click.ClickException, extras.MissingExtra):
+        raise
+    except Exception as escaped:  # noqa: BLE001 - whatever it is, it is no breach of the target's
+        return _broken(log, directory, kinds, names, escaped)
+    finally:
+        if progress is not None:
+            progress.close()
+        log.close()
+    try:
+        written = _write(log, directory, kinds, names, known, code)
+        _show(log, directory, written, code, as_json=as_json, verbose=verbose)
+    except Exception as escaped:  # noqa: BLE001 - as above
+        return _broken(log, directory, (), names, escaped)
+    return int(code)
+
+
+def _write(
+    log: EventLog,
+    directory: Path,
+    kinds: Sequence[str],
+    names: Names,
+    known: Sequence[ExpectedFailure],
+    code: Exit,
+) -> list[Path]:
+    """Write the reports of a run and return where they lie."""
+    written = formats.write(log.events, directory, kinds)
+    if code == Exit.SUITE_FAULT:
+        written.append(_fault_file(log, directory, names))
+    _propose(log, directory, known)
+    return written
+
+
+def _propose(log: EventLog, directory: Path, known: Sequence[ExpectedFailure]) -> None:
+    """Write the list of known breaches without the entries that do not hold, and say what is the matter with them."""
+    path, text = directory / FILE, proposed(known, log.events)
+    if text is None:
+        return
+    replace_file(path, text.encode("utf-8", "backslashreplace"))
+    for trouble in faults(known, log.events):
+        click.echo(f"weldproof run: xfail: {trouble}", err=True)
+    click.echo(f"weldproof run: a list without these entries: {path}", err=True)
+
+
+def _show(log: EventLog, directory: Path, written: Sequence[Path], code: Exit, *, as_json: bool, verbose: bool) -> None:
+    """Show the run, and where its files lie."""
+    try:
+        if as_json:
+            click.echo(formats.FORMATS["json"].render(log.events))
+        else:
+            _summary(log, directory, [directory / LOG, *written], verbose=verbose)
+        if code == Exit.SUITE_FAULT:
+            click.echo(f"weldproof run: {fault.hint(str(directory))}", err=True)
+    except BrokenPipeError:
+        # The verdict is the same, whether or not it is read to its end.
+        unread()
+
+
+def _summary(log: EventLog, directory: Path, written: Sequence[Path], *, verbose: bool) -> None:
+    """Show the summary. If it cannot be shown, the verdict stays: it is in the reports, and this says where."""
+    try:
+        console.show(summarise(log.events), written=written, own_run=True, verbose=verbose)
+    except BrokenPipeError:
+        raise
+    except Exception as escaped:  # noqa: BLE001 - a display does not decide the exit code
+        what = type(escaped).__name__
+        click.echo(f"weldproof run: the summary could not be shown ({what}); the reports are in {directory}", err=True)
+
+
+def _broken(log: EventLog, directory: Path, kinds: Sequence[str], names: Names, escaped: Exception) -> int:
+    """Keep what there is of a run that tripped over itself, say where it lies, and return the exit code."""
+    _fault_file(log, directory, names, escaped)
+    with contextlib.suppress(Exception):  # what broke the run may break its reports
+        formats.write(log.events, directory, kinds)
+    words = names.redact("".join(traceback.format_exception_only(escaped)).strip())
+    click.echo(f"weldproof run: {words}\n{fault.hint(str(directory))}", err=True)
+    return int(Exit.SUITE_FAULT)
+
+
+def _fault_file(log: EventLog, directory: Path, names: Names, escaped: Exception | None = None) -> Path:
+    path = directory / fault.FILE
+    words = fault.text(log.events, sys.argv[1:], names, escaped)
+    replace_file(path, words.encode("utf-8", "backslashreplace"))
+    return path

@@ -1,0 +1,134 @@
+"""`weldproof selftest`: the suite against every broken reference."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from conformance.cli.json_output import print_json
+from conformance.cli.run.receiver import with_receiver
+from conformance.cli.selftest.chameleon import against_chameleon, chosen_seeds
+from conformance.cli.selftest.generated import GeneratedChoice, against_generated
+from conformance.cli.shards import part_of
+from conformance.cli.usage import UsageFault
+from conformance.engine.runner import Plan, Run, select_checks
+from conformance.ledger import load
+from conformance.log.events import EventLog
+from conformance.outcome import Exit, Verdict
+from conformance.processes.interrupt import interruptible
+from conformance.processes.own_stack import StackFault, own_stack, surface_options
+from conformance.selftest.budgets import with_short_budgets
+from conformance.selftest.kill_lists import DEFAULT_LANES, KillList, load_kill_lists, shard
+
+
+def selftest(
+    ctx: click.Context,
+    /,
+    ids: tuple[str, ...],
+    part: str | None,
+    seed: int,
+    as_json: bool,
+    only_list: bool,
+    chameleon: bool,
+    number: int | None,
+    first: int,
+    rows: tuple[str, ...],
+    logs: Path | None,
+    generated: bool,
+    only: tuple[str, ...],
+    sample: int | None,
+    stack: str | None,
+    again: bool,
+    whole: bool,
+    folder: Path | None,
+) -> None:
+    """Run what `weldproof selftest` was asked for, and end the command with its exit code."""
+    if generated:
+        choice = GeneratedChoice(ids, only, part, seed, sample, stack, folder)
+        against_generated(choice, as_json=as_json, only_list=only_list, whole=whole, again=again)
+    if chameleon:
+        seeds = chosen_seeds(ids, part, first=first, number=number)
+        ctx.exit(against_chameleon(seeds, rows, logs, as_json=as_json))
+    lists = _chosen(ids, part)
+    if only_list:
+        _print_lists(lists, as_json=as_json)
+        return
+    results: list[dict[str, Any]] = []
+    try:
+        asyncio.run(interruptible(_all(lists, seed, results, quiet=as_json)))
+    except StackFault as fault:
+        click.echo(f"weldproof selftest: {fault}", err=True)
+        ctx.exit(Exit.NO_VERDICT)
+    except asyncio.CancelledError:
+        ctx.exit(Exit.INTERRUPTED)
+    if as_json:
+        print_json(results)
+    exact = sum(not result["differences"] for result in results)
+    if not as_json:
+        click.echo(f"{exact} of {len(results)} kill lists are exact")
+    ctx.exit(Exit.PASSED if exact == len(results) and results else Exit.FAILED)
+
+
+def _chosen(ids: Sequence[str], part: str | None) -> tuple[KillList, ...]:
+    lists = load_kill_lists()
+    unknown = sorted(set(ids) - {one.mutant for one in lists})
+    if unknown:
+        raise UsageFault(f"no mutant {', '.join(unknown)}; `weldproof selftest --list` shows them")
+    chosen = tuple(one for one in lists if not ids or one.mutant in ids)
+    if part is None:
+        return chosen
+    return shard(chosen, *part_of(part))
+
+
+def _print_lists(lists: Sequence[KillList], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(
+            orjson.dumps([{**_described(one), "also": dict(one.also), "at_times": dict(one.at_times)} for one in lists])
+        )
+        return
+    for one in lists:
+        click.echo(f"{one.mutant:36} {one.caught_by:16} {one.rule}")
+
+
+def _described(one: KillList) -> dict[str, Any]:
+    return {"mutant": one.mutant, "rule": one.rule, "caught_by": one.caught_by}
+
+
+async def _all(lists: Sequence[KillList], seed: int, results: list[dict[str, Any]], *, quiet: bool) -> None:
+    for one in lists:
+        started = time.perf_counter()
+        found = await verdicts_against(one.mutant, one.surface, seed, one.lanes)
+        differences = one.differences(found)
+        result = {**_described(one), "seconds": round(time.perf_counter() - started, 1), "differences": differences}
+        results.append(result)
+        if not quiet:
+            word = click.style("caught", fg="green") if not differences else click.style("NOT EXACT", fg="red")
+            click.echo(f"{one.mutant:36} {word}  {result['seconds']} s")
+            for line in differences:
+                click.echo(f"    {line}")
+
+
+async def verdicts_against(
+    mutant: str | None, surface: str, seed: int, lanes: Sequence[str] = DEFAULT_LANES
+) -> dict[str, Verdict]:
+    """Run the suite over `surface` against our own stack with `mutant` and return the verdict of each row.
+
+    Raises:
+        StackFault: The stack did not come up.
+        CancelledError: The run was interrupted, so that its verdicts say nothing of the mutant.
+    """
+    log = EventLog()
+    rows = load().select(surface.split())
+    options = [word for lane in lanes for word in ("--lane", lane)] + (["--mutant", mutant] if mutant else [])
+    async with own_stack([*options, *surface_options(rows)]) as stack:
+        profile = with_short_budgets(stack.profile, generated=any(row.id == "X-OAS-01" for row in rows))
+        async with with_receiver(profile, mutant) as judged:
+            plan = Plan(rows, select_checks(rows, judged), seed=seed, workers=judged.pace.workers)
+            await Run(plan, judged, log).whole()
+    return {event["id"]: Verdict(event["verdict"]) for event in log.of("row")}

@@ -1,0 +1,170 @@
+"""`weldproof vectors`: the vector package, looked at, checked, packed, and put before verifiers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from fnmatch import fnmatchcase
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from conformance import vectors
+from conformance.cli.json_output import print_json
+from conformance.cli.usage import UsageFault
+from conformance.cli.vectors.package import opened
+from conformance.outcome import Exit
+from conformance.text.json_safe import json_safe
+from conformance.text.untrusted import one_line
+from conformance.vectors import Package, PackageFault, Vector
+
+_ELSEWHERE = {
+    "run": "Run a verifier in any language on the vectors.",
+    "compare": "Compare the results of several verifiers.",
+}
+_PACKAGE = click.option(
+    "--package",
+    "folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Folder of another vector package, such as an unpacked archive.",
+)
+_AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_SHOWN = 20
+# Letters of a sentence of a package that are shown.
+_LONGEST_TEXT = 2000
+
+
+class _Group(click.Group):
+    """Imports what starts verifiers when it is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *_ELSEWHERE]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        from conformance.cli.vectors import run  # noqa: PLC0415 - it starts verifiers, which `list` and `show` do not
+
+        return {"run": run.run, "compare": run.compare}[cmd_name]
+
+
+@click.group("vectors", cls=_Group)
+def command() -> None:
+    """Test vectors with known answers, for verifiers of receipts, webhooks, messages, welds and logs."""
+
+
+@command.command("list")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--family", "names", multiple=True, metavar="NAME", help="Only vectors of this family.")
+@click.option("--row", "rows", multiple=True, metavar="ROW", help="Only vectors of this requirement or prefix.")
+@click.option("--each", is_flag=True, help="Print one line per vector instead of one per family.")
+@_PACKAGE
+@_AS_JSON
+def list_(ids: Sequence[str], *, each: bool, folder: Path | None, as_json: bool, **filters: Sequence[str]) -> None:
+    """List the vector families, or every vector with an ID, --row or --each.
+
+    ID is an id, a prefix, or a pattern such as 'receipts/signature/*'.
+    """
+    found = opened(folder)
+    chosen = [one for one in found.vectors if _wanted(one, ids, filters["names"], filters["rows"])]
+    if not chosen:
+        raise UsageFault("no vector has this id; `weldproof vectors list --each` lists all ids")
+    if as_json:
+        told = {"version": found.version, "vectors": [_described(one) for one in chosen]}
+        print_json(json_safe(told))
+    elif each or ids or filters["rows"]:
+        for one in chosen:
+            judged = "valid" if one.expected.valid else one_line(str(one.expected.stage))
+            click.echo(f"{judged:12} {one_line(one.id)}: {one_line(one.fault or one.why, _LONGEST_TEXT)}")
+    else:
+        _show_families(found, chosen)
+
+
+def _wanted(one: Vector, ids: Sequence[str], names: Sequence[str], rows: Sequence[str]) -> bool:
+    return (
+        (not ids or any(one.id.startswith(text) or fnmatchcase(one.id, text) for text in ids))
+        and (not names or one.family in names)
+        and (not rows or any(row.startswith(text.upper()) for row in one.requirements for text in rows))
+    )
+
+
+def _described(one: Vector) -> dict[str, Any]:
+    names = ("id", "family", "kind", "requirements", "expected", "pinned", "pins", "doors", "fault", "origin", "why")
+    return {**{name: getattr(one, name) for name in names}, "expected": asdict(one.expected)}
+
+
+def _show_families(found: Package, chosen: Sequence[Vector]) -> None:
+    click.echo(f"vector package {one_line(found.version)}, {len(chosen)} vectors\n")
+    count, holding = Counter(one.family for one in chosen), Counter(one.family for one in chosen if one.expected.valid)
+    kinds = Counter(family for family, _ in {(one.family, one.kind) for one in chosen})
+    click.echo(f"{'family':20} vectors  valid  kinds")
+    for name, family in found.families.items():
+        if count[name]:
+            title = one_line(family.title, _LONGEST_TEXT)
+            click.echo(f"{one_line(name):20} {count[name]:7} {holding[name]:6} {kinds[name]:6}  {title}")
+
+
+@command.command("show")
+@click.argument("name", metavar="ID")
+@_PACKAGE
+def show(name: str, folder: Path | None) -> None:
+    """Show one vector as JSON: the input of a verifier, the expected answer, and the reason for the vector."""
+    found = next((one for one in opened(folder).vectors if one.id == name), None)
+    if found is None:
+        raise UsageFault(f"no vector {one_line(name)}; `weldproof vectors list --each` shows them all")
+    print_json(json_safe({**_described(found), "input": found.input}))
+
+
+@command.command("check")
+@click.argument("folder", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
+@_AS_JSON
+@click.pass_context
+def check(ctx: click.Context, folder: Path | None, as_json: bool) -> None:
+    """Check a vector package: digests, schemas, and consistent ids, kinds, rows, stages and values.
+
+    FOLDER is another package, such as an unpacked archive. Exit codes: 0 the package is correct, 1 it is not, 2 usage.
+    """
+    faults = list(_faults(vectors.folder() if folder is None else folder))
+    if as_json:
+        print_json({"whole": not faults, "faults": faults})
+    else:
+        for fault in faults[:_SHOWN]:
+            click.echo(one_line(fault))
+        more = len(faults) - _SHOWN
+        click.echo(f"and {more} more" if more > 0 else "whole" if not faults else "", nl=more > 0 or not faults)
+    ctx.exit(Exit.FAILED if faults else Exit.PASSED)
+
+
+def _faults(folder: Traversable) -> Sequence[str]:
+    from conformance.vectors import linting  # noqa: PLC0415 - only here; `list` shows before a schema is read
+
+    try:
+        package = vectors.read(folder)
+        return [*linting.faults_of_form(folder), *linting.faults_of_sense(package)]
+    except PackageFault as fault:
+        return [str(fault)]
+    except (KeyError, TypeError, AttributeError, ValueError) as fault:
+        return [f"a file does not have the form of a vector package: {type(fault).__name__}: {fault}"]
+
+
+@command.command("archive")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def archive(file: Path) -> None:
+    """Pack the vectors, their schemas and their documentation into FILE, which ends in .tar.gz or .zip.
+
+    The same package always gives the same bytes. It contains SHA256SUMS for `sha256sum --check`, and needs no Python.
+    """
+    from conformance.vectors.runner import packing  # noqa: PLC0415 - only here
+
+    kinds = {".tar.gz": packing.tarball, ".zip": packing.zipped}
+    pack = next((one for suffix, one in kinds.items() if file.name.endswith(suffix)), None)
+    if pack is None:
+        raise UsageFault(f"{file}: the name of an archive must end in .tar.gz or .zip")
+    try:
+        file.write_bytes(pack(vectors.folder()))
+    except OSError as fault:
+        raise UsageFault(f"{file}: {fault.strerror}") from fault
+    click.echo(f"{file}: vector package {vectors.package().version}, {len(vectors.package().vectors)} vectors")

@@ -1,0 +1,21 @@
+"""Opening the vector package that a command reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from conformance import vectors
+from conformance.cli.usage import UsageFault
+from conformance.vectors import Package, PackageFault
+
+
+def opened(folder: Path | None) -> Package:
+    """Return the package in a folder, or the one that comes along.
+
+    Raises:
+        UsageFault: The folder holds none.
+    """
+    try:
+        return vectors.package() if folder is None else vectors.read(folder)
+    except PackageFault as fault:
+        raise UsageFault(f"{folder or 'the package'}: {fault}") from fault
