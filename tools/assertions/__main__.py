@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 import orjson
 
-from conformance.cli.shards import part_of
+from conformance.cli.run.shards import part_of
 from conformance.outcome import SOUND
 from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault

@@ -23,7 +23,7 @@ from typing import Any
 import click
 import orjson
 
-from conformance.cli.shards import part_of
+from conformance.cli.run.shards import part_of
 from conformance.processes.interrupt import interruptible
 from localnet.processes import ChildFault
 from tools.mutation import judged, killed, reach

@@ -10,12 +10,12 @@ from pathlib import Path
 import click
 
 from conformance import extras
-from conformance.cli.row_selection import asked_for, shared_out, wanted
 from conformance.cli.run.addon import ADDON_ROWS, with_addon
 from conformance.cli.run.addon_command import command_of
 from conformance.cli.run.options import RunOptions
 from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.reports import run_and_report
+from conformance.cli.run.row_selection import asked_for, shared_out, wanted
 from conformance.cli.targets import (
     beside_profile,
     chain_file,

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from conformance.cli.json_output import print_json
-from conformance.cli.shards import part_of
+from conformance.cli.run.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.ledger import Requirement, load
 from conformance.outcome import Exit

@@ -13,9 +13,9 @@ import orjson
 
 from conformance.cli.json_output import print_json
 from conformance.cli.run.receiver import with_receiver
+from conformance.cli.run.shards import part_of
 from conformance.cli.selftest.chameleon import against_chameleon, chosen_seeds
 from conformance.cli.selftest.generated import GeneratedChoice, against_generated
-from conformance.cli.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from conformance.cli.usage import UsageFault
 
-_CHECKOUT = Path(__file__).parents[2]
+_CHECKOUT = Path(__file__).parents[3]
 _PROGRAM = "tools.mutation"
 
 

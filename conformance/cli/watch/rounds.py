@@ -15,8 +15,8 @@ from typing import Final
 import click
 
 from conformance.cli.connection import connected
-from conformance.cli.row_selection import chosen, wanted
 from conformance.cli.run.execution import NO_TARGET, with_fuzz
+from conformance.cli.run.row_selection import chosen, wanted
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check

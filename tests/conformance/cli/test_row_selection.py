@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from conformance.cli.row_selection import asked_for, chosen, wanted
 from conformance.cli.run.options import RunOptions
+from conformance.cli.run.row_selection import asked_for, chosen, wanted
 from conformance.engine.runner import absent, select_checks
 from conformance.ledger import load
 from conformance.processes.own_stack import surface_options

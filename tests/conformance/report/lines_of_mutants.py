@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import target
-from conformance.cli.shards import part_of
+from conformance.cli.run.shards import part_of
 from conformance.ledger import load
 from conformance.log.events import LOG, Event, read
 from conformance.processes.own_stack import surface_options

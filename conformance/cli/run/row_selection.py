@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from conformance.cli.run.options import RunOptions
-from conformance.cli.shards import part_of
+from conformance.cli.run.shards import part_of
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.runner import absent
