@@ -13,6 +13,7 @@ import click
 
 from conformance import extras
 from conformance.cli.closed_stdout import UNREAD, unread
+from conformance.cli.suggestion import SuggestingGroup
 from conformance.outcome import Exit, PaidExit
 from conformance.text.disarmed import Disarmed
 from conformance.text.untrusted import visible
@@ -46,7 +47,7 @@ _COMMANDS = {
 _AFTER_A_SIGNAL = (Exit.INTERRUPTED, PaidExit.UNANSWERED)
 
 
-class _Lazy(click.Group):
+class _Lazy(SuggestingGroup):
     """Imports a command when it is used, so that `--help` does not wait for what it will not need.
 
     However a command ends, the exit code is not that of a breach: 2 when it wants an extra that is not installed, 130

@@ -15,6 +15,7 @@ import aiohttp
 import click
 
 from conformance.cli.json_output import print_json
+from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
 from conformance.http.client import LONGEST_BODY
 from conformance.http.transport import PLAIN_ANSWERS, read_whole
@@ -46,7 +47,7 @@ class _Log:
     length: int = 0
 
 
-@click.group("audit")
+@click.group("audit", cls=SuggestingGroup)
 def command() -> None:
     """Verify a control plane's audit log."""
 

@@ -12,6 +12,7 @@ import click
 import orjson
 
 from conformance.cli.json_output import print_json
+from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
 from conformance.http.recorded import templates
 from conformance.log import events
@@ -33,7 +34,7 @@ from conformance.text.untrusted import one_line
 _SHOWN: Final = 300
 
 
-@click.group("report")
+@click.group("report", cls=SuggestingGroup)
 def command() -> None:
     """Show one run, write it in another format, or compare runs.
 

@@ -4,14 +4,37 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from conformance.ledger import Ledger
+import click
+
+if TYPE_CHECKING:
+    from conformance.ledger import Ledger
 
 
 def nearest(text: str, known: Iterable[str], *, count: int = 3) -> tuple[str, ...]:
     """Return the known names that look most like `text`, best first, whatever its case."""
     names = {name.upper(): name for name in known}
     return tuple(names[match] for match in difflib.get_close_matches(text.upper(), names, n=count, cutoff=0.5))
+
+
+class SuggestingGroup(click.Group):
+    """A group of commands that names the nearest one if there is no such command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the words name.
+
+        Raises:
+            click.UsageError: There is none; the text names the nearest.
+        """
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            near = nearest(name, self.list_commands(ctx), count=1)
+            hint = f"did you mean {near[0]}?" if near else f"`{ctx.command_path} --help` lists them"
+            ctx.fail(f"no command {name!r}; {hint}")
+        return super().resolve_command(ctx, args)
 
 
 def unknown(text: str, known: Iterable[str], what: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from conformance.cli.json_output import print_json
+from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
 from conformance.text.files import read_text
@@ -29,7 +30,7 @@ _SHOWN_ONCE = "The {} is shown only once; store it now."
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group("tenant")
+@click.group("tenant", cls=SuggestingGroup)
 def command() -> None:
     """Create and change tenants of a gateway.
 

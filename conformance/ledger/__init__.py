@@ -83,20 +83,16 @@ class Ledger:
         return Ledger(row for row in self if row.since <= version)
 
     def select(self, prefixes: Iterable[str]) -> tuple[Requirement, ...]:
-        """Return the rows whose id starts with one of `prefixes`, whole words only; all rows when there are none.
+        """Return the rows whose id starts with one of `prefixes`; all rows when there are none.
 
         Raises:
             LookupError: A prefix matches no row; its text is the prefix.
         """
         wanted = [prefix.strip().upper().rstrip("-") for prefix in prefixes]
         for prefix in wanted:
-            if not any(_starts(row.id, prefix) for row in self):
+            if not prefix or not any(row.id.startswith(prefix) for row in self):
                 raise LookupError(prefix)
-        return tuple(row for row in self if not wanted or any(_starts(row.id, prefix) for prefix in wanted))
-
-
-def _starts(row_id: str, prefix: str) -> bool:
-    return row_id == prefix or row_id.startswith(prefix + "-")
+        return tuple(row for row in self if not wanted or row.id.startswith(tuple(wanted)))
 
 
 @cache

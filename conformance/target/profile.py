@@ -13,6 +13,7 @@ from pydantic import Field, PositiveFloat, ValidationError, field_validator, mod
 
 from conformance.target.agent import REFERENCE_AGENT, AgentBindings, same_address
 from conformance.target.chains import Chains
+from conformance.target.faults import sentence
 from conformance.target.gateway import REFERENCE_GATEWAY, Gateway, GatewayBindings
 from conformance.target.grammar import Address
 from conformance.target.hub import REFERENCE_ADDONS, REFERENCE_HUB, Addon, Hub, HubBindings
@@ -446,9 +447,7 @@ def parse(text: str, *, source: str = "weldproof.toml", folder: Path | None = No
     except tomllib.TOMLDecodeError as fault:
         raise ProfileError(f"{source}: not TOML: {fault}") from fault
     except ValidationError as fault:
-        first = fault.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise ProfileError(f"{source}: {key or 'profile'}: {first['msg']}") from fault
+        raise ProfileError(f"{source}: {sentence(fault.errors()[0], Profile)}") from fault
 
 
 def load(path: Path) -> Profile:

@@ -17,7 +17,7 @@ from conformance.engine.catalogue import Described, catalogue
 from conformance.ledger import Requirement, load
 from conformance.ledger.examples import Example
 from conformance.ledger.rules import place
-from conformance.ledger.specification import page_of
+from conformance.ledger.specification import clauses, page_of, rests_on
 
 if TYPE_CHECKING:
     from conformance.first_look.x402_rules import Rule
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 def command(ids: Sequence[str], as_json: bool) -> None:
     """Describe a requirement, what its checks send and expect, and how to repair a breach.
 
-    ID is a requirement, a prefix (RAIL-WELD), or the name of a check. The pages in docs/requirements contain the same
+    ID is a requirement, a prefix (RAIL-WELD), a clause or section of the specification (P-CH-13, 5.5), which stands for
+    the requirements that rest on it, or the name of a check. The pages in docs/requirements contain the same
     text. X402 with a number is a demand on any 402, which `weldproof check` judges.
     """
     rules = [rule for text in ids for rule in _rules(text)]
@@ -72,6 +73,11 @@ def _rows(text: str) -> tuple[Requirement, ...]:
     name = text.partition("[")[0]
     if name in checks:
         return tuple(ledger[row] for row in checks[name].rows)
+    if (clause := clauses().get(text.strip().upper())) is not None:
+        resting = tuple(row for row in ledger if clause.id in {one.id for one in rests_on(row.id)})
+        if not resting:
+            raise UsageFault(f"no requirement rests on {clause.id}; read it in {clause.where}")
+        return resting
     try:
         return ledger.select([text])
     except LookupError as fault:

@@ -13,6 +13,7 @@ import orjson
 
 from conformance.cli.message import text
 from conformance.cli.message.keys import Keys, signing_key, verifying_key
+from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
 from conformance.oracles.message_signatures import digests, report, signing, structured, wire
 from conformance.oracles.message_signatures.algorithms import ALGORITHMS, VerifyingKey
@@ -30,7 +31,7 @@ _LIFETIME = 300
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@click.group("message")
+@click.group("message", cls=SuggestingGroup)
 def command() -> None:
     """Verify, explain and sign an HTTP message by RFC 9421 and RFC 9530, offline.
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from conformance.cli.suggestion import SuggestingGroup
+
 _COMMANDS = {
     "inspect": "Explain each member of a receipt, without verification.",
     "verify": "Verify a receipt under a key that you choose, and its hashes.",
@@ -15,7 +17,7 @@ _COMMANDS = {
 }
 
 
-class _Lazy(click.Group):
+class _Lazy(SuggestingGroup):
     """Imports a command when it is used, so that each starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

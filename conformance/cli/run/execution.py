@@ -15,7 +15,7 @@ from conformance.cli.run.addon_command import command_of
 from conformance.cli.run.options import RunOptions
 from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.reports import run_and_report
-from conformance.cli.run.row_selection import asked_for, shared_out, wanted
+from conformance.cli.run.row_selection import asked_for, check_lanes, shared_out, wanted
 from conformance.cli.targets import (
     beside_profile,
     chain_file,
@@ -105,6 +105,8 @@ def _asked(addon_command: Sequence[str], options: RunOptions) -> Asked:
     profile = _connected(profile, options)
     checked_nodes(profile, main_network=options.main_network)
     other = beside_profile(options.beside, main_network=options.main_network)
+    if profile is not None:
+        check_lanes(options, profile)
     rows = shared_out(asked_for(options), options, profile)
     if profile is None:
         _check_own_stack(rows, ours=ours)

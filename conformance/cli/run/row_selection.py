@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from conformance.cli.run.options import RunOptions
 from conformance.cli.run.shards import part_of
+from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
 from conformance.engine.runner import absent
@@ -47,20 +48,36 @@ def asked_for(options: RunOptions) -> tuple[Requirement, ...]:
     """Return the rows that the options of `weldproof run` ask for.
 
     Raises:
-        UsageFault: An id matches no row.
+        UsageFault: An id matches no row, or no row has what all the options ask for.
     """
     try:
         rows = chosen(options.ids, options.ledger)
-    except LookupError as unknown:
-        which = "" if options.ledger == NEWEST else f" of ledger {options.ledger}"
-        raise UsageFault(f"no requirement{which} starts with {unknown}; `weldproof list` shows them") from unknown
-    return tuple(
+    except LookupError as prefix:
+        which = "requirement" if options.ledger == NEWEST else f"requirement of ledger {options.ledger}"
+        raise UsageFault(unknown(str(prefix), prefixes(load().at(options.ledger)), which)) from prefix
+    selected = tuple(
         row
         for row in rows
         if (not options.surfaces or row.surface in options.surfaces)
         and (not options.levels or row.level in options.levels)
         and (not options.lanes or any(decided_on(row, lane) for lane in options.lanes))
     )
+    if not selected:
+        raise UsageFault(
+            "no requirement has all that the ids, --surface, --lane and --level ask for: `weldproof list` shows all"
+        )
+    return selected
+
+
+def check_lanes(options: RunOptions, profile: Profile) -> None:
+    """See that the target claims a lane of the run.
+
+    Raises:
+        UsageFault: `--lane` names only lanes that the profile does not claim.
+    """
+    if options.lanes and not set(options.lanes) & set(profile.claims.lanes):
+        claimed = ", ".join(profile.claims.lanes) or "no lane"
+        raise UsageFault(f"--lane {', '.join(options.lanes)}: the profile claims {claimed}")
 
 
 def shared_out(rows: tuple[Requirement, ...], options: RunOptions, profile: Profile | None) -> tuple[Requirement, ...]:

@@ -10,6 +10,7 @@ import click
 
 from conformance.cli.json_output import print_json
 from conformance.cli.run.shards import part_of
+from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.usage import UsageFault
 from conformance.ledger import Requirement, load
 from conformance.outcome import Exit
@@ -20,19 +21,19 @@ from conformance.selftest.chameleon import ENOUGH, Sighting, Trial, sightings, t
 _USUAL = 8
 
 
-def against_chameleon(seeds: Sequence[int], prefixes: Sequence[str], logs: Path | None, *, as_json: bool) -> Exit:
+def against_chameleon(seeds: Sequence[int], beginnings: Sequence[str], logs: Path | None, *, as_json: bool) -> Exit:
     """Run the suite against the look of each seed, print what came of it, and return the exit code.
 
     Args:
         seeds: The seeds.
-        prefixes: Prefixes of the rows to judge; empty means all.
+        beginnings: Prefixes of the rows to judge; empty means all.
         logs: Folder for the event log of each run.
         as_json: Whether to print the result as JSON.
 
     Raises:
         UsageFault: No row has one of the prefixes.
     """
-    rows = _rows(prefixes)
+    rows = _rows(beginnings)
     trials: list[Trial] = []
     try:
         with asyncio.Runner(loop_factory=new_loop) as runner:
@@ -79,11 +80,11 @@ def chosen_seeds(ids: Sequence[str], part: str | None, *, first: int, number: in
     return seeds[place - 1 :: of]
 
 
-def _rows(prefixes: Sequence[str]) -> tuple[Requirement, ...] | None:
+def _rows(beginnings: Sequence[str]) -> tuple[Requirement, ...] | None:
     try:
-        return tuple(load().select(list(prefixes))) if prefixes else None
-    except LookupError as unknown:
-        raise UsageFault(f"no requirement starts with {unknown}; `weldproof list` shows them") from unknown
+        return tuple(load().select(list(beginnings))) if beginnings else None
+    except LookupError as prefix:
+        raise UsageFault(unknown(str(prefix), prefixes(load()), "requirement")) from prefix
 
 
 async def _all(

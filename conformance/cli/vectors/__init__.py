@@ -14,6 +14,7 @@ import click
 
 from conformance import vectors
 from conformance.cli.json_output import print_json
+from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
 from conformance.cli.vectors.package import opened
 from conformance.outcome import Exit
@@ -37,7 +38,7 @@ _SHOWN = 20
 _LONGEST_TEXT = 2000
 
 
-class _Group(click.Group):
+class _Group(SuggestingGroup):
     """Imports what starts verifiers when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

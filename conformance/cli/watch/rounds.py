@@ -17,6 +17,7 @@ import click
 from conformance.cli.connection import connected
 from conformance.cli.run.execution import NO_TARGET, with_fuzz
 from conformance.cli.run.row_selection import chosen, wanted
+from conformance.cli.suggestion import prefixes, unknown
 from conformance.cli.targets import checked_nodes, named_profile
 from conformance.cli.usage import UsageFault
 from conformance.engine.check import Check
@@ -24,7 +25,7 @@ from conformance.engine.quick import FUZZ_SECONDS
 from conformance.engine.quick_look import QuickLook, quick_look
 from conformance.engine.registration import brought_in
 from conformance.engine.runner import Plan, Run, select_checks
-from conformance.ledger import Requirement
+from conformance.ledger import Requirement, load
 from conformance.live.following import Following
 from conformance.live.restart_detection import server_states, until_restarted
 from conformance.live.server import serving
@@ -148,8 +149,8 @@ def watch(ctx: click.Context, options: WatchOptions) -> None:
     checked_nodes(profile, main_network=False)
     try:
         rows = tuple(row for row in chosen(options.ids) if not options.levels or row.level in options.levels)
-    except LookupError as unknown:
-        raise UsageFault(f"no requirement starts with {unknown}; `weldproof list` shows them") from unknown
+    except LookupError as prefix:
+        raise UsageFault(unknown(str(prefix), prefixes(load()), "requirement")) from prefix
     try:
         options.report_dir.mkdir(parents=True, exist_ok=True)
         code = interrupt.run(_watched(profile, rows, options))

@@ -38,15 +38,19 @@ def test_the_second_ledger_adds_rows_for_who_claims_them() -> None:
     assert [row for row in load() if row not in added] == list(load().at(1))
 
 
-def test_prefixes_select_whole_words() -> None:
-    """A prefix selects by whole words, in ledger order; no prefix selects all; an unknown one is named."""
+def test_prefixes_select_by_letters() -> None:
+    """A prefix selects by its letters, in ledger order; no prefix selects all; an unknown one is named."""
     ledger = load()
     assert len(ledger.select(["RAIL"])) == 101
     assert [row.id for row in ledger.select(["rail-weld-02"])] == ["RAIL-WELD-02"]
     assert {row.id.rsplit("-", 1)[0] for row in ledger.select(["RAIL-RCPT", "RAIL-KEY"])} == {"RAIL-RCPT", "RAIL-KEY"}
     assert len(ledger.select([])) == 417
-    with pytest.raises(LookupError, match="RAIL-WEL"):
-        ledger.select(["RAIL-WEL"])
+    assert ledger.select(["rail-wel"]) == ledger.select(["RAIL-WELD"])
+    assert [row.id for row in ledger.select(["RAIL-WELD-0"])][-1] == "RAIL-WELD-09"
+    with pytest.raises(LookupError, match="RAIL-WLD"):
+        ledger.select(["RAIL-WLD"])
+    with pytest.raises(LookupError, match=r"^$"):
+        ledger.select([" "])
 
 
 def test_rows_without_a_wire_say_why() -> None:
