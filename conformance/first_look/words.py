@@ -158,10 +158,10 @@ def _not_judged(look: Look) -> Iterator[tuple[str, str]]:
         yield "Not judged, and what is needed", "title"
         for words, rows in by_needs(look.open).items():
             yield f"  {len(rows):3}  {words} ({_groups(tuple(row.id for row in rows))})", ""
-    for reason, ids in not_applying(look):
+    if reasons := dict(not_applying(look)):
         yield "", ""
-        yield f"Does not apply: {reason}", "title"
-        yield f"  {len(ids)} requirements: {_groups(ids)}", ""
+        because = "; ".join(f"{len(ids)} because {reason}" for reason, ids in reasons.items())
+        yield f"{sum(map(len, reasons.values()))} requirements do not apply: {because}", "dim"
     if is_stock(look):
         yield "", ""
         yield _SAFER, ""

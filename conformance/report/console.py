@@ -67,7 +67,8 @@ def show(
         report: The report folder as replay ids name it; by default the folder of the first file written.
         own_run: Whether this process made the run: its replay lines then name the options that it was given.
         console: Where to; standard output by default.
-        verbose: Show more findings of a row than one, and each value of the profile that is not the default.
+        verbose: Show more findings of a row than one, what does not apply and why, and each value of the profile that is
+            not the default.
 
     Raises:
         BrokenPipeError: The reader of the output closed it before its end.
@@ -76,11 +77,11 @@ def show(
     report = report or (str(written[0].parent) if written else "REPORT")
     if summary.not_yours is not None:
         console.print((nothing_of_yours(summary.not_yours), "bold yellow"))
-    _groups(console, summary)
+    _groups(console, summary, verbose=verbose)
     for cause in reversed(summary.causes):
         _caused(console, summary, cause, Replays(report, own_run), SHOWN_FINDINGS[verbose])
     _inconclusive(console, summary)
-    _absent(console, summary)
+    _absent(console, summary, verbose=verbose)
     _slowest(console, summary)
     _comparisons(console, summary)
     for note in summary.notes:
@@ -96,12 +97,15 @@ def _heading(console: Terminal, text: str) -> None:
     console.print((f"\n{text}", "bold"))
 
 
-def _groups(console: Terminal, summary: Summary) -> None:
+def _groups(console: Terminal, summary: Summary, *, verbose: bool) -> None:
+    """Print a line of counts for each group; groups of which no row applies are left out unless `verbose`."""
     shown = [verdict for verdict, count in summary.counts.items() if count]
     styles = {**STYLES, Verdict.PASS: ""} if summary.quick else STYLES
     styled = [styles[verdict] for verdict in shown]
     rows = []
     for name, group in summary.groups.items():
+        if not verbose and all(row.verdict is Verdict.NOT_APPLICABLE for row in group):
+            continue
         counts = [sum(row.verdict is verdict for row in group) for verdict in shown]
         rows.append([[(name, "")], *counted(styled, counts)])
     rows.append([[("all", "bold")], *counted(styled, [summary.counts[verdict] for verdict in shown])])
@@ -154,11 +158,15 @@ def _inconclusive(console: Terminal, summary: Summary) -> None:
         console.print("  ", ids, f"  {cause.text}")
 
 
-def _absent(console: Terminal, summary: Summary) -> None:
+def _absent(console: Terminal, summary: Summary, *, verbose: bool) -> None:
     if not summary.absent:
         return
-    passed = "without a breach" if summary.quick else "passed"
-    _heading(console, f"Claimed absent or not applicable, beside {summary.counts[Verdict.PASS]} {passed}")
+    count = summary.counts[Verdict.NOT_APPLICABLE]
+    text = f"{count} requirement{'s do' if count != 1 else ' does'} not apply to this target or are claimed absent"
+    if not verbose:
+        console.print((f"\n{text}; -v shows why.", "dim"))
+        return
+    _heading(console, text)
     for reason, ids in summary.absent.items():
         console.print((f"  {len(ids):4}  {one_line(reason, 400)}", "dim"))
 

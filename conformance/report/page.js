@@ -11,12 +11,14 @@
       .toLowerCase();
     return row.text;
   };
+  const fits = (value, wish) =>
+    wish === "applies" ? value !== "not_applicable" : value.split(" ").includes(wish);
   const apply = () => {
     const wanted = Object.fromEntries(new FormData(form));
     const words = wanted.text.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = (row) =>
       ["verdict", "surface", "level", "lane"].every(
-        (name) => !wanted[name] || row.item.dataset[name].split(" ").includes(wanted[name]),
+        (name) => !wanted[name] || fits(row.item.dataset[name], wanted[name]),
       ) && words.every((word) => text(row).includes(word));
     let found = 0;
     for (const row of rows) {
@@ -40,6 +42,11 @@
     (summary ?? target).scrollIntoView();
   };
   form.hidden = false;
+  // Rows that do not apply are hidden at first: on a rail alone they are four of five.
+  if (form.elements.verdict.querySelector('[value="not_applicable"]')) {
+    form.elements.verdict.value = "applies";
+    apply();
+  }
   form.addEventListener("input", apply);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => {

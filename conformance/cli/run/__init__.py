@@ -87,7 +87,10 @@ from conformance.vocabulary.claims import BLOCK_MODES, LANES, SURFACES
 )
 @click.option("--json", "as_json", is_flag=True, help="Print only the JSON report on standard output.")
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Show more findings per requirement, and the values of the profile."
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show more findings per requirement, why requirements do not apply, and the values of the profile.",
 )
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:

@@ -53,6 +53,18 @@ def test_a_row_is_shown_by_one_case() -> None:
     assert shown == [[0], [0, 1, 2]]
 
 
+def test_rows_that_do_not_apply_are_counted_in_one_line() -> None:
+    """A group of which no row applies has no line; `verbose` shows it and the reason."""
+    run = RunBuilder(["RAIL-402-01", "CP-AUTH-01", "CP-AUTH-02"])
+    absent = dict.fromkeys(("CP-AUTH-01", "CP-AUTH-02"), Verdict.NOT_APPLICABLE)
+    summary = summarise(run.finish({"RAIL-402-01": Verdict.PASS, **absent}))
+    for verbose in (False, True):
+        out = io.StringIO()
+        show(summary, console=Terminal(out, width=200), verbose=verbose)
+        assert ("CP-AUTH" in out.getvalue()) is verbose
+        assert ("2 requirements do not apply to this target or are claimed absent; -v" in out.getvalue()) is not verbose
+
+
 def test_a_stale_entry_of_the_expected_failure_list_is_shown() -> None:
     """A row that passes against its entry fails the run, so the reader learns why."""
     out = io.StringIO()
