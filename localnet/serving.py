@@ -94,7 +94,11 @@ async def _serve(plan: Plan, *, working_profile: bool, as_json: bool) -> int:
 
 
 async def _up(plan: Plan, stop: asyncio.Event, up: asyncio.Event, *, working_profile: bool, as_json: bool) -> int:
-    async with running(plan) as stack:
+    def progress(step: str) -> None:
+        if not as_json:
+            click.echo(f"weldproof up: {step} …", err=True)
+
+    async with running(plan, progress) as stack:
         up.set()
         written = _write_profiles(stack, working=working_profile)
         try:

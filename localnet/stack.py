@@ -6,7 +6,7 @@ import asyncio
 import json
 import shutil
 import socket
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -118,8 +118,12 @@ class Stack:
 
 
 @asynccontextmanager
-async def running(plan: Plan) -> AsyncIterator[Stack]:
+async def running(plan: Plan, progress: Callable[[str], None]) -> AsyncIterator[Stack]:
     """Bring a stack up, and end every process of it on leaving.
+
+    Args:
+        plan: What to start.
+        progress: Takes the words for each step as it begins.
 
     Raises:
         ChildFault: A part did not become ready.
@@ -138,6 +142,7 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
             if name not in real
         }
         nodes = NodeProcesses(session, plan.data_dir, plan.port, plan.block_seconds)
+        progress(f"starting the chains: {', '.join(plan.lanes)}")
         try:
             await real_nodes.start(nodes, plan.of_kind("localnet"))
         finally:
@@ -153,8 +158,11 @@ async def running(plan: Plan) -> AsyncIterator[Stack]:
         if facts.local_networks_file is not None:
             rows = [asdict(local) for local in facts.reach.local.values()]
             facts.local_networks_file.write_text(json.dumps(rows), "utf-8")
+        progress("funding accounts")
         await asyncio.gather(*_prepared(plan, session, facts))
         surfaces = Surfaces(plan, facts, sockets, session, children, forks)
+        if plan.surfaces:
+            progress(f"starting the services: {', '.join(plan.surfaces)}")
         await surfaces.start()
         for name, seed in plan.faults:
             for url in facts.controls:

@@ -35,6 +35,10 @@ class Algorand(Lane):
     algod = "algod"
     indexer = "indexer"
     access_file = "algod_token_file"
+    advice = (
+        "algod and the indexer want the token in algod_token_file: algod in X-Algo-API-Token, the indexer in "
+        "X-Indexer-API-Token."
+    )
     chain: Sequence[str] = ()
     name = "algorand"
     networks = ("algorand_testnet", "algorand_mainnet")
