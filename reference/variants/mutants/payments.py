@@ -1,4 +1,4 @@
-"""What adds a close-out to a payment: used by mutants in Python; those of this module are data in `mutants/rail.toml`."""
+"""What adds a close-out to a payment, for mutants in Python; those of this module are data in `mutants/rail.toml`."""
 
 from __future__ import annotations
 
