@@ -19,17 +19,9 @@ from reference.addons.falcon_library import find_library
 from reference.protocol import zk_receipts
 from reference.protocol.credentials import Question
 from reference.protocol.key_documents import keys_of_trust_set
-from reference.protocol.range_proof import group
-from reference.protocol.range_proof.transcript import Transcript
-from reference.protocol.zk_receipts import judge_receipt
-from reference.variants.mutants.catalog import CATALOG
+from tests.reference.edited_modules import import_mutated
 
 LIBRARY = find_library()
-SEAMS: list[tuple[Any, str]] = [
-    *((zk_receipts, name) for name in ("check", "signature_faults")),
-    (group, "scalar_of"),
-    (Transcript, "add"),
-]
 # What each is refused for, and the mutant that takes it.
 SPOILED = {
     "the proof of another payment": ("proof_invalid", "remembered-proofs"),
@@ -54,25 +46,23 @@ def receipts() -> dict[str, Issued]:
     return asyncio.run(made_of_it())
 
 
-@pytest.fixture(autouse=True)
-def seams(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a mutant changes ends with the test."""
-    for owner, name in SEAMS:
-        monkeypatch.setattr(owner, name, getattr(owner, name))
-
-
-def reasons(receipts: dict[str, Issued]) -> dict[str, str | None]:
-    """Return what is wrong with each, the honest one first, all of their issuers being trusted."""
+def reasons(receipts: dict[str, Issued], judging: Any = zk_receipts) -> dict[str, str | None]:
+    """Return what is wrong with each, the honest one first, all of their issuers being trusted, by one module."""
     question = Question(int(time.time()), 60)
     keys = keys_of_trust_set({one.did: one.key for one in receipts.values()})
     return {
-        words: judge_receipt(one.text, question, keys, LIBRARY, own_keys=[]).judgement.reason
+        words: judging.judge_receipt(one.text, question, keys, LIBRARY, own_keys=[]).judgement.reason
         for words, one in receipts.items()
     }
 
 
 def taken(found: dict[str, str | None]) -> set[str]:
     return {words for words, reason in found.items() if reason is None}
+
+
+def judging_of(mutant: str) -> Any:
+    """Return the module that judges receipts, with the edits of a mutant."""
+    return import_mutated(f"zk-receipt-{mutant}", "reference.protocol.zk_receipts")
 
 
 def test_only_the_honest_one_holds(receipts: dict[str, Issued]) -> None:
@@ -83,14 +73,12 @@ def test_only_the_honest_one_holds(receipts: dict[str, Issued]) -> None:
 @pytest.mark.parametrize("words", SPOILED)
 def test_a_spoiled_receipt_has_a_mutant_that_takes_it_alone(words: str, receipts: dict[str, Issued]) -> None:
     """And the honest one, which is asked about first."""
-    CATALOG[f"zk-receipt-{SPOILED[words][1]}"].apply()
-    assert taken(reasons(receipts)) == {"", words}
+    assert taken(reasons(receipts, judging_of(SPOILED[words][1]))) == {"", words}
 
 
 def test_a_transcript_without_the_payload_takes_nothing(receipts: dict[str, Issued]) -> None:
     """It refuses a proof that every other verifier accepts."""
-    CATALOG["zk-receipt-no-payload"].apply()
-    assert taken(reasons(receipts)) == set()
+    assert taken(reasons(receipts, judging_of("no-payload"))) == set()
 
 
 def test_receipts_differ_in_one_thing(receipts: dict[str, Issued]) -> None:

@@ -6,7 +6,8 @@ import base64
 import random
 from typing import Any
 
-from reference.protocol.range_proof import NONCE_BYTES, Nonces, Opening, ProofInvalid, Statement, check, commit, prove
+from reference.protocol import range_proof
+from reference.protocol.range_proof import NONCE_BYTES, Nonces, Opening, Statement, commit, prove
 from reference.protocol.range_proof.proof import ELEMENTS
 
 PAYMENT = {
@@ -28,11 +29,11 @@ def proven(score: int, threshold: int, rng: random.Random) -> tuple[dict[str, An
     return payload, prove(Statement.of(payload), score, nonces)
 
 
-def refused(payload: dict[str, Any], proof: bytes) -> str | None:
-    """Return stage and element of a proof's refusal, None of one that holds."""
+def refused(payload: dict[str, Any], proof: bytes, verifier: Any = range_proof) -> str | None:
+    """Return stage and element of a proof's refusal, None of one that holds; `verifier` is the package that checks."""
     try:
-        check(Statement.of(payload), proof)
-    except ProofInvalid as fault:
+        verifier.check(verifier.Statement.of(payload), proof)
+    except verifier.ProofInvalid as fault:
         return str(fault)
     return None
 
