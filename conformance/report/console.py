@@ -67,8 +67,8 @@ def show(
         report: The report folder as replay ids name it; by default the folder of the first file written.
         own_run: Whether this process made the run: its replay lines then name the options that it was given.
         console: Where to; standard output by default.
-        verbose: Show more findings of a row than one, what does not apply and why, and each value of the profile that is
-            not the default.
+        verbose: Show more findings of a row than one, what does not apply and why, and each value of the profile that
+            is not the default.
 
     Raises:
         BrokenPipeError: The reader of the output closed it before its end.
