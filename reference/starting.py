@@ -1,7 +1,7 @@
 """What a program imports before all else: collections of garbage wait until it serves.
 
 What modules make while they are imported stays. The collector would look at all of it dozens of times, for a sixth of a
-start's whole cost; `reference.web.serving` sets it going again.
+start's whole cost; `reference.web.servers.serving` sets it going again.
 """
 
 from __future__ import annotations

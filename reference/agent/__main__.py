@@ -10,7 +10,7 @@ import click
 
 from reference.agent.runtime import running
 from reference.agent.settings import AgentSettings
-from reference.web import joining
+from reference.web.control_plane_link import registration
 from reference.web.settings import read_settings, server_option
 
 
@@ -23,7 +23,7 @@ def main(server: str | None) -> None:
     everything but these, so whoever carries A2A tasks on must reach the process that has them.
     """
     settings = read_settings(AgentSettings, server=server)
-    joining.serve(
+    registration.serve(
         lambda _: running(settings),
         settings,
         "agent",

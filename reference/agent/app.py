@@ -10,16 +10,16 @@ from werkzeug.exceptions import HTTPException
 
 from reference.agent.skills import SKILL_PATHS, Moment
 from reference.protocol.a2a_card import ENDPOINT
+from reference.web.a2a.json_rpc import JsonRpcServer
 from reference.web.clock import WpClock
-from reference.web.detail_faults import fault_reply, json_reply
-from reference.web.document import Document
-from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
-from reference.web.exchange import asked
-from reference.web.json_body import read_json
-from reference.web.json_rpc import JsonRpcServer
-from reference.web.quart_calls import current_body, replied, shown
-from reference.web.single_task_connection import LeanConnection
+from reference.web.http.cached_document import Document
+from reference.web.http.detail_faults import fault_reply, json_reply
+from reference.web.http.envelope import REQUEST_ID, Scope
+from reference.web.http.exchange import asked
+from reference.web.http.json_body import read_json
+from reference.web.http.quart_calls import current_body, replied, shown
+from reference.web.http.single_task_connection import LeanConnection
 
 
 def methods_of(documents: Mapping[str, Document]) -> dict[str, frozenset[str]]:

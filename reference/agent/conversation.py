@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from reference.agent.skills import SKILLS, Moment
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, data_part, text_part
-from reference.web.a2a import Message
-from reference.web.a2a_tasks import OPENER
+from reference.web.a2a.json_rpc import RpcError, invalid_params
+from reference.web.a2a.methods import Message
+from reference.web.a2a.tasks import OPENER
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Request
-from reference.web.json_rpc import RpcError, invalid_params
-from reference.web.peers import Networks, client_address, hops
+from reference.web.http.exchange import Request
+from reference.web.http.peers import Networks, client_address, hops
 
 HELP = (
     'Send a data part {"skill": …, "request": {…}}. Skills: '

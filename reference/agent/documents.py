@@ -12,7 +12,7 @@ from reference.agent.settings import AgentSettings
 from reference.agent.skills import SKILLS
 from reference.protocol import a2a_card
 from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD
-from reference.web.document import Document
+from reference.web.http.cached_document import Document
 
 VERSION = "0.1.0"
 _ABOUT = (

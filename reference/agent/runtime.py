@@ -10,13 +10,13 @@ from reference.agent.app import build_app, methods_of
 from reference.agent.conversation import Conversation
 from reference.agent.documents import documents
 from reference.agent.settings import AgentSettings
-from reference.web.a2a import A2aServer
-from reference.web.a2a_tasks import MemoryTasks
+from reference.web.a2a.methods import A2aServer
+from reference.web.a2a.tasks import MemoryTasks
 from reference.web.clock import WpClock
-from reference.web.detail_faults import render_refusal
-from reference.web.envelope import AsgiApp, Envelope
-from reference.web.rate import AddressLimit
-from reference.web.request_guard import RequestGuard
+from reference.web.http.detail_faults import render_refusal
+from reference.web.http.envelope import AsgiApp, Envelope
+from reference.web.http.rate import AddressLimit
+from reference.web.http.request_guard import RequestGuard
 
 TASK_SECONDS = 3600
 CORS = {

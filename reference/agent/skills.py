@@ -19,7 +19,7 @@ from reference.protocol.message_signatures import (
     verify,
 )
 from reference.web.errors import Unprocessable
-from reference.web.json_body import FAULTS_TOLD, as_model
+from reference.web.http.json_body import FAULTS_TOLD, as_model
 
 
 @dataclass(frozen=True, slots=True)

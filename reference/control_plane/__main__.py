@@ -15,8 +15,8 @@ from reference.control_plane.registering import Registering
 from reference.control_plane.runtime import running
 from reference.control_plane.settings import ControlPlaneSettings
 from reference.protocol.service_record import checked_base_url, is_name, origin_of
-from reference.web import serving
-from reference.web.bearer_token import BearerToken
+from reference.web.http.bearer_token import BearerToken
+from reference.web.servers import serving
 from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
 
 # Names of health addresses are looked up in the loop's own threads, half of which may wait for a resolver: by its four,

@@ -16,14 +16,14 @@ from reference.control_plane.posture import Posture
 from reference.control_plane.registering import Registering
 from reference.control_plane.services import NewService, ServiceRegister
 from reference.store.database import DatabaseUnavailable
-from reference.web.bearer_token import BearerToken
-from reference.web.detail_faults import fault_reply
-from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
-from reference.web.exchange import asked
+from reference.web.http.bearer_token import BearerToken
+from reference.web.http.detail_faults import fault_reply
+from reference.web.http.envelope import REQUEST_ID, Scope
+from reference.web.http.exchange import asked
+from reference.web.http.quart_calls import current_body, replied
+from reference.web.http.single_task_connection import LeanConnection
 from reference.web.logs import get_logger
-from reference.web.quart_calls import current_body, replied
-from reference.web.single_task_connection import LeanConnection
 
 _log = get_logger()
 

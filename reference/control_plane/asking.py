@@ -15,7 +15,7 @@ import h11
 
 from reference.protocol.destination_address import BadDestination, Unresolved
 from reference.protocol.service_record import place_of
-from reference.web.resolving import AddressCheck
+from reference.web.destination_dns import AddressCheck
 
 MOST_BYTES = 65536
 _PIECE = 8192

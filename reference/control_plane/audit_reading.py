@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from reference.control_plane.audit_log import AuditLog
 from reference.control_plane.calls import Call, bad_query
 from reference.protocol.canonical_json import MAX_INTEGER
-from reference.web.detail_faults import json_reply
-from reference.web.exchange import Reply
+from reference.web.http.detail_faults import json_reply
+from reference.web.http.exchange import Reply
 
 MOST = 1000
 _NUMBER = re.compile(r"[0-9]{1,16}")

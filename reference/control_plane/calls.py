@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl
 from pydantic import BaseModel
 
 from reference.protocol.audit_chain import ADMIN
-from reference.web.document import Document
 from reference.web.errors import Refused, Unprocessable
-from reference.web.exchange import Reply, Request
-from reference.web.json_body import as_model, read_canonical
+from reference.web.http.cached_document import Document
+from reference.web.http.exchange import Reply, Request
+from reference.web.http.json_body import as_model, read_canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from reference.control_plane.audit_log import AuditLog
 from reference.control_plane.calls import Call
 from reference.protocol.service_word import ServiceWord
 from reference.store.services import Services
-from reference.web.detail_faults import json_reply
-from reference.web.document import Document
-from reference.web.exchange import Reply
+from reference.web.http.cached_document import Document
+from reference.web.http.detail_faults import json_reply
+from reference.web.http.exchange import Reply
 
 VERSION = "0.1.0"
 

@@ -18,9 +18,9 @@ from reference.protocol.trust_set import is_did, key_document, meant_by, trust_s
 from reference.store.audit import Audit
 from reference.store.database import Change
 from reference.store.issuers import Issuer, Issuers
-from reference.web.detail_faults import json_reply
-from reference.web.document import Document
-from reference.web.exchange import Reply
+from reference.web.http.cached_document import Document
+from reference.web.http.detail_faults import json_reply
+from reference.web.http.exchange import Reply
 
 ALGORITHM = "Falcon-1024"
 

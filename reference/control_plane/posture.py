@@ -14,8 +14,8 @@ from reference.protocol.service_record import health_address
 from reference.protocol.times import utc_text
 from reference.store.services import Service, Services
 from reference.web.clock import WpClock
-from reference.web.detail_faults import json_reply
-from reference.web.exchange import Reply
+from reference.web.http.detail_faults import json_reply
+from reference.web.http.exchange import Reply
 
 SHARED_SECONDS = 1.0
 WHOLE_SECONDS = 2.7

@@ -8,10 +8,10 @@ from typing import Any
 from reference.control_plane.calls import Operation, Registrant
 from reference.protocol.audit_chain import service_actor
 from reference.protocol.service_record import checked_base_url, origin_of
-from reference.web.bearer_token import BearerToken, unauthorized
-from reference.web.envelope import Scope
 from reference.web.errors import Refused, Unprocessable
-from reference.web.json_body import read_canonical
+from reference.web.http.bearer_token import BearerToken, unauthorized
+from reference.web.http.envelope import Scope
+from reference.web.http.json_body import read_canonical
 
 PATH = "/v1/services"
 

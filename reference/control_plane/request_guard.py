@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from reference.control_plane.app import Routes, sent_path
 from reference.control_plane.registering import Registering
-from reference.web.bearer_token import BearerToken, has_token, unauthorized
-from reference.web.envelope import Scope
-from reference.web.peers import Networks
-from reference.web.rate import AddressLimit
-from reference.web.request_guard import RequestGuard
+from reference.web.http.bearer_token import BearerToken, has_token, unauthorized
+from reference.web.http.envelope import Scope
+from reference.web.http.peers import Networks
+from reference.web.http.rate import AddressLimit
+from reference.web.http.request_guard import RequestGuard
 
 
 class ControlPlaneGuard:

@@ -25,14 +25,14 @@ from reference.store.issuers import Issuers
 from reference.store.known_keys import KnownKeys
 from reference.store.opening import open_database
 from reference.store.services import Services
-from reference.web.bearer_token import BearerToken
 from reference.web.clock import WpClock
-from reference.web.detail_faults import render_refusal
-from reference.web.envelope import AsgiApp, Envelope
+from reference.web.destination_dns import AddressCheck
 from reference.web.first_start import open_secret
+from reference.web.http.bearer_token import BearerToken
+from reference.web.http.detail_faults import render_refusal
+from reference.web.http.envelope import AsgiApp, Envelope
+from reference.web.http.rate import AddressLimit
 from reference.web.keyring import refuse_lost
-from reference.web.rate import AddressLimit
-from reference.web.resolving import AddressCheck
 from reference.web.settings import Misconfigured, naming
 
 

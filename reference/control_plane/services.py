@@ -23,9 +23,9 @@ from reference.protocol.times import utc_text
 from reference.protocol.trust_set import meant_by
 from reference.store.database import Change
 from reference.store.services import Service, Services
-from reference.web.detail_faults import json_reply
 from reference.web.errors import Refused, Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.detail_faults import json_reply
+from reference.web.http.exchange import Reply
 
 CHANGE_SECONDS = 60
 

@@ -20,7 +20,8 @@ from reference.gateway.payments_command import payments
 from reference.gateway.runtime import new_admin_key, running
 from reference.gateway.settings import GatewaySettings
 from reference.store.database import DatabaseUnavailable
-from reference.web import joining, keyring
+from reference.web import keyring
+from reference.web.control_plane_link import registration
 from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
 from reference.webhooks.service import deliver
 
@@ -33,7 +34,7 @@ def main(ctx: click.Context, server: str | None) -> None:
     if ctx.invoked_subcommand is not None:
         return
     settings = read_settings(GatewaySettings, server=server)
-    joining.serve(
+    registration.serve(
         lambda _: running(settings, [deliver]),
         settings,
         "gateway",

@@ -18,10 +18,10 @@ from reference.gateway.resources import ResourceRecords, ResourceRequest
 from reference.gateway.screening import Screening
 from reference.protocol.receipt_verification import ReceiptVerifyRequest
 from reference.protocol.screening import ScreeningRequest
-from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
-from reference.web.exchange import asked
-from reference.web.quart_calls import current_body, replied
+from reference.web.http.envelope import REQUEST_ID, Scope
+from reference.web.http.exchange import asked
+from reference.web.http.quart_calls import current_body, replied
 
 _TENANT = "/internal/tenants/<tenant_id>"
 _KEY = f"{_TENANT}/api-keys/<key_id>"

@@ -18,9 +18,9 @@ from reference.gateway import refusals
 from reference.gateway.credentials import Caller, Credentials
 from reference.gateway.limits import Limits
 from reference.protocol.canonical_json import JsonValue, NotCanonical, NotJson, canonicalise, parse, whole_numbers
-from reference.web.envelope import Scope
 from reference.web.errors import Refused, Unprocessable
-from reference.web.exchange import Reply, Request
+from reference.web.http.envelope import Scope
+from reference.web.http.exchange import Reply, Request
 
 ModelType = TypeVar("ModelType", bound=BaseModel)
 

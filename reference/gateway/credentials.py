@@ -14,7 +14,7 @@ from reference.gateway import refusals
 from reference.protocol.keys import base64url
 from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.web.clock import WpClock
-from reference.web.exchange import Request
+from reference.web.http.exchange import Request
 
 SCOPES = ("tenants:admin", "apikeys:admin", "kyb:write", "live:activate", "payments:read", "audit:read")
 _SECRET_BYTES = 32

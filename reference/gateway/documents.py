@@ -11,7 +11,7 @@ from reference.gateway.calls import Call
 from reference.gateway.faults import json_reply
 from reference.protocol import keys
 from reference.web.clock import WpClock
-from reference.web.exchange import JSON, Reply
+from reference.web.http.exchange import JSON, Reply
 from reference.web.keyring import Keyring
 
 _CACHE = "public, max-age=300"

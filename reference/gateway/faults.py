@@ -11,7 +11,7 @@ from reference.gateway import refusals
 from reference.lanes.lane import ChainUnavailable
 from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused, Unprocessable, internal_error
-from reference.web.exchange import JSON, Reply
+from reference.web.http.exchange import JSON, Reply
 from reference.web.logs import get_logger
 
 _log = get_logger()

@@ -23,7 +23,7 @@ from reference.store.database import Change, Database, Taken, Write
 from reference.store.idempotency import Answers, Scope, StoredAnswer
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
-from reference.web.exchange import JSON, Reply
+from reference.web.http.exchange import JSON, Reply
 from reference.web.sealing import Seal
 
 _FORM = re.compile(r"[\x21-\x7e]{1,255}")

@@ -18,7 +18,7 @@ from reference.protocol.destination_address import MAX_URL, URL_FORM
 from reference.protocol.webhook_delivery import DEFAULT_TYPES, EventType
 from reference.store.payments import PaymentState
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 
 class _Request(BaseModel):

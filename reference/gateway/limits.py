@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from reference.gateway.settings import GatewaySettings
 from reference.web.clock import WpClock
-from reference.web.envelope import ANSWER_HEADERS, Scope
-from reference.web.peers import client_address, hops
-from reference.web.rate import AddressLimit, RateLimit, too_many
+from reference.web.http.envelope import ANSWER_HEADERS, Scope
+from reference.web.http.peers import client_address, hops
+from reference.web.http.rate import AddressLimit, RateLimit, too_many
 
 
 class Limits:

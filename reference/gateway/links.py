@@ -31,7 +31,7 @@ from reference.store.links import Link, Links, Price
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 TOKEN_BYTES = 16
 _CURRENCY = re.compile(r"[A-Za-z]{3,8}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from reference.store.database import DatabaseUnavailable
 from reference.store.payments import UNCOUNTED, Payments
 from reference.web.clock import WpClock
-from reference.web.metrics import Gauge
+from reference.web.http.metrics import Gauge
 
 _STATES = (*(state.value for state in UNCOUNTED), "refunded")
 _PAYMENTS = "Payments that counted for no link, by why they did not; those that were given back are `refunded`."

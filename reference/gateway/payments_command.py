@@ -18,7 +18,7 @@ from reference.store.opening import open_database
 from reference.store.payments import Payments, Uncounted
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
-from reference.web.operating import NotDone, carried_out, lists_payments, show_payments
+from reference.web.operator_commands import NotDone, carried_out, lists_payments, show_payments
 from reference.web.settings import Misconfigured, read_settings
 
 _COLUMNS = "{:<36} {:<20} {:<11} {:<17} {:<19} {}"

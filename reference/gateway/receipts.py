@@ -9,7 +9,7 @@ from reference.gateway.calls import Call
 from reference.gateway.faults import json_reply
 from reference.protocol.receipt_verification import verify_receipt
 from reference.web.errors import Refused
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _MISSING = {"loc": ["body", "jws"], "msg": "Field required", "type": "missing"}
 

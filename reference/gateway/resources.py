@@ -16,7 +16,7 @@ from reference.protocol.networks import EXAMPLE, NETWORKS
 from reference.protocol.times import utc_text
 from reference.store.resources import Resources
 from reference.web.clock import WpClock
-from reference.web.exchange import JSON, Reply
+from reference.web.http.exchange import JSON, Reply
 
 PRICE_MICROALGOS = 1_000_000
 _Amount = Annotated[StrictInt, Field(ge=1, le=MAX_INTEGER)]

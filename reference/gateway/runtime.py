@@ -57,13 +57,13 @@ from reference.store.tenant_tables import facts
 from reference.store.tenants import Tenants
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
-from reference.web.envelope import AsgiApp, Envelope
+from reference.web.destination_dns import AddressCheck
 from reference.web.first_start import open_secret, open_signing_key
+from reference.web.http.envelope import AsgiApp, Envelope
+from reference.web.http.metrics import with_metrics
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
-from reference.web.last_good import LastGood
 from reference.web.logs import get_logger
-from reference.web.metrics import with_metrics
-from reference.web.resolving import AddressCheck
+from reference.web.reloaded_file import LastGood
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, naming
 from reference.web.trusted_keys import open_trusted_keys

@@ -10,7 +10,7 @@ from reference.gateway.calls import Call
 from reference.gateway.faults import json_reply
 from reference.protocol import screening
 from reference.web.clock import WpClock
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 from reference.web.keyring import Keyring
 
 

@@ -18,8 +18,8 @@ from reference.store.deliveries import Attempt, Deliveries, Delivery
 from reference.store.destinations import Destination, Destinations
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
+from reference.web.destination_dns import AddressCheck
 from reference.web.errors import Unprocessable
-from reference.web.resolving import AddressCheck
 from reference.web.sealing import Seal, webhook_place
 
 MOST_LISTED = 200

@@ -16,7 +16,8 @@ from reference.rail import runtime
 from reference.rail.payments_command import payments
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
-from reference.web import joining, keyring
+from reference.web import keyring
+from reference.web.control_plane_link import registration
 from reference.web.settings import EXIT_USAGE, Misconfigured, naming, read_settings, server_option
 
 
@@ -28,7 +29,7 @@ def main(ctx: click.Context, server: str | None) -> None:
     if ctx.invoked_subcommand is not None:
         return
     settings = read_settings(RailSettings, server=server)
-    joining.serve(
+    registration.serve(
         lambda _: runtime.running(settings),
         settings,
         "rail",

@@ -8,14 +8,14 @@ from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from reference.protocol.a2a_card import ENDPOINT
-from reference.rail.a2a import A2aDoor
-from reference.rail.documents import Documents, page_of
+from reference.rail.a2a.endpoint import A2aDoor
+from reference.rail.documents.published import Documents, page_of
 from reference.rail.faults import fault_reply, json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.web.envelope import REQUEST_ID, Scope
-from reference.web.exchange import asked
-from reference.web.quart_calls import current_body, replied, shown
-from reference.web.single_task_connection import LeanConnection
+from reference.web.http.envelope import REQUEST_ID, Scope
+from reference.web.http.exchange import asked
+from reference.web.http.quart_calls import current_body, replied, shown
+from reference.web.http.single_task_connection import LeanConnection
 
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 

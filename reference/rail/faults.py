@@ -9,7 +9,7 @@ import orjson
 
 from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused, Unprocessable, internal_error
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 from reference.web.logs import get_logger
 
 _log = get_logger()

@@ -13,7 +13,7 @@ from reference.store.known_keys import KnownKeys
 from reference.web.clock import WpClock
 from reference.web.first_start import open_signing_key
 from reference.web.keyring import KeyFile
-from reference.web.last_good import LastGood
+from reference.web.reloaded_file import LastGood
 from reference.web.settings import naming
 from reference.web.trusted_keys import open_trusted_keys
 

@@ -13,15 +13,15 @@ from reference.deadlines import Deadlines
 from reference.protocol import proof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
-from reference.rail.collecting import in_progress
-from reference.rail.orders import Order, Quoted, order_of, quoted
-from reference.rail.redemption import Redeemer, Served
+from reference.rail.claims.presented_proof import in_progress
+from reference.rail.claims.redemption import Redeemer, Served
+from reference.rail.service_request import Order, Quoted, order_of, quoted
 from reference.rail.services import Service
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
-from reference.web.exchange import JSON, Reply, Request
-from reference.web.peers import Networks, client_address, hops
-from reference.web.rate import AddressLimit, Allowance, too_many
+from reference.web.http.exchange import JSON, Reply, Request
+from reference.web.http.peers import Networks, client_address, hops
+from reference.web.http.rate import AddressLimit, Allowance, too_many
 
 _DISABLED_SECONDS = "60"
 # Told as they are and never raised, so that one of each is enough.

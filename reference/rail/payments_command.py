@@ -13,9 +13,9 @@ from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
 from reference.rail.keys import signer_with, signing_keys
-from reference.rail.payments import Entry, PaymentsDesk
 from reference.rail.runtime import ledger_dsn
 from reference.rail.settings import RailSettings
+from reference.rail.settlement.unserved_payments import Entry, PaymentsDesk
 from reference.rail.signing import Signer
 from reference.store.database import DatabaseUnavailable
 from reference.store.known_keys import KnownKeys
@@ -23,7 +23,7 @@ from reference.store.opening import open_database
 from reference.store.redemptions import Redemptions
 from reference.store.unserved import UnservedPayments
 from reference.web.clock import WpClock
-from reference.web.operating import carried_out, lists_payments, show_payments
+from reference.web.operator_commands import carried_out, lists_payments, show_payments
 from reference.web.settings import Misconfigured, read_settings
 
 _COLUMNS = "{:<20} {:<20} {:<17} {:<19} {:<19} {}"

@@ -22,27 +22,27 @@ from reference.protocol.challenge import Mint, Terms
 from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
 from reference.rail import identity
-from reference.rail.a2a import A2aDoor, RailTasks
+from reference.rail.a2a.conversation import Conversation
+from reference.rail.a2a.endpoint import A2aDoor, RailTasks
 from reference.rail.app import build_app
-from reference.rail.attendance import Attendance
+from reference.rail.availability.issuing_permission import Standing
+from reference.rail.availability.lane_health import Presence
+from reference.rail.availability.uptime import Attendance
 from reference.rail.challenges import Challenges, Offer
-from reference.rail.collecting import Collector, MinedPaymentSource
-from reference.rail.conversation import Conversation
-from reference.rail.documents import Documents
-from reference.rail.front import Front
-from reference.rail.kept import KeptClaims
+from reference.rail.claims.presented_proof import Collector, MinedPaymentSource
+from reference.rail.claims.redemption import Redeemer
+from reference.rail.claims.refusal_notes import RefusalNotes
+from reference.rail.claims.undecided_claims import KeptClaims
+from reference.rail.documents.published import Documents
+from reference.rail.housekeeping import Upkeep
 from reference.rail.keys import RailKeys, signer_with, signing_keys
-from reference.rail.measures import RailMeasures
+from reference.rail.operator_metrics import RailMeasures
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.rail.presence import Presence
-from reference.rail.redemption import Redeemer
-from reference.rail.refusal_notes import RefusalNotes
-from reference.rail.rounds import Rounds
+from reference.rail.paid_fast_path import Front
+from reference.rail.periodic import Rounds
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
-from reference.rail.settlement import SettlingPaymentSource
-from reference.rail.standing import Standing
-from reference.rail.upkeep import Upkeep
+from reference.rail.settlement.settler import SettlingPaymentSource
 from reference.store.absences import Absences
 from reference.store.database import Database, DatabaseUnavailable
 from reference.store.facts import Facts
@@ -57,12 +57,12 @@ from reference.store.tasks import Tasks
 from reference.store.unserved import UnservedPayments
 from reference.web.chain_time import ChainTime
 from reference.web.clock import WpClock
-from reference.web.envelope import AsgiApp, Envelope
 from reference.web.first_start import open_secret
+from reference.web.http.envelope import AsgiApp, Envelope
+from reference.web.http.metrics import with_metrics
+from reference.web.http.rate import AddressLimit
 from reference.web.keyring import secret_bytes
 from reference.web.logs import get_logger
-from reference.web.metrics import with_metrics
-from reference.web.rate import AddressLimit
 from reference.web.settings import Misconfigured, naming
 
 Duty = Callable[[], Awaitable[None]]

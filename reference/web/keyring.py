@@ -14,7 +14,7 @@ import orjson
 
 from reference.protocol.keys import PublicKey, SigningKey
 from reference.web.clock import WpClock
-from reference.web.last_good import LastGood
+from reference.web.reloaded_file import LastGood
 
 SECRET_BYTES = 32
 _DAY = 86400

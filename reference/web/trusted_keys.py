@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from reference.web.last_good import LastGood
+from reference.web.reloaded_file import LastGood
 
 
 def open_trusted_keys(path: Path | None) -> LastGood[tuple[Mapping[str, Any], ...]]:

@@ -14,7 +14,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from reference.protocol.destination_address import BadDestination, Target
 from reference.protocol.service_word import ServiceWord
-from reference.web.resolving import AddressCheck
+from reference.web.destination_dns import AddressCheck
 
 CONNECTIONS = 256
 # A receiver that closes a connection while we write on it would cost an attempt, so none is kept for long.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from reference.store.database import Database
 from reference.store.deliveries import Deliveries
 from reference.web.clock import WpClock
-from reference.web.resolving import AddressCheck
+from reference.web.destination_dns import AddressCheck
 from reference.web.sealing import Seal
 from reference.web.webhook_settings import WebhookSettings
 from reference.webhooks.connecting import open_session

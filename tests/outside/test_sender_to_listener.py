@@ -13,7 +13,7 @@ from conformance.webhook_receiver.receiver import Arrival, Receiver, Reply, boun
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import Outcome
 from reference.web.clock import WpClock
-from reference.web.resolving import AddressCheck
+from reference.web.destination_dns import AddressCheck
 from reference.webhooks.connecting import open_session
 from reference.webhooks.sending import Sender
 

@@ -22,13 +22,14 @@ from reference.protocol.challenge import Generation
 from reference.protocol.checkout import LinkEnding
 from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
-from reference.rail import redemption, settlement
-from reference.rail.collecting import in_progress
-from reference.rail.eligibility import Eligibility
+from reference.rail.availability.issuing_permission import Standing
+from reference.rail.availability.lane_health import Presence
+from reference.rail.claims import redemption
+from reference.rail.claims.eligibility import Eligibility
+from reference.rail.claims.presented_proof import in_progress
+from reference.rail.claims.redemption import Redeemer
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.rail.presence import Presence
-from reference.rail.redemption import Redeemer
-from reference.rail.standing import Standing
+from reference.rail.settlement import settler
 from reference.store.database import Change, Taken
 from reference.store.deliveries import Claimed
 from reference.store.links import Link
@@ -38,8 +39,8 @@ from reference.store.tables import refunds
 from reference.store.unserved import UnservedPayments
 from reference.variants.seams import Rule, table_with
 from reference.web import clock
-from reference.web.a2a import A2aServer
-from reference.web.last_good import LastGood
+from reference.web.a2a.methods import A2aServer
+from reference.web.reloaded_file import LastGood
 from reference.webhooks.dispatcher import Dispatcher
 from tests.simulation.losses import LOSSES
 from tests.simulation.shrinking import command
@@ -282,7 +283,7 @@ BROKEN: Mapping[str, Broken] = {
         ((Dispatcher, "_sent", _sent_anew),), Scenario(1, 40, kinds=("link", "receiver")), "event-changed"
     ),
     "nothing-is-held": Broken(
-        ((settlement, "holding", lambda _, *, until: holding(0, until=until)),),
+        ((settler, "holding", lambda _, *, until: holding(0, until=until)),),
         Scenario(109, 18, tuple(range(9, 18)), ("honest", "withheld")),
         "refused-and-charged",
     ),

@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from reference.rail.payments import PaymentsDesk
 from reference.rail.payments_command import opened_desk
+from reference.rail.settlement.unserved_payments import PaymentsDesk
 from reference.store.database import DatabaseUnavailable
 from reference.store.unserved import UnservedState
-from reference.web.operating import NotDone
+from reference.web.operator_commands import NotDone
 from reference.web.settings import Misconfigured
 from tests.simulation.judging import content
 from tests.simulation.machines import Machine

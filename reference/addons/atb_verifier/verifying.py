@@ -13,9 +13,9 @@ from reference.protocol import falcon
 from reference.protocol.credentials import Judgement, Question, judge
 from reference.protocol.key_documents import ATB_KEYS, keys_of_key_document
 from reference.protocol.times import unix_of
+from reference.web.control_plane_link.link import Source
 from reference.web.errors import Unprocessable
-from reference.web.hub_link import Source
-from reference.web.json_body import as_model
+from reference.web.http.json_body import as_model
 
 HEADER = "x-atb-credential"
 Text = Annotated[str, Field(strict=True)]

@@ -15,15 +15,15 @@ import click
 from reference.addons.kit.app import build_app, document_of, methods_of
 from reference.addons.kit.calls import Call, Context, Handler
 from reference.addons.kit.settings import AddonSettings
-from reference.web import joining
 from reference.web.clock import WpClock
-from reference.web.detail_faults import json_reply, render_refusal
-from reference.web.document import Document
-from reference.web.envelope import AsgiApp, Envelope
-from reference.web.exchange import Reply
-from reference.web.hub_link import ISSUER_KEYS, HubLink, Source
-from reference.web.rate import AddressLimit
-from reference.web.request_guard import RequestGuard
+from reference.web.control_plane_link import registration
+from reference.web.control_plane_link.link import ISSUER_KEYS, HubLink, Source
+from reference.web.http.cached_document import Document
+from reference.web.http.detail_faults import json_reply, render_refusal
+from reference.web.http.envelope import AsgiApp, Envelope
+from reference.web.http.exchange import Reply
+from reference.web.http.rate import AddressLimit
+from reference.web.http.request_guard import RequestGuard
 from reference.web.settings import read_settings, server_option
 
 _FRESH = {"Cache-Control": "no-store"}
@@ -64,7 +64,7 @@ class Addon:
 
     def _serve(self, server: str | None) -> None:
         settings = read_settings(AddonSettings, server=server)
-        joining.serve(
+        registration.serve(
             lambda link: self.running(settings, link),
             settings,
             self.name,

@@ -9,13 +9,13 @@ from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException
 
 from reference.addons.kit.calls import Call, Handler
-from reference.web.detail_faults import fault_reply, json_reply
-from reference.web.document import Document
-from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
-from reference.web.exchange import Reply, asked
-from reference.web.quart_calls import current_body, replied
-from reference.web.single_task_connection import LeanConnection
+from reference.web.http.cached_document import Document
+from reference.web.http.detail_faults import fault_reply, json_reply
+from reference.web.http.envelope import REQUEST_ID, Scope
+from reference.web.http.exchange import Reply, asked
+from reference.web.http.quart_calls import current_body, replied
+from reference.web.http.single_task_connection import LeanConnection
 
 
 def methods_of(routes: Mapping[str, object]) -> dict[str, frozenset[str]]:

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from reference.protocol.service_word import ServiceWord
 from reference.web.clock import WpClock
-from reference.web.exchange import Reply, Request
-from reference.web.hub_link import State
-from reference.web.json_body import Model, as_model, read_canonical
+from reference.web.control_plane_link.link import State
+from reference.web.http.exchange import Reply, Request
+from reference.web.http.json_body import Model, as_model, read_canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Settings of an addon (specification 9); those of the hub are `reference.web.hub_link.HubSettings`."""
+"""Settings of an addon (specification 9); those of the hub are `reference.web.control_plane_link.link.HubSettings`."""
 
 from __future__ import annotations
 

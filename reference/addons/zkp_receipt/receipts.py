@@ -29,10 +29,10 @@ from reference.protocol.zk_receipts import (
     judge_receipt,
     proven_payload,
 )
-from reference.web.bearer_token import BearerToken, unauthorized
-from reference.web.detail_faults import json_reply
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.bearer_token import BearerToken, unauthorized
+from reference.web.http.detail_faults import json_reply
+from reference.web.http.exchange import Reply
 from reference.web.settings import naming
 
 KEY_FILE = "falcon_key.json"

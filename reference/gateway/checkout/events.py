@@ -14,7 +14,7 @@ from reference.gateway.checkout.settling import Settling, Status
 from reference.protocol.checkout import LinkState
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Link
-from reference.web.ending import ENDING
+from reference.web.process.shutdown import ENDING
 
 # A comment now and then keeps proxies from closing the stream, and tells us of clients that are gone.
 _COMMENT_SECONDS = 15.0

@@ -21,10 +21,10 @@ from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
 from reference.protocol.checkout import LinkState
 from reference.store.links import Link
-from reference.web.envelope import Scope
 from reference.web.errors import Unprocessable
-from reference.web.exchange import JSON, asked
-from reference.web.quart_calls import current_body
+from reference.web.http.envelope import Scope
+from reference.web.http.exchange import JSON, asked
+from reference.web.http.quart_calls import current_body
 
 _PATH = "/checkout/<token>"
 _NO_STORE = {"Cache-Control": "no-store"}

@@ -8,7 +8,7 @@ from typing import Any
 from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
 from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.protocol.webhook_delivery import DeliveryState, Outcome
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _SCREEN = "deliveries"
 _PAGE = 25

@@ -14,7 +14,7 @@ from reference.gateway.dashboard.visits import SignedInRequest
 from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.web.clock import WpClock
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 # A screen of a tenant: its path, its name, and the scopes of which one opens it.
 SCREENS: Sequence[tuple[str, str, tuple[str, ...]]] = (

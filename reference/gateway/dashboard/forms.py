@@ -19,7 +19,7 @@ from werkzeug.http import parse_options_header
 from reference.gateway import refusals
 from reference.protocol.keys import base64url
 from reference.web.errors import Refused
-from reference.web.exchange import Request
+from reference.web.http.exchange import Request
 
 MEDIA, UPLOAD = "application/x-www-form-urlencoded", "multipart/form-data"
 TOKEN_FIELD, FORM_FIELD = "csrf", "form"

@@ -13,7 +13,7 @@ from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.internal import NewKey
 from reference.protocol.times import utc_text
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _SCREEN = "keys"
 _MODE = "Choose test or live."

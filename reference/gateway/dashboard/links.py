@@ -11,7 +11,7 @@ from reference.gateway.tenancy import Page
 from reference.gateway.uncounted import amount_text
 from reference.store.payments import PaymentState
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _SCREEN = "links"
 _REASONS: Mapping[str, str] = {

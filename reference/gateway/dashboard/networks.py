@@ -14,7 +14,7 @@ from reference.gateway.internal import Payouts
 from reference.gateway.page_parts import network_name
 from reference.protocol.networks import NETWORKS
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _SCREEN = "settings/networks"
 _PLACE = re.compile(r"[1-9][0-9]?")

@@ -11,7 +11,7 @@ from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.internal import NewDestination
 from reference.protocol.webhook_delivery import DEFAULT_TYPES, MOST_DESTINATIONS, EventType
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _SCREEN = "settings/notifications"
 _URL = "Give an absolute https address without a user name, a password or a part after #."

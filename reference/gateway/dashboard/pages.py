@@ -14,7 +14,7 @@ from reference.protocol.explorers import explorer_link
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.web.errors import Refused
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 SECURITY: Mapping[str, str] = {
     "Content-Security-Policy": (

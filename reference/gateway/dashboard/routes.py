@@ -15,10 +15,10 @@ from reference.gateway.dashboard.sign_in import ROOT, SHOP, SignIn, Visitor
 from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.faults import refusal_of
 from reference.gateway.limits import Limits
-from reference.web.envelope import REQUEST_ID, Scope
 from reference.web.errors import Refused
-from reference.web.exchange import Reply, Request, asked
-from reference.web.quart_calls import current_body, replied
+from reference.web.http.envelope import REQUEST_ID, Scope
+from reference.web.http.exchange import Reply, Request, asked
+from reference.web.http.quart_calls import current_body, replied
 
 SIGN_IN = f"{ROOT}/sign-in"
 _PLACE = re.compile(r"/dashboard(/[a-z0-9_-]+)*")

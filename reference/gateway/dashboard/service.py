@@ -31,8 +31,8 @@ from reference.gateway.tenancy import Tenancy
 from reference.gateway.webhooks import Webhooks
 from reference.store.sessions import Sessions
 from reference.web.clock import WpClock
-from reference.web.envelope import Scope
 from reference.web.errors import Refused
+from reference.web.http.envelope import Scope
 
 
 class Dashboard:

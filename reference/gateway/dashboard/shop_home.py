@@ -10,7 +10,7 @@ from reference.gateway.dashboard.visits import Route, SignedInRequest
 from reference.gateway.storefront import Storefronts
 from reference.gateway.takings import Receipts
 from reference.protocol.networks import NETWORKS
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _NETWORKS, _TRIAL = "settings/networks", "trial"
 _DAY = 86400

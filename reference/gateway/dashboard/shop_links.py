@@ -16,7 +16,7 @@ from reference.protocol.canonical_json import NumberText
 from reference.protocol.networks import NETWORKS
 from reference.protocol.trial import mode_of
 from reference.web.errors import Refused, Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _SCREEN = "links"
 _AMOUNT = re.compile(r"(0|[1-9][0-9]{0,14})(\.[0-9]{1,18})?", re.ASCII)

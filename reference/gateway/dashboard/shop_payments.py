@@ -8,7 +8,7 @@ from reference.gateway.dashboard.links import late_rows
 from reference.gateway.dashboard.pages import SECURITY
 from reference.gateway.dashboard.visits import Route, SignedInRequest
 from reference.gateway.takings import Receipts
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _SCREEN = "payments"
 _JWS = "application/jose"

@@ -13,7 +13,7 @@ from reference.gateway.dashboard.forms import csrf_token
 from reference.gateway.settings import GatewaySettings
 from reference.store.sessions import Sessions
 from reference.web.clock import WpClock
-from reference.web.exchange import Request
+from reference.web.http.exchange import Request
 
 SESSION_SECONDS = 1800
 ROOT = "/dashboard"

@@ -19,7 +19,7 @@ from reference.gateway.storefront import (
     check_logo,
     check_name,
 )
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _SCREEN = "settings/checkout"
 

@@ -13,7 +13,7 @@ from reference.gateway.dashboard.sign_in import ROOT
 from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.internal import NewTenant
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NAME = "Give a name of 1 to 255 characters in one line."

@@ -9,7 +9,7 @@ from reference.gateway.dashboard.desk import OPENS, ScreenContext, path_of
 from reference.gateway.dashboard.visits import Route, SignedInRequest, gone_to
 from reference.gateway.internal import Decision
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Reply
+from reference.web.http.exchange import Reply
 
 _SCREEN = "trial"
 _SENTENCES = {"status": "Choose one of the decisions.", "plan": "Choose one of the plans."}

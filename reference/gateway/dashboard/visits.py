@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 from reference.gateway import refusals
 from reference.gateway.dashboard.forms import Form
 from reference.gateway.dashboard.sign_in import ROOT, Visitor
-from reference.web.exchange import Reply, Request
+from reference.web.http.exchange import Reply, Request
 
 
 @dataclass(frozen=True, slots=True)

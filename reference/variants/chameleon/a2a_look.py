@@ -17,9 +17,9 @@ from reference.variants.chameleon import agent_documents, rail_challenge
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import ASKED, Answer, Asked
 from reference.variants.seams import replace
-from reference.web.a2a import A2aServer
-from reference.web.exchange import Request
-from reference.web.json_rpc import Params, RpcError, invalid_params
+from reference.web.a2a.json_rpc import Params, RpcError, invalid_params
+from reference.web.a2a.methods import A2aServer
+from reference.web.http.exchange import Request
 
 _ASKS = frozenset({a2a_x402.STATUS, a2a_x402.REQUIRED, a2a_x402.RECEIPTS, a2a_x402.ERROR})
 

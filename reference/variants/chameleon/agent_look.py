@@ -14,10 +14,10 @@ from reference.variants.chameleon import agent_requests, agent_results
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import Answer
 from reference.variants.seams import replace
-from reference.web.a2a import A2aServer
+from reference.web.a2a.json_rpc import Params
+from reference.web.a2a.methods import A2aServer
 from reference.web.errors import Unprocessable
-from reference.web.exchange import Request
-from reference.web.json_rpc import Params
+from reference.web.http.exchange import Request
 
 _UNPARSABLE = frozenset({"malformed_signature_input", "malformed_signature"})
 _CALLS = ("/verify/rfc9421", "/verify/rfc9421/explain", "/verify/rfc9421/sign")

@@ -21,7 +21,7 @@ from reference.variants.chameleon.wire import Answer, walked
 from reference.variants.seams import replace
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
-from reference.web.rate import WindowLimit
+from reference.web.http.rate import WindowLimit
 
 _CREATING = ("/v1/payment-links", "/v1/resources")
 _INTERNAL = "/internal"

@@ -13,7 +13,7 @@ from reference.variants.chameleon import http_look, join_look, keys_look
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import AsgiApp, Edit, Wire, encoder
 from reference.variants.seams import replace
-from reference.web import serving
+from reference.web.servers import serving
 
 
 def install(shape: Shape, surface: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from reference.variants.chameleon.shape import Shape
 from reference.variants.seams import replace
-from reference.web.hub_link import HubLink
+from reference.web.control_plane_link.link import HubLink
 
 
 def install(shape: Shape) -> None:

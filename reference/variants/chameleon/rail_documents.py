@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import orjson
 
-from reference.rail import documents
+from reference.rail.documents import published
 from reference.rail.services import SERVICES, Service
 from reference.variants.chameleon.shape import REFERENCE_PATHS, Shape
 from reference.variants.chameleon.wire import Answer, walked
@@ -27,7 +27,7 @@ def install(shape: Shape) -> None:
         del served[service.path]
         moved = dataclasses.replace(service, path=shape.paths[service.id])
         served[moved.path] = moved
-    replace(documents, "files", lambda files: lambda package: _Moved(files(package), shape))
+    replace(published, "files", lambda files: lambda package: _Moved(files(package), shape))
 
 
 class _Moved:

@@ -27,7 +27,7 @@ from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import ASKED, Answer
 from reference.variants.seams import replace, replace_rule
 from reference.web.errors import Refused
-from reference.web.exchange import Reply, Request
+from reference.web.http.exchange import Reply, Request
 
 _RECEIPT = "receipt"
 _RESPONSE = "payment-response"

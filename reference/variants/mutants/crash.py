@@ -15,7 +15,7 @@ from typing import Any
 
 from reference.lanes.base.lane import BaseLane
 from reference.protocol import eip3009, weld
-from reference.rail.rehearsal import Rehearsed
+from reference.rail.claims.prepared_answer import Rehearsed
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
 from reference.store.tasks import Tasks

@@ -16,7 +16,7 @@ from reference.addons.federation_validator.validating import ADDON as FEDERATION
 from reference.addons.kit import Addon
 from reference.addons.kit.settings import AddonSettings
 from reference.addons.zkp_receipt.receipts import ADDON as ZKP_RECEIPT
-from reference.web.hub_link import Entry, HubLink, HubSettings, State
+from reference.web.control_plane_link.link import Entry, HubLink, HubSettings, State
 from tests.reference.falcon_issuer import FALCON, Issuer, key_pair
 
 BUNDLED = {"atb": ATB_VERIFIER, "federation": FEDERATION_VALIDATOR, "zkp": ZKP_RECEIPT}

@@ -8,7 +8,7 @@ from pathlib import Path
 from reference.addons.kit.settings import AddonSettings
 from reference.protocol.credentials import REASONS
 from reference.protocol.federation import MAX_CREDENTIALS, TOKEN_SECONDS
-from reference.web.hub_link import LONGEST_RETRY, RENEW_SECONDS, HubSettings
+from reference.web.control_plane_link.link import LONGEST_RETRY, RENEW_SECONDS, HubSettings
 from tests.reference.addons.conftest import BUNDLED
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.web.hub_link import CALL_SECONDS, HubSettings
+from reference.web.control_plane_link.link import CALL_SECONDS, HubSettings
 from tests.reference.addons.processes import AddonService, HubService, Service, until
 from tests.reference.falcon_issuer import Issuer
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from reference.control_plane.registering import Registering
-from reference.web.bearer_token import BearerToken
+from reference.web.http.bearer_token import BearerToken
 from tests.reference.control_plane.hub_process import HubProcess
 from tests.reference.control_plane.hub_stack import AUDIT, SERVICES, Hub, falcon_key, hub
 

@@ -10,7 +10,7 @@ import pytest
 
 from reference.control_plane.asking import Finding, HealthAsker
 from reference.protocol.destination_address import LOOPBACK, REFUSED, Network
-from reference.web.resolving import AddressCheck
+from reference.web.destination_dns import AddressCheck
 from tests.reference.control_plane.hub_stack import Hub, hub
 from tests.reference.control_plane.scripted_service import answers, service
 

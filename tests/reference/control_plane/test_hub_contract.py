@@ -17,7 +17,7 @@ from reference.control_plane.issuers import NewIssuer
 from reference.control_plane.services import NewService
 from reference.protocol.audit_chain import Action
 from reference.web.errors import Unprocessable
-from reference.web.json_body import as_model
+from reference.web.http.json_body import as_model
 from tests.reference.control_plane.hub_stack import DID, Hub, falcon_key
 from tests.reference.control_plane.scripted_service import answers, service
 

@@ -21,9 +21,9 @@ from reference.gateway.calls import Operation, body_of, fitted
 from reference.gateway.checkout.actions import AbandonRequest, CancelRequest, VerifyRequest
 from reference.gateway.runtime import opened
 from reference.gateway.settings import GatewaySettings
-from reference.web.envelope import Envelope
 from reference.web.errors import Refused, Unprocessable
-from reference.web.exchange import Request
+from reference.web.http.envelope import Envelope
+from reference.web.http.exchange import Request
 
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parents[3] / "openapi" / "gateway.json").read_text("utf-8"))
 METHODS = ("get", "post", "put", "patch", "delete")

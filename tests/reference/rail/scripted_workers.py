@@ -20,17 +20,17 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.proof import MinedProof
 from reference.protocol.refusals import PaymentRefused
+from reference.rail.availability.lane_health import Presence
 from reference.rail.challenges import Call
-from reference.rail.collecting import MinedPaymentSource
-from reference.rail.kept import KeptClaims
-from reference.rail.presence import Presence
-from reference.rail.redemption import Redeemer, Served
-from reference.rail.refusal_notes import RefusalNotes
-from reference.rail.rehearsal import Rehearsed
+from reference.rail.claims.prepared_answer import Rehearsed
+from reference.rail.claims.presented_proof import MinedPaymentSource
+from reference.rail.claims.redemption import Redeemer, Served
+from reference.rail.claims.refusal_notes import RefusalNotes
+from reference.rail.claims.undecided_claims import KeptClaims
+from reference.rail.housekeeping import Upkeep
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
-from reference.rail.upkeep import Upkeep
 from reference.store.database import Database
 from reference.store.generations import Generations
 from reference.store.opening import open_database

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from reference.rail.front import Front
-from reference.web.envelope import Message
+from reference.rail.paid_fast_path import Front
+from reference.web.http.envelope import Message
 from tests.reference.rail.two_doors import JSON, PATHS, Asked, Doors, Header, answer, doors_of, stand_still
 
 

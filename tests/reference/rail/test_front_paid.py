@@ -17,7 +17,7 @@ from sqlalchemy import select
 from reference.lanes.algorand.lane import AlgorandLane
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
-from reference.rail.front import Front
+from reference.rail.paid_fast_path import Front
 from reference.rail.signing import Signer
 from reference.store.database import DatabaseUnavailable
 from reference.store.opening import open_database, sqlite_dsn

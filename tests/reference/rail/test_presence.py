@@ -15,8 +15,8 @@ from reference.lanes.base.lane import BaseLane
 from reference.lanes.finding import Head
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.networks import NETWORKS
-from reference.rail.attendance import Attendance
-from reference.rail.presence import Presence
+from reference.rail.availability.lane_health import Presence
+from reference.rail.availability.uptime import Attendance
 from reference.rail.settings import RailSettings
 from reference.store.absences import ALL_LANES, Absences
 from reference.store.database import DatabaseUnavailable

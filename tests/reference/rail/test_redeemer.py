@@ -18,11 +18,11 @@ from reference.protocol.observed import ABSENT, TxStatus
 from reference.protocol.proof import MinedProof
 from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
-from reference.rail import redemption
 from reference.rail.challenges import Call
-from reference.rail.collecting import MinedPaymentSource, Presented
-from reference.rail.leases import LeaseWatch
-from reference.rail.redemption import Served
+from reference.rail.claims import redemption
+from reference.rail.claims.leases import LeaseWatch
+from reference.rail.claims.presented_proof import MinedPaymentSource, Presented
+from reference.rail.claims.redemption import Served
 from reference.store.generations import Generations
 from reference.store.opening import sqlite_dsn
 from reference.store.redemption_rows import Redemption

@@ -11,12 +11,12 @@ import pytest
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.observed import TxStatus
 from reference.protocol.redemption import State
-from reference.rail.payments import PaymentsDesk
+from reference.rail.settlement.unserved_payments import PaymentsDesk
 from reference.rail.signing import Signer
 from reference.store.opening import sqlite_dsn
 from reference.store.unserved import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
-from reference.web.operating import NotDone
+from reference.web.operator_commands import NotDone
 from tests.reference.rail.scripted_workers import NETWORK, SERVICE, TERMS, Bench, opened_bench, tx_id
 
 BACK = "B" * 51 + "A"

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from reference.rail.rounds import Rounds
+from reference.rail.periodic import Rounds
 
 SECONDS = 0.2
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reference.protocol.challenge import Terms
-from reference.rail.standing import UNSURE_SECONDS, Standing
+from reference.rail.availability.issuing_permission import UNSURE_SECONDS, Standing
 from reference.store.generations import Generations
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions

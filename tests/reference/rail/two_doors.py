@@ -16,11 +16,11 @@ import pytest
 from reference.lanes.algorand.lane import AlgorandLane
 from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS
-from reference.rail.front import Front
+from reference.rail.paid_fast_path import Front
 from reference.rail.runtime import opened
 from reference.rail.settings import RailSettings
 from reference.web.clock import WpClock
-from reference.web.envelope import AsgiApp, Envelope, Message, Scope
+from reference.web.http.envelope import AsgiApp, Envelope, Message, Scope
 from tools.bench.reference.memory_rail import NoNode
 
 NETWORK = NETWORKS["algorand_mainnet"]

@@ -7,11 +7,11 @@ import json
 from typing import Any
 
 from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, text_part
-from reference.web.a2a import A2aServer, Message
-from reference.web.a2a_tasks import OPENER, MemoryTasks
+from reference.web.a2a.json_rpc import RpcError
+from reference.web.a2a.methods import A2aServer, Message
+from reference.web.a2a.tasks import OPENER, MemoryTasks
 from reference.web.clock import WpClock
-from reference.web.exchange import Request
-from reference.web.json_rpc import RpcError
+from reference.web.http.exchange import Request
 
 
 class Clock(WpClock):

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from reference.protocol.a2a import Outcome, Task, TaskState
-from reference.web.a2a import A2aServer, Message
-from reference.web.a2a_tasks import MemoryTasks
+from reference.web.a2a.methods import A2aServer, Message
+from reference.web.a2a.tasks import MemoryTasks
 from reference.web.clock import WpClock
-from reference.web.exchange import Request
+from reference.web.http.exchange import Request
 
 
 class Worker:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from reference.web.descriptors import Count, Watch, counted
+from reference.web.process.file_descriptors import Count, Watch, counted
 from tests.reference.worker_process import WorkerProcess
 
 LIMIT = 64

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from reference.web.ending import CutShort, Ending, Interruptible
-from reference.web.envelope import Envelope
+from reference.web.http.envelope import Envelope
+from reference.web.process.shutdown import CutShort, Ending, Interruptible
 from tests.reference.web.five_services import Answer, five_services
 
 HOST = b"Host: a.example\r\n"

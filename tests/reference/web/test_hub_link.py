@@ -12,8 +12,8 @@ import structlog.testing
 from pydantic import ValidationError
 
 from reference.protocol.key_documents import ATB_KEYS, TRUST_SET, keys_of_key_document
-from reference.web import hub_link
-from reference.web.hub_link import Entry, HubLink, HubSettings, Source, linked, retry_seconds
+from reference.web.control_plane_link import link as hub_link
+from reference.web.control_plane_link.link import Entry, HubLink, HubSettings, Source, linked, retry_seconds
 from tests.reference.falcon_issuer import Issuer
 from tests.reference.scripted_hub import ScriptedHub, until
 

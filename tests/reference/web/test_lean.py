@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from quart import Quart, Response, request
 
-from reference.web.envelope import Message
-from reference.web.single_task_connection import LeanConnection
+from reference.web.http.envelope import Message
+from reference.web.http.single_task_connection import LeanConnection
 
 
 def app(*, lean: bool) -> Quart:

@@ -6,7 +6,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from reference.web.peers import client_address, hops, wider
+from reference.web.http.peers import client_address, hops, wider
 
 PROXIES = (ip_network("10.0.0.0/8"), ip_network("::1/128"))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reference.web.clock import WpClock
 from reference.web.errors import Refused
-from reference.web.rate import AddressLimit, RateLimit, WindowLimit, too_many
+from reference.web.http.rate import AddressLimit, RateLimit, WindowLimit, too_many
 
 
 class Hand:

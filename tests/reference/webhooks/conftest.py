@@ -20,7 +20,7 @@ from reference.store.deliveries import Deliveries, Delivery, Event
 from reference.store.destinations import Destination, Destinations
 from reference.store.opening import open_database
 from reference.web.clock import WpClock
-from reference.web.resolving import AddressCheck
+from reference.web.destination_dns import AddressCheck
 from reference.web.sealing import Seal, webhook_place
 from reference.webhooks.connecting import open_session
 from reference.webhooks.dispatcher import Dispatcher, Pace

@@ -17,7 +17,7 @@ from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE
 from reference.store.deliveries import Claimed, Deliveries
 from reference.store.opening import open_database
 from reference.web.clock import WpClock
-from reference.web.resolving import AddressCheck
+from reference.web.destination_dns import AddressCheck
 from reference.web.sealing import Seal
 from reference.webhooks.connecting import open_session
 from reference.webhooks.dispatcher import Dispatcher

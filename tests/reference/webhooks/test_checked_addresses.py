@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 from reference.protocol.destination_address import BadDestination
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import Outcome
-from reference.web.resolving import AddressCheck
+from reference.web.destination_dns import AddressCheck
 from reference.webhooks.connecting import open_session
 from reference.webhooks.sending import Sender
 from tests.reference.webhooks.conftest import Desk

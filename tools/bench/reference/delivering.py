@@ -22,7 +22,7 @@ from reference.store.deliveries import Attempt, Deliveries, Event
 from reference.store.destinations import Destination, Destinations
 from reference.store.opening import open_database, sqlite_dsn
 from reference.web.clock import WpClock
-from reference.web.resolving import AddressCheck
+from reference.web.destination_dns import AddressCheck
 from reference.web.sealing import Seal, webhook_place
 from reference.webhooks.connecting import open_session
 from reference.webhooks.dispatcher import WIDTH, Dispatcher

@@ -25,7 +25,7 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.rail.runtime import opened
 from reference.rail.settings import RailSettings
-from reference.web.envelope import AsgiApp
+from reference.web.http.envelope import AsgiApp
 from tools.bench.reference.calling import call
 from tools.bench.reference.material import Receipt
 

@@ -10,10 +10,10 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib import import_module
 from pathlib import Path
 
-from reference.web import serving
-from reference.web.envelope import AsgiApp, Receive, Scope, Send
+from reference.web.http.envelope import AsgiApp, Receive, Scope, Send
+from reference.web.http.single_task_connection import send_whole
+from reference.web.servers import serving
 from reference.web.settings import HYPERCORN, UVICORN
-from reference.web.single_task_connection import send_whole
 from tools.bench.reference import material
 from tools.bench.reference.calling import bare, call
 from tools.bench.reference.memory_rail import PATH, memory_rail

@@ -11,7 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from reference.protocol.a2a_x402 import PAYLOAD
-from reference.rail.a2a import BYTES_OF_OPENER, TASKS_OF_OPENER
+from reference.rail.a2a.endpoint import BYTES_OF_OPENER, TASKS_OF_OPENER
 from reference.rail.settings import RailSettings
 from reference.store.database import Database
 from reference.store.opening import open_database, sqlite_dsn

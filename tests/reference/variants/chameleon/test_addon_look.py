@@ -16,7 +16,7 @@ from reference.variants.chameleon.addon_points import POINTS
 from reference.variants.chameleon.points import Choice
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import Answer, Asked
-from reference.web.exchange import Request
+from reference.web.http.exchange import Request
 
 _BY_ID = {point.id: {choice.name: choice for choice in point.choices} for point in POINTS}
 _OWN: dict[str, Any] = {"atb_verifier": {"credential": "c"}, "federation_validator": {"credentials": ["c"]}}

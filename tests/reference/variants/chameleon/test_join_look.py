@@ -6,7 +6,7 @@ import pytest
 
 from reference.variants.chameleon import join_look
 from reference.variants.chameleon.shape import Shape
-from reference.web.hub_link import SERVICES, Entry, HubLink, HubSettings, linked
+from reference.web.control_plane_link.link import SERVICES, Entry, HubLink, HubSettings, linked
 from tests.reference.scripted_hub import ScriptedHub, until
 
 _PULL, _REGISTER = "GET /v1/issuer-pks", f"POST {SERVICES}"

@@ -14,7 +14,7 @@ from reference.variants.chameleon.a2a_look import _own_message, _reshaped, own_i
 from reference.variants.chameleon.agent_documents import card
 from reference.variants.chameleon.rail_a2a_points import POINTS
 from reference.variants.chameleon.shape import Shape
-from reference.web.json_rpc import RpcError
+from reference.web.a2a.json_rpc import RpcError
 
 _ID = "0b9f6f0e-5a0c-4c0e-9d55-0f3c1f6f6a01"
 _BY_ID = {point.id: point for point in POINTS}

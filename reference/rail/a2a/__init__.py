@@ -1,0 +1,1 @@
+"""The rail's calls over A2A."""

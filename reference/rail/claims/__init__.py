@@ -1,0 +1,1 @@
+"""Claims: from a proof to a served call, once."""

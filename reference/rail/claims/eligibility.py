@@ -1,0 +1,103 @@
+"""Who may still be served for a proof, by the ledger, the request and the time: steps 9 to 11 of specification 5.7."""
+
+from __future__ import annotations
+
+from reference.protocol import challenge, lifetime
+from reference.protocol.challenge import Mint
+from reference.protocol.redemption import State
+from reference.protocol.refusals import PaymentRefused
+from reference.rail.challenges import Call
+from reference.rail.claims.non_402_refusals import already_spent, payment_refunded
+from reference.rail.claims.presented_proof import Presented
+from reference.rail.settings import RailSettings
+from reference.store.absences import Absences
+from reference.store.redemption_rows import Redemption
+from reference.web.clock import WpClock
+
+
+class Eligibility:
+    """What one rail refuses before it asks a chain."""
+
+    def __init__(self, settings: RailSettings, clock: WpClock, mint: Mint, absences: Absences | None) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._mint = mint
+        self._absences = absences
+
+    @staticmethod
+    def refuse_foreign(rows: list[Redemption], presented: Presented, call: Call) -> None:
+        """Refuse a token or a payment that already bought something else (step 9); unpaid claims do not hinder.
+
+        One that was given back without a claim is refused as such, whatever it is presented for.
+        """
+        if any(row.is_refunded and row.payment_key == presented.payment_key and not row.service_id for row in rows):
+            raise payment_refunded()
+        for row in rows:
+            same = (row.token, row.payment_key, row.request_hash) == (
+                presented.token.text,
+                presented.payment_key,
+                call.request_hash,
+            )
+            if row.state is not State.UNPAID and not same:
+                raise already_spent()
+
+    def refuse_other_request(self, presented: Presented, call: Call) -> None:
+        """Refuse a token that was issued for another request (step 10)."""
+        bound = self._mint.binds(presented.token, service_id=call.service.id, request_hash=call.request_hash)
+        if not bound:
+            raise _refusal("request_mismatch", presented)
+
+    async def refuse_late(self, presented: Presented, mine: Redemption | None) -> None:
+        """Refuse a token past its lifetime, unless a claim or an absence still gives a right (step 11).
+
+        Args:
+            presented: The proof.
+            mine: The claim that was made with it before.
+
+        Raises:
+            PaymentRefused: `challenge_expired`.
+        """
+        if (mine is None or self.window_is_over(mine)) and not await self._may_come_late(presented):
+            self.refuse_expired(presented)
+
+    def refuse_expired(self, presented: Presented) -> None:
+        """Refuse a token past its lifetime (step 11); a claim made in time keeps its right (P-ST-01).
+
+        The worker that issued it may have had another clock than the one that judges.
+        """
+        ttl = self._settings.challenge_ttl + self._settings.skew_seconds
+        if not challenge.is_live(presented.token, now=self._clock.now(), ttl=ttl):
+            self._clock.refuse_in_doubt()
+            raise _refusal("challenge_expired", presented)
+
+    def window_is_over(self, claim: Redemption) -> bool:
+        """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8).
+
+        One for which something was sent gives its right for as long as the row exists, for its money may have moved; so
+        does one whose last look met no node.
+        """
+        window = self._settings.rail_settle_window + self._settings.skew_seconds
+        over = self._clock.lapsed() > claim.expires_at + window
+        return claim.state is State.UNPAID and claim.held_until is None and not claim.is_kept and over
+
+    async def _may_come_late(self, presented: Presented) -> bool:
+        """Return whether a token past its lifetime may be presented still, as nobody could be served for a while.
+
+        Only where the payer sends the money himself: what an authorization would move has not moved.
+        """
+        token, ttl = presented.token, self._settings.challenge_ttl
+        if self._absences is None or presented.authorization is not None or self._clock.now() <= token.unix + ttl:
+            return False
+        met = await self._absences.met(presented.terms.network, token.unix)
+        grace = self._settings.rail_settle_window
+        return self._clock.now() <= lifetime.last_moment(token.unix, ttl, met, grace=grace)
+
+    def refuse_forgotten(self, spent: Redemption) -> None:
+        """Refuse a payment whose answer is past its time, whether it was deleted yet or not (P-ST-04)."""
+        kept = self._settings.rail_store_seconds + self._settings.skew_seconds
+        if spent.spent_at is None or self._clock.lapsed() > spent.spent_at + kept:
+            raise already_spent()
+
+
+def _refusal(code: str, presented: Presented) -> PaymentRefused:
+    return PaymentRefused(code, presented.tx_id, presented.terms.caip2)

@@ -1,0 +1,211 @@
+"""How a lane's payment comes in: what both kinds of lanes offer the redeemer, and the kind that only looks.
+
+A collector says what a proof pays (`presented`), what can be refused before anything is claimed (`check`), and whether
+the money is there (`collect`). The other kind, which settles, is `reference.rail.settlement.settler`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+from reference.lanes.lane import Lane, ObservingLane
+from reference.lanes.newest import refuse_behind
+from reference.lanes.registry import LANES
+from reference.protocol import networks, redemption
+from reference.protocol.challenge import Terms, Token
+from reference.protocol.eip3009 import Authorization
+from reference.protocol.observed import ObservedTransaction, TxStatus
+from reference.protocol.proof import MinedProof, Proof
+from reference.protocol.refusals import PaymentRefused
+from reference.protocol.weld import Payment
+from reference.rail.settings import RailSettings
+from reference.records import record
+from reference.store.database import Change
+from reference.store.redemption_rows import Redemption
+from reference.web.errors import Refused
+from reference.web.process.shutdown import ENDING
+
+POLL_SECONDS = 0.05
+
+
+@record
+class Presented:
+    """A proof held against the lane that its token names.
+
+    Attributes:
+        token: The challenge token.
+        terms: What the lane asked.
+        tx_id: The transaction, canonical; empty while there is none, where the rail settles.
+        payment_key: What makes the payment unique (P-ST-03).
+        authorization: What the payer signed where the rail settles, else None.
+    """
+
+    token: Token
+    terms: Terms
+    tx_id: str
+    payment_key: str
+    authorization: Authorization | None = None
+
+
+class Collector(Protocol):
+    """One lane's way to its money."""
+
+    @property
+    def lane(self) -> Lane:
+        """The lane."""
+
+    def presented(self, proof: Proof, token: Token, terms: Terms) -> Presented:
+        """Return the proof as this lane reads it (step 6).
+
+        Raises:
+            PaymentRefused: `lane_mismatch` or `invalid_payment_header`.
+        """
+
+    def check(self, presented: Presented, *, is_used: bool = False) -> None:
+        """Check what needs no chain (step 12), without the times of an authorization that was used already.
+
+        Raises:
+            PaymentRefused: By the first rule that does not hold.
+        """
+
+    async def received(self, presented: Presented) -> Payment | None:
+        """Return what the chain shows to have reached the payee for a proof, at any time and in any amount, or None.
+
+        Raises:
+            PaymentRefused: `tx_not_confirmed`: it is on its way.
+            ChainUnavailable: The node could not be asked.
+        """
+
+    def presented_by(self, claim: Redemption) -> Presented:
+        """Return what was presented when a claim was made, as far as `received` needs it."""
+
+    async def collect(self, presented: Presented, claim: Redemption) -> Payment:
+        """Return the payment once it is final (step 14).
+
+        Raises:
+            PaymentRefused: It is not, or not yet.
+            ChainUnavailable: The node could not be asked.
+        """
+
+    def closing(self, presented: Presented, payment: Payment) -> Sequence[Change]:
+        """Return what changes together with the row of a payment that was collected, once that is marked as paid."""
+
+    async def is_known(self, claim: Redemption) -> bool:
+        """Return whether the chain knows what an unpaid claim names, so that it is not evicted (P-ST-08).
+
+        Raises:
+            ChainUnavailable: The node could not be asked.
+        """
+
+    async def look(self, claim: Redemption) -> Payment | None:
+        """Return what a claim pays as its chain shows it now, without waiting; None where nothing paid it.
+
+        Raises:
+            PaymentRefused: It pays nothing, or nothing yet.
+            ChainUnavailable: The node could not be asked.
+        """
+
+    async def tend(self) -> None:
+        """Do what is due without a call."""
+
+
+class MinedPaymentSource:
+    """Collects on a lane where the payer sends the transaction himself."""
+
+    def __init__(self, settings: RailSettings, lane: ObservingLane) -> None:
+        self.lane = lane
+        self._settings = settings
+
+    def presented(self, proof: Proof, token: Token, terms: Terms) -> Presented:
+        """Read a mined proof; its transaction id must be canonical on this lane."""
+        if not isinstance(proof, MinedProof) or proof.network not in {None, terms.caip2}:
+            raise PaymentRefused("lane_mismatch", network=terms.caip2)
+        try:
+            tx_id = networks.canonical_tx_id(self.lane.facts.network, proof.tx_id)
+        except ValueError as fault:
+            code = "lane_mismatch" if self._is_of_another_lane(proof.tx_id) else "invalid_payment_header"
+            raise PaymentRefused(code, network=terms.caip2) from fault
+        return Presented(token, terms, tx_id, redemption.mined_payment_key(terms.caip2, tx_id))
+
+    def _is_of_another_lane(self, tx_id: str) -> bool:
+        """Whether a transaction id is canonical on a mined lane other than this one."""
+        for network in (networks.NETWORKS[other.main] for other in LANES if not other.settles):
+            if network.family == self.lane.facts.network.family:
+                continue
+            with suppress(ValueError):
+                networks.canonical_tx_id(network, tx_id)
+                return True
+        return False
+
+    def check(self, presented: Presented, *, is_used: bool = False) -> None:
+        """Nothing: whether a mined payment is right, its chain says."""
+        del presented, is_used
+
+    async def received(self, presented: Presented) -> Payment | None:
+        """Ask the node for the transaction."""
+        seen = await self._observed(presented.tx_id)
+        return self.lane.received(seen, presented.terms, presented.token, presented.tx_id)
+
+    def presented_by(self, claim: Redemption) -> Presented:
+        """Read a claim."""
+        token = Token.parse(claim.token)
+        assert token is not None  # noqa: S101 - only parsed tokens are claimed
+        network = self.lane.facts.network
+        terms = Terms(claim.network, network.caip2, network.asset_id, claim.amount, claim.pay_to)
+        return Presented(token, terms, claim.tx_id, claim.payment_key)
+
+    async def collect(self, presented: Presented, claim: Redemption) -> Payment:
+        """Judge what the chain shows."""
+        del claim
+        seen = await self.seen(presented.tx_id)
+        ttl = self._settings.challenge_ttl
+        return self.lane.judge(seen, presented.terms, presented.token, presented.tx_id, ttl)
+
+    async def seen(self, tx_id: str) -> ObservedTransaction:
+        """Ask the node, waiting a while inside the call for a transaction that is on its way (P-ER-05)."""
+        ends = time.monotonic() + self._settings.rail_confirm_wait
+        while True:
+            seen = await self._observed(tx_id)
+            on_its_way = seen.status is TxStatus.PENDING or (seen.status is TxStatus.CONFIRMED and not seen.final)
+            if not on_its_way or time.monotonic() >= ends or ENDING.is_told:
+                return seen
+            await ENDING.pause(min(POLL_SECONDS, self._settings.chain_poll_seconds))
+
+    async def _observed(self, tx_id: str) -> ObservedTransaction:
+        """Ask the node once; that it knows of nothing counts only if it knows its chain."""
+        seen = await self.lane.observe(tx_id)
+        if seen.status is TxStatus.ABSENT:
+            await refuse_behind(self.lane, self._settings.rail_node_behind_seconds)
+        return seen
+
+    async def look(self, claim: Redemption) -> Payment | None:
+        """Judge what the chain shows of a claim whose proof is not at hand."""
+        presented = self.presented_by(claim)
+        seen = await self._observed(claim.tx_id)
+        ttl = self._settings.challenge_ttl
+        return self.lane.judge(seen, presented.terms, presented.token, presented.tx_id, ttl)
+
+    def closing(self, presented: Presented, payment: Payment) -> Sequence[Change]:
+        """Nothing: what is mined and paid needs nothing more."""
+        del presented, payment
+        return ()
+
+    async def is_known(self, claim: Redemption) -> bool:
+        """Ask the node for the transaction."""
+        return (await self._observed(claim.tx_id)).status is not TxStatus.ABSENT
+
+    async def tend(self) -> None:
+        """Nothing: what is not asked for is the payer's business."""
+
+
+Collectors = Mapping[str, Collector]
+
+
+def in_progress() -> Refused:
+    """Return the refusal of a payment that is being worked on."""
+    return Refused(
+        409, "payment_in_progress", "this payment is being redeemed; send the same proof again", {"Retry-After": "1"}
+    )

@@ -1,0 +1,1 @@
+"""Documents that the rail publishes."""

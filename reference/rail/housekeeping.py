@@ -1,0 +1,71 @@
+"""What is done for the ledger besides calls: forgetting what is past its time, and rechecks (P-ST-07)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from reference.lanes.lane import ChainUnavailable
+from reference.lanes.newest import refuse_behind
+from reference.protocol.observed import TxStatus
+from reference.rail.availability.lane_health import Presence
+from reference.rail.claims.presented_proof import Collectors
+from reference.rail.settings import RailSettings
+from reference.rail.signing import Signer
+from reference.store.redemption_rows import Redemption
+from reference.store.redemptions import Redemptions
+from reference.store.refused_payments import LISTED_SECONDS, RefusedPayments
+from reference.web.clock import WpClock
+
+
+class Upkeep:
+    """Looks after one rail's ledger, whenever it is asked to."""
+
+    def __init__(
+        self,
+        settings: RailSettings,
+        clock: WpClock,
+        collectors: Collectors,
+        ledger: Redemptions,
+        signer: Signer,
+        presence: Presence,
+        refused: RefusedPayments,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._collectors = collectors
+        self._ledger = ledger
+        self._signer = signer
+        self._presence = presence
+        self._refused = refused
+
+    async def tend(self) -> None:
+        """Forget what is past its time, and look once more at payments that were served a while ago (P-ST-07).
+
+        Claims lapse after a last look (`KeptClaims`); here only those of a lane go that has no worker any more.
+        """
+        now = self._clock.lapsed()
+        least = now - self._settings.skew_seconds
+        await self._ledger.forget(
+            unpaid_before=least - self._settings.rail_settle_window - LISTED_SECONDS,
+            answers_before=least - self._settings.rail_store_seconds,
+        )
+        await self._refused.forget(now=now)
+        for key, collector in self._collectors.items():
+            with suppress(ChainUnavailable):
+                self._presence.refuse_unchecked(key)
+                await collector.tend()
+        for row in await self._ledger.due_for_recheck(now):
+            with suppress(ChainUnavailable):
+                await self._recheck(row)
+
+    async def _recheck(self, row: Redemption) -> None:
+        collector = self._collectors.get(row.network)
+        if collector is None:
+            return
+        self._presence.refuse_unchecked(row.network)
+        seen = await collector.lane.observe(row.tx_id)
+        if seen.status is TxStatus.ABSENT:
+            await refuse_behind(collector.lane, self._settings.rail_node_behind_seconds)
+        gone = seen.status in {TxStatus.ABSENT, TxStatus.FAILED}
+        attestation = self._signer.attestation(row, "REVERSED") if gone else None
+        await self._ledger.rechecked(row.id, attestation=attestation)

@@ -1,0 +1,63 @@
+"""The front: a plain call of a paid path, unpaid or with its proof, is answered without Quart around it.
+
+It takes the exact plain case and nothing else: GET or POST of a paid path, by its own spelling, with no payment header
+but `X-PAYMENT`. The same `PaidEndpoint` answers, so whichever way a call goes, its answer is the same byte for byte; a
+test holds that.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from reference.rail.faults import fault_reply
+from reference.rail.paid_endpoint import PaidEndpoint
+from reference.web.http.envelope import REQUEST_ID, AsgiApp, Receive, Scope, Send
+from reference.web.http.exchange import Reply, asked
+from reference.web.http.single_task_connection import preceded, send_whole
+
+_METHODS = frozenset({"GET", "POST"})
+_NOT_PLAIN = b"payment-signature"
+
+
+@lru_cache(maxsize=64)
+def _field_name(name: str) -> bytes:
+    """Return a header's name as it is sent; there are a dozen."""
+    return name.lower().encode()
+
+
+class Front:
+    """The layer between the envelope and the app."""
+
+    def __init__(self, app: AsgiApp, door: PaidEndpoint) -> None:
+        self.app = app
+        self._door = door
+        self._paths = door.paths
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI event."""
+        if not self._is_plain(scope):
+            await self.app(scope, receive, send)
+            return
+        message = await receive()
+        if message["type"] != "http.request" or message.get("more_body", False):
+            await self.app(scope, preceded(message, receive), send)
+            return
+        reply = await self._answer(scope, message.get("body", b""))
+        headers = [(_field_name(name), value.encode()) for name, value in reply.headers.items()]
+        headers.append((b"content-length", str(len(reply.body)).encode()))
+        await send_whole(send, reply.status, headers, reply.body)
+
+    def _is_plain(self, scope: Scope) -> bool:
+        return (
+            scope["type"] == "http"
+            and scope["path"] in self._paths
+            and scope["method"] in _METHODS
+            and not scope.get("root_path")
+            and _NOT_PLAIN not in [name for name, _ in scope["headers"]]
+        )
+
+    async def _answer(self, scope: Scope, body: bytes) -> Reply:
+        try:
+            return await self._door.call(asked(scope, scope["path"], body))
+        except Exception as fault:  # noqa: BLE001 - the outermost place of this way, as the app's handlers are of theirs
+            return fault_reply(fault, str(scope.get(REQUEST_ID, "")))

@@ -1,0 +1,1 @@
+"""Payments that the rail settles itself, and those that were not served."""

@@ -1,0 +1,253 @@
+"""Payments that nobody was served for: what an operator sees of them, and what he does about one."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reference.lanes.registry import LANES
+from reference.protocol import networks
+from reference.protocol.canonical_json import parse
+from reference.protocol.networks import NETWORKS
+from reference.protocol.redemption import State
+from reference.protocol.times import utc_text
+from reference.rail.claims.leases import Lease, LeaseWatch
+from reference.rail.claims.presented_proof import POLL_SECONDS
+from reference.rail.services import SERVICES, Service
+from reference.rail.settings import RailSettings
+from reference.rail.signing import Signer
+from reference.store.redemption_rows import Answer, Redemption
+from reference.store.redemptions import Redemptions
+from reference.store.unserved import Unserved, UnservedPayments, UnservedState
+from reference.web.clock import WpClock
+from reference.web.operator_commands import NotDone
+
+# Beyond a lease, for those who take it first.
+_PATIENCE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A payment as an operator reads of it.
+
+    Attributes:
+        payment: The payment.
+        why: Why nobody was served for it.
+        next: What will happen, and what may be done.
+    """
+
+    payment: Unserved
+    why: str
+    next: str
+
+    def members(self) -> dict[str, Any]:
+        """Return it as JSON: the number as text, as it goes beyond what every reader of JSON keeps."""
+        one = self.payment
+        return {
+            "id": one.name,
+            "state": one.state.value,
+            "since": utc_text(one.since),
+            "paid_at": None if one.paid_at is None else utc_text(one.paid_at),
+            "network": one.network,
+            "service_id": one.service_id or None,
+            "amount": one.amount or None,
+            "tx_id": one.tx_id or None,
+            "payer": one.payer,
+            "request_is_kept": one.has_order,
+            "refund_tx_id": one.refund_tx_id,
+            "refunded_at": None if one.refunded_at is None else utc_text(one.refunded_at),
+            "refused_with": one.code,
+            "why": self.why,
+            "next": self.next,
+        }
+
+
+class PaymentsDesk:
+    """Lists payments, has one served, or marks it as given back, over the ledger that the workers use."""
+
+    def __init__(
+        self,
+        settings: RailSettings,
+        clock: WpClock,
+        ledger: Redemptions,
+        unserved: UnservedPayments,
+        signer: Callable[[], Awaitable[Signer]],
+        *,
+        worker: str,
+    ) -> None:
+        """Take the ledger.
+
+        Args:
+            settings: The rail's.
+            clock: Tells when something was done.
+            ledger: Where payments are.
+            unserved: The list.
+            signer: Opens what answers are signed with, once it is needed.
+            worker: Who takes leases.
+        """
+        self._settings = settings
+        self._clock = clock
+        self._ledger = ledger
+        self._unserved = unserved
+        self._signer = signer
+        self._worker = worker
+
+    async def listed(self, *, refunded: bool, most: int) -> Sequence[Entry]:
+        """Return what was not served, the oldest first, or what was given back, the newest first."""
+        if refunded:
+            found = await self._unserved.refunded(most=most)
+        else:
+            found = await self._unserved.listed(now=self._clock.now(), most=most)
+        return [self._entry(one) for one in found]
+
+    def _entry(self, one: Unserved) -> Entry:
+        window = self._settings.rail_settle_window + self._settings.skew_seconds
+        ends = utc_text((one.expires_at or 0) + window)
+        return Entry(one, *_words(one, ends))
+
+    async def serve(self, row_id: int) -> bytes:
+        """Have a payment served whose payer is not here, and return the answer: the same proof gets it afterwards.
+
+        It is the paid call without its caller: under the row's lease, one answer stored by one statement. The answer
+        waits for its payer; the time for which it can be had again begins when the same proof comes.
+
+        Raises:
+            NotDone: It is not paid, served already, given back, at work elsewhere, or its request is not kept.
+        """
+        row = await self._paid(row_id)
+        kept = await self._unserved.order_of(row_id)
+        if kept is None:
+            raise NotDone(
+                "its request is not kept, so nobody knows what to answer: it is served when its payer sends the same"
+                " proof with the same request, or give it back"
+            )
+        service = next(one for one in SERVICES.values() if one.id == row.service_id)
+        signer = await self._signer()
+        held = await self._held(row_id)
+        async with Lease(self._ledger, row_id, self._worker, self._settings.rail_lease_seconds):
+            answer = _answer(signer, held, service, kept)
+            now = self._clock.now()
+            recheck_at = now + self._settings.rail_recheck_seconds
+            if not await self._ledger.spend(
+                row_id, answer, worker=self._worker, now=now, recheck_at=recheck_at, fetched=False
+            ):
+                await self._paid(row_id)
+                raise NotDone("a worker took it over meanwhile; ask again")
+        return answer.body
+
+    async def refund(self, row_id: int, tx_id: str) -> None:
+        """Mark a payment as given back: from then on its proof is refused with 409 `payment_refunded`, at every door.
+
+        Whether the transaction gave anything back is the operator's word; it must be one that a chain could have.
+
+        Raises:
+            NotDone: It is not paid, served, or given back already.
+        """
+        row = await self._paid(row_id)
+        named = _canonical(tx_id)
+        if named == row.tx_id:
+            raise NotDone("that is the transaction that paid it; name the one that gave it back")
+        if not await self._unserved.give_back(row_id, named, now=self._clock.now()):
+            await self._paid(row_id)
+            raise NotDone("it changed meanwhile; ask again")
+
+    async def refund_unclaimed(self, moved_by: str, tx_id: str) -> None:
+        """Mark what is `moved_unclaimed` or `paid_refused` as given back, as `refund` does a payment that has a claim.
+
+        Args:
+            moved_by: The transaction that it is listed with.
+            tx_id: The one that gave it back.
+
+        Raises:
+            NotDone: None is listed with that transaction, or it was claimed meanwhile.
+        """
+        named = _canonical(tx_id)
+        if named == moved_by:
+            raise NotDone("that is the transaction that moved the money; name the one that gave it back")
+        if not await self._unserved.give_back_unclaimed(moved_by, named, now=self._clock.now()):
+            raise NotDone(
+                "no payment that was refused or moved without a claim is listed with that transaction; look at the list"
+            )
+
+    async def _paid(self, row_id: int) -> Redemption:
+        """Return a payment that was not served.
+
+        Raises:
+            NotDone: There is none.
+        """
+        row = await self._ledger.get(row_id)
+        if row is None:
+            raise NotDone("there is no payment of that number")
+        if row.state is State.REFUNDED:
+            raise NotDone(f"it was given back by {await self._unserved.refund_of(row_id)}: it is never served")
+        if row.spent_at is not None:
+            raise NotDone(f"it was served at {utc_text(row.spent_at)}: it cannot be marked as given back")
+        if row.state is State.UNPAID:
+            raise NotDone("its chain does not show it as paid: nothing can be served for it, or given back")
+        return row
+
+    async def _held(self, row_id: int) -> Redemption:
+        """Return the payment under a lease of this process, waiting out one of a worker that has died."""
+        watch = LeaseWatch(self._settings.rail_lease_seconds)
+        ends = time.monotonic() + self._settings.rail_lease_seconds + _PATIENCE_SECONDS
+        while True:
+            row = await self._paid(row_id)
+            if watch.has_run_out(row) and await self._ledger.take_lease(row, worker=self._worker):
+                return await self._paid(row_id)
+            if time.monotonic() > ends:
+                raise NotDone("a worker is at it")
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def _answer(signer: Signer, row: Redemption, service: Service, kept: bytes) -> Answer:
+    try:
+        return signer.answer(row, service, service.accepts(parse(kept)))
+    except Exception as fault:
+        raise NotDone(f"the answer cannot be made now ({type(fault).__name__})") from fault
+
+
+def _words(one: Unserved, ends: str) -> tuple[str, str]:
+    """Return why nobody was served for a payment, and what will happen."""
+    if one.state is UnservedState.PAID:
+        why = "a worker is at it, or was when it ended" if one.is_held else "its payer did not come again"
+        kept = "or `payments serve`" if one.has_order else "its request is not kept, so nobody else can have it served"
+        return f"paid; {why}", f"served when the same proof comes again, without an end; {kept}; or give it back"
+    if one.state is UnservedState.SENT and one.id is None:
+        return "sent to the chain, outcome unknown; its claim is gone", "the rail follows it"
+    if one.state is UnservedState.SENT:
+        return "sent to the chain, outcome unknown", "the rail follows it, and marks it as paid when it is final"
+    if one.state is UnservedState.UNCLAIMED:
+        return (
+            "what the rail sent moved the money, and no claim is left",
+            "served if the same proof comes within its lifetime; or give it back, named by its transaction",
+        )
+    if one.state is UnservedState.PAID_REFUSED:
+        return (
+            f"the money reached the payee, and the proof was refused with {one.code}",
+            "nothing is served for it unless the rail accepts the proof later; give it back, named by its transaction",
+        )
+    if one.state is UnservedState.WAITING_FOR_NODE:
+        return (
+            "the last look at it met no node, or its answer could not be made",
+            "does not lapse; decided when its node is back; paid, it is served when the same proof comes again",
+        )
+    if one.state is UnservedState.REFUNDED:
+        return "an operator gave it back", "nothing: the proof is refused with payment_refunded"
+    return (
+        "presented; its chain does not show it as final, or a worker is at it",
+        f"judged when the same proof comes again; lapses at {ends}",
+    )
+
+
+def _canonical(tx_id: str) -> str:
+    """Return a transaction id as one of the chains writes it."""
+    for lane in LANES:
+        try:
+            return networks.canonical_tx_id(NETWORKS[lane.main], tx_id)
+        except ValueError:
+            continue
+    *titles, last = (lane.title for lane in LANES)
+    raise NotDone(f"{tx_id!r} is no transaction id of {', '.join(titles)} or {last}")

@@ -1,0 +1,228 @@
+"""The A2A 0.3 methods over JSON-RPC: a surface says what a message means, this keeps the tasks (P-RA-03 to P-RA-11)."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Literal, Protocol, TypeAlias
+from weakref import WeakValueDictionary
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, advanced
+from reference.protocol.times import utc_text
+from reference.web.a2a.json_rpc import JsonRpcServer, Method, Params, RpcError, invalid_params, read
+from reference.web.clock import WpClock
+from reference.web.errors import Refused
+from reference.web.http.exchange import Request
+
+
+class _Object(BaseModel):
+    """An A2A object: further members are allowed anywhere (A2A 0.3)."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True, hide_input_in_errors=True)
+
+
+class TextPart(_Object):
+    """Plain text."""
+
+    kind: Literal["text"]
+    text: str
+
+
+class DataPart(_Object):
+    """Structured data."""
+
+    kind: Literal["data"]
+    data: dict[str, Any]
+
+
+class FilePart(_Object):
+    """A file, by its bytes or its address; never fetched (P-CV-15)."""
+
+    kind: Literal["file"]
+    file: dict[str, Any]
+
+
+class Message(_Object):
+    """One message of a caller."""
+
+    kind: Literal["message"]
+    messageId: str  # noqa: N815 - A2A's name
+    role: Literal["user", "agent"]
+    parts: list[Annotated[TextPart | DataPart | FilePart, Field(discriminator="kind")]] = Field(min_length=1)
+    taskId: str | None = None  # noqa: N815 - A2A's name
+    contextId: str | None = None  # noqa: N815 - A2A's name
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    extensions: list[str] = Field(default_factory=list)
+
+    def data_with(self, member: str) -> dict[str, Any] | None:
+        """Return the data of the first data part that has a member, or None without such a part."""
+        found = (part.data for part in self.parts if isinstance(part, DataPart))
+        return next((data for data in found if member in data), None)
+
+
+class _Configuration(_Object):
+    historyLength: int | None = Field(default=None, ge=0)  # noqa: N815 - A2A's name
+    blocking: bool | None = None
+    acceptedOutputModes: list[str] | None = None  # noqa: N815 - A2A's name
+    pushNotificationConfig: dict[str, Any] | None = None  # noqa: N815 - A2A's name
+
+
+class _Send(_Object):
+    message: Message
+    configuration: _Configuration = Field(default_factory=_Configuration)
+    metadata: dict[str, Any] | None = None
+
+
+class _Get(_Object):
+    id: str
+    historyLength: int | None = Field(default=None, ge=0)  # noqa: N815 - A2A's name
+
+
+class _Cancel(_Object):
+    id: str
+
+
+class TaskStore(Protocol):
+    """Where tasks are kept for a while."""
+
+    async def find(self, task_id: str) -> Task | None:
+        """Return a task, or None when it is not known or not kept any longer."""
+
+    async def add(self, task: Task) -> None:
+        """Keep a new task."""
+
+    async def replace(self, task: Task) -> bool:
+        """Keep a task in place of its version before; False when that is not the one which is kept."""
+
+
+Converse: TypeAlias = Callable[[Message, Task | None, Request], Awaitable[Outcome]]
+
+
+class A2aServer:
+    """The methods that a surface serves; `rpc` answers the calls."""
+
+    def __init__(
+        self, tasks: TaskStore, clock: WpClock, converse: Converse, *, passing: tuple[type[Exception], ...] = ()
+    ) -> None:
+        """Take what differs between surfaces.
+
+        Args:
+            tasks: The store of tasks.
+            clock: The service's clock.
+            converse: Handles a message: takes the message, the task that it continues (None: it opens one) and the HTTP
+                request, and returns the outcome. If it raises `RpcError`, nothing is stored.
+            passing: Further faults of store and `converse` that, as `Refused`, are answers of HTTP and not of JSON-RPC.
+        """
+        self._tasks = tasks
+        self._clock = clock
+        self._converse = converse
+        # A task is carried on by one call at a time here; between processes its version decides.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        methods: Mapping[str, Method] = {
+            "message/send": Method(_Send, self._send),
+            "tasks/get": Method(_Get, self._get),
+            "tasks/cancel": Method(_Cancel, self._cancel),
+        }
+        self.rpc = JsonRpcServer(methods, (Refused, *passing))
+
+    async def _send(self, params: Params, request: Request) -> dict[str, Any]:
+        asked = read(_Send, params)
+        if asked.configuration.pushNotificationConfig is not None:
+            raise RpcError(ErrorCode.PUSH_NOTIFICATION_NOT_SUPPORTED)
+        length = asked.configuration.historyLength
+        if asked.message.taskId is None:
+            opened = self._advanced(None, params["message"], await self._converse(asked.message, None, request))
+            await self._tasks.add(opened)
+            return opened.wire(length)
+        known = await self._open_task(asked.message)
+        async with self._lock(asked.message.taskId):
+            task = await self._found(known.id)
+            if task.state is TaskState.COMPLETED:
+                # It was completed while this call waited, maybe for the same: what it brings is still its answer.
+                outcome = await self._converse(asked.message, known, request)
+                return self._brought(known, task, params["message"], outcome).wire(length)
+            if task.over:
+                raise _over()
+            outcome = await self._converse(asked.message, task, request)
+            return (await self._carried_on(task, params["message"], outcome)).wire(length)
+
+    async def _carried_on(self, task: Task, message: Mapping[str, Any], outcome: Outcome) -> Task:
+        """Store the outcome of a message. An end of the task is final, whatever other messages arrived meanwhile."""
+        while True:
+            after = self._advanced(task, message, outcome)
+            if await self._tasks.replace(after):
+                return after
+            now = await self._found(task.id)
+            if now.state is TaskState.COMPLETED:
+                return self._brought(task, now, message, outcome)
+            if now.over or not after.over:
+                raise _changed()
+            task = now
+
+    def _brought(self, before: Task, kept: Task, message: Mapping[str, Any], outcome: Outcome) -> Task:
+        """Return the answer to a message that completes a task which another call has completed first.
+
+        If both calls brought the same artifacts, the answer is the stored task. Otherwise it is this call's own result,
+        which is not stored.
+
+        Raises:
+            RpcError: It completes nothing.
+        """
+        if outcome.state is not TaskState.COMPLETED:
+            raise _changed()
+        brought = [list(parts) for parts in outcome.artifacts]
+        if [one["parts"] for one in kept.artifacts[len(before.artifacts) :]] == brought:
+            return kept
+        return self._advanced(before, message, outcome)
+
+    async def _get(self, params: Params, request: Request) -> dict[str, Any]:
+        del request
+        asked = read(_Get, params)
+        return (await self._found(asked.id)).wire(asked.historyLength)
+
+    async def _cancel(self, params: Params, request: Request) -> dict[str, Any]:
+        del request
+        asked = read(_Cancel, params)
+        async with self._lock(asked.id):
+            while True:
+                task = await self._found(asked.id)
+                if task.over:
+                    raise RpcError(ErrorCode.TASK_NOT_CANCELABLE)
+                canceled = task.canceled(utc_text(self._clock.now()))
+                if await self._tasks.replace(canceled):
+                    return canceled.wire()
+
+    async def _found(self, task_id: str) -> Task:
+        task = await self._tasks.find(task_id)
+        if task is None:
+            raise RpcError(ErrorCode.TASK_NOT_FOUND)
+        return task
+
+    async def _open_task(self, message: Message) -> Task:
+        task = await self._found(message.taskId or "")
+        if message.contextId not in {None, task.context_id}:
+            raise invalid_params("message", "the task belongs to another context", "context_mismatch")
+        if task.over:
+            raise _over()
+        return task
+
+    def _advanced(self, task: Task | None, message: Mapping[str, Any], outcome: Outcome) -> Task:
+        fresh = [str(uuid.uuid4()) for _ in range(3 + len(outcome.artifacts))]
+        return advanced(task, message, outcome, at=utc_text(self._clock.now()), fresh=fresh)
+
+    def _lock(self, task_id: str) -> asyncio.Lock:
+        lock = self._locks.get(task_id)
+        if lock is None:
+            lock = self._locks[task_id] = asyncio.Lock()
+        return lock
+
+
+def _over() -> RpcError:
+    return invalid_params("message", "the task is over; open another one without taskId", "task_over")
+
+
+def _changed() -> RpcError:
+    return invalid_params("message", "the task was carried on by another call meanwhile", "task_changed")

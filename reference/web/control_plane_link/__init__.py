@@ -1,0 +1,1 @@
+"""How a surface joins a control plane."""

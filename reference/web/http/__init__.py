@@ -1,0 +1,1 @@
+"""Calls and answers over HTTP, as every surface handles them."""

@@ -1,0 +1,42 @@
+"""A document that is made once and served as it is."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from werkzeug.http import parse_etags
+
+from reference.web.http.exchange import JSON, Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """Bytes as they are served.
+
+    Attributes:
+        body: The bytes.
+        caching: `Cache-Control`.
+        media_type: `Content-Type`.
+    """
+
+    body: bytes
+    caching: str = "public, max-age=300"
+    media_type: str = JSON
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of a 200."""
+        tag = hashlib.sha256(self.body).hexdigest()[:32]
+        return {"Content-Type": self.media_type, "Cache-Control": self.caching, "ETag": f'"{tag}"'}
+
+    def reply(self, known: str | None) -> Reply:
+        """Return the document, or 304 for a client that has it already.
+
+        Args:
+            known: `If-None-Match`: tags, weak ones among them, or `*` (RFC 9110, 13.1.2).
+        """
+        headers = self.headers
+        if parse_etags(known).contains_weak(headers["ETag"].strip('"')):
+            return Reply(304, b"", headers)
+        return Reply(200, self.body, headers)

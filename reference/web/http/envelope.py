@@ -1,0 +1,257 @@
+"""What wraps every surface: request ids, limits of size, CORS, HEAD, and answers to what no route can see.
+
+A plain ASGI layer in front of the app, because oversized heads and bodies must be refused before anything reads them
+(P-CV-10, P-CV-11, P-CV-16, P-CH-09).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from reference.deadlines import Deadlines
+from reference.web.errors import Refused
+from reference.web.process import file_descriptors
+from reference.web.process.shutdown import ENDING, CutShort, Ending, Interruptible
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
+
+MAX_REQUEST_LINE = 8192
+MAX_HEADERS = 16384
+BODY_SECONDS = 30.0
+RETRY_SECONDS = "5"
+REQUEST_ID = "weldproof.request_id"
+ANSWER_HEADERS = "weldproof.answer_headers"
+# The key in the scope's state with which the server reports broken HTTP framing; it ends the connection.
+FRAMING = "weldproof.framing"
+# Whether the status of the answer was sent.
+_BEGUN = "weldproof.begun"
+_REQUEST_ID_HEADER = b"x-request-id"
+_CLOSE = (b"connection", b"close")
+_LENGTHS = frozenset({b"content-length", b"transfer-encoding"})
+Gate = Callable[[Scope], None]
+# Returns headers and body of a refusal, None where the usual JSON is right.
+RefusalRenderer = Callable[[Scope, Refused], "tuple[Mapping[str, str], bytes] | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The layer around one app.
+
+    Attributes:
+        app: The surface.
+        body_limit: Largest body in bytes.
+        always: Headers of every answer.
+        preflight: Headers of an answer to OPTIONS; without any, OPTIONS goes to the app.
+        body_seconds: How long a body may take to come in.
+        gate: Judges a call by its head before the body is looked at, and raises `Refused`; without one, a body with a
+            content coding is refused here. Headers that it puts at `ANSWER_HEADERS` of the scope are sent along.
+        context: Whether a refusal's body contains its context.
+        render_refusal: Renders a refusal as a page for people.
+        ending: The end of the process, at which a call that is not answered yet gets 503 (P-CV-22).
+    """
+
+    app: AsgiApp
+    body_limit: int
+    always: Mapping[str, str] = field(default_factory=dict)
+    preflight: Mapping[str, str] = field(default_factory=dict)
+    body_seconds: float = BODY_SECONDS
+    gate: Gate | None = None
+    context: bool = False
+    render_refusal: RefusalRenderer | None = None
+    ending: Ending = field(default=ENDING, repr=False, compare=False)
+    _extra: tuple[tuple[bytes, bytes], ...] = field(init=False)
+    _deadlines: Deadlines = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Write down what every answer carries, and by when bodies come."""
+        extra = tuple((name.lower().encode(), value.encode()) for name, value in self.always.items())
+        object.__setattr__(self, "_extra", extra)
+        object.__setattr__(self, "_deadlines", Deadlines(self.body_seconds))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one ASGI event."""
+        if scope["type"] == "websocket":
+            # No surface has WebSockets: this message makes the server refuse the handshake.
+            await send({"type": "websocket.close"})
+            return
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = "req_" + secrets.token_bytes(16).hex()
+        scope[REQUEST_ID] = request_id
+        answer = self._dress(send, request_id, scope)
+        try:
+            with Interruptible(self.ending):
+                await self._respond(scope, receive, answer)
+        except CutShort:
+            if not scope.get(_BEGUN):
+                await self._refuse(scope, answer, _shutting_down())
+
+    async def _respond(self, scope: Scope, receive: Receive, answer: Send) -> None:
+        try:
+            self._judge(scope)
+        except Refused as refusal:
+            await self._refuse(scope, answer, refusal)
+            return
+        if self.preflight and scope["method"] == "OPTIONS":
+            await _send(answer, 204, self.preflight.items(), b"")
+        else:
+            await self._serve(scope, receive, answer)
+
+    def _judge(self, scope: Scope) -> None:
+        _refuse_framing(scope)
+        if scope["path"] == "/health":
+            file_descriptors.refuse_health()
+        target = len(scope.get("raw_path") or scope["path"].encode()) + len(scope.get("query_string", b""))
+        if len(scope["method"]) + target + len(" ? HTTP/1.1") > MAX_REQUEST_LINE:
+            raise _too_long(414, "uri_too_long", "the request line is", MAX_REQUEST_LINE)
+        if sum([len(name) + len(value) + 4 for name, value in scope["headers"]]) > MAX_HEADERS:
+            raise _too_long(431, "headers_too_large", "the headers are", MAX_HEADERS)
+        if not scope["query_string"].isascii():
+            raise Refused(400, "invalid_request", "write the query in ASCII, everything else percent-encoded")
+        headers = dict(scope["headers"])
+        if b"transfer-encoding" in headers:
+            _refuse_two_lengths(headers, scope)
+        if self.gate is not None:
+            self.gate(scope)
+        elif headers.get(b"content-encoding", b"identity").strip().lower() != b"identity":
+            raise Refused(415, "unsupported_media_type", "send the body without a content coding")
+        length = headers.get(b"content-length", b"0")
+        if length.isdigit() and int(length) > self.body_limit:
+            raise self._too_large()
+
+    def _too_large(self) -> Refused:
+        return _too_long(413, "payload_too_large", "the body is", self.body_limit)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            with self._deadlines.start() if _has_body(scope) else nullcontext():
+                body = await _read(receive, self.body_limit)
+        except TimeoutError:
+            await self._refuse(scope, send, _too_slow())
+            return
+        try:
+            _refuse_framing(scope)
+        except Refused as refusal:
+            await self._refuse(scope, send, refusal)
+            return
+        if body is None:
+            await self._refuse(scope, send, self._too_large())
+            return
+        sent = False
+
+        async def replay() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self.app(scope, replay, send)
+
+    async def _refuse(self, scope: Scope, send: Send, refusal: Refused) -> None:
+        # A body that was not read is in the way of the connection's next request.
+        closing = {"connection": "close"} if _has_body(scope) or _framing(scope) is not None else {}
+        rendered = None if self.render_refusal is None else self.render_refusal(scope, refusal)
+        if rendered is None:
+            body = orjson.dumps(refusal.body(scope[REQUEST_ID], context=self.context))
+            rendered = {"content-type": "application/json"}, body
+        headers, body = rendered
+        await _send(send, refusal.status, {**headers, **closing, **refusal.headers}.items(), body)
+
+    def _dress(self, send: Send, request_id: str, scope: Scope) -> Send:
+        head = scope["method"] == "HEAD"
+
+        async def dressed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                scope[_BEGUN] = True
+                message = {**message, "headers": self._dressed(message["headers"], request_id, scope)}
+            elif head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        return dressed
+
+    def _dressed(self, headers: Headers, request_id: str, scope: Scope) -> list[tuple[bytes, bytes]]:
+        """Return an answer's headers with those that every answer has and this one lacks."""
+        own = (_REQUEST_ID_HEADER, request_id.encode())
+        present = [name for name, _ in headers]
+        known = scope.get(ANSWER_HEADERS, {}).items()
+        further = [(name.lower().encode(), value.encode()) for name, value in known]
+        # A connection of a process that ends is closed; a client that does not know sends its next call into nothing.
+        closing = (_CLOSE,) if self.ending.is_told else ()
+        return [*headers, *[one for one in (own, *self._extra, *further, *closing) if one[0] not in present]]
+
+
+def _framing(scope: Scope) -> Refused | None:
+    state = scope.get("state")
+    fault: Refused | None = state.get(FRAMING) if state else None
+    return fault
+
+
+def _refuse_framing(scope: Scope) -> None:
+    fault = _framing(scope)
+    if fault is not None:
+        raise replace(fault)  # a copy: those that the server keeps are raised again
+
+
+def _refuse_two_lengths(headers: Mapping[bytes, bytes], scope: Scope) -> None:
+    """Refuse what two readers may end at two places, which is how requests are smuggled (RFC 9112, 6.1)."""
+    if b"content-length" in headers:
+        raise Refused(400, "invalid_request", "send Content-Length or Transfer-Encoding, not both")
+    if scope.get("http_version") == "1.0":
+        raise Refused(400, "invalid_request", "HTTP/1.0 has no Transfer-Encoding")
+
+
+def _has_body(scope: Scope) -> bool:
+    for name, value in scope["headers"]:  # noqa: SIM110 - half the time of any()
+        if name in _LENGTHS and value != b"0":
+            return True
+    return False
+
+
+def _too_long(status: int, code: str, subject: str, limit: int) -> Refused:
+    return Refused(status, code, f"{subject} over {limit} bytes", context={"limit": limit})
+
+
+def _shutting_down() -> Refused:
+    sentence = "this server is shutting down; send the same request again, with the same payment if it was paid"
+    return Refused(503, "shutting_down", sentence, {"Retry-After": RETRY_SECONDS})
+
+
+def _too_slow() -> Refused:
+    return Refused(408, "request_timeout", "the body did not come in time; send it again")
+
+
+async def _read(receive: Receive, limit: int) -> bytes | None:
+    """Return the whole body, or None when it is over the limit; never holds more than that."""
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return b"".join(parts)
+        size += len(message.get("body", b""))
+        if size > limit:
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _send(send: Send, status: int, headers: Iterable[tuple[str, str]], body: bytes) -> None:
+    fields = [(name.lower().encode(), value.encode()) for name, value in headers]
+    fields.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,88 @@
+"""`GET /metrics` for operators, in Prometheus' text format: only with a token, and invisible without it.
+
+This is a layer in front of a surface. Without a token in the settings there is no layer. A call without the token is
+passed to the surface, which answers as on any unknown path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reference.web.http.bearer_token import BearerToken
+from reference.web.http.envelope import RETRY_SECONDS, AsgiApp, Receive, Scope, Send
+from reference.web.http.single_task_connection import send_whole
+from reference.web.process.shutdown import ENDING, CutShort, Interruptible
+from reference.web.settings import naming
+
+PATH = "/metrics"
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """What is measured.
+
+    Attributes:
+        name: Its name.
+        meaning: What it says, in a sentence.
+        labels: Names of its labels.
+        values: Its values, by the values of the labels: tuples of texts.
+    """
+
+    name: str
+    meaning: str
+    labels: Sequence[str] = ()
+    values: Mapping[Any, float] = field(default_factory=dict)
+
+    @classmethod
+    def single(cls, name: str, meaning: str, value: float) -> Gauge:
+        """Return one without labels."""
+        return cls(name, meaning, (), {(): value})
+
+
+Measure = Callable[[], Awaitable[Iterable[Gauge]]]
+
+
+def with_metrics(app: AsgiApp, token_file: Path | None, measure: Measure) -> AsgiApp:
+    """Return a surface that shows its measures to clients with the token, or the surface itself if no token is set.
+
+    Raises:
+        Misconfigured: The token's file cannot be used.
+    """
+    if token_file is None:
+        return app
+    with naming("WP_METRICS_TOKEN_FILE"):
+        token = BearerToken.of(token_file)
+
+    async def layered(scope: Scope, receive: Receive, send: Send) -> None:
+        asked = scope["type"] == "http" and (scope["method"], scope["path"]) == ("GET", PATH)
+        if not asked or not token.came_with(scope):
+            await app(scope, receive, send)
+            return
+        status, further = 200, list[tuple[bytes, bytes]]()
+        try:
+            with Interruptible(ENDING):
+                media, body = rendered(await measure())
+        except CutShort:  # a database that is slow; the process ends
+            status, media, body = 503, "text/plain; charset=utf-8", b"this server is shutting down\n"
+            further.append((b"retry-after", RETRY_SECONDS.encode()))
+        headers = [(b"content-type", media.encode()), (b"cache-control", b"no-store"), *further]
+        await send_whole(send, status, [*headers, (b"content-length", str(len(body)).encode())], body)
+
+    return layered
+
+
+def rendered(gauges: Iterable[Gauge]) -> tuple[str, bytes]:
+    """Return media type and text of measures."""
+    # Only services with metrics need it, and it makes a start a quarter of a second slower.
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest  # noqa: PLC0415
+    from prometheus_client import Gauge as Prometheus  # noqa: PLC0415
+
+    registry = CollectorRegistry()
+    for one in gauges:
+        made = Prometheus(one.name, one.meaning, tuple(one.labels), registry=registry)
+        for labels, value in one.values.items():
+            (made.labels(*labels) if labels else made).set(value)
+    return CONTENT_TYPE_LATEST, generate_latest(registry)

@@ -1,0 +1,161 @@
+"""Limits on the service clock: a bucket or a window, each decision one atomic step in the process (1.1)."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict, deque
+from dataclasses import dataclass, replace
+
+from reference.web.clock import WpClock
+from reference.web.errors import Refused
+from reference.web.http.peers import wider
+
+_KEPT_BUCKETS = 100_000
+_KEPT_WINDOWS = 10_000
+_WINDOW_SECONDS = 60
+WIDER = 4
+
+
+@dataclass(slots=True)
+class _Bucket:
+    level: float
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What a limit says of one call; the headers are sent with every answer under it.
+
+    Attributes:
+        allowed: Whether the call is let through.
+        limit: Calls at once from rest; `remaining` is counted down from it, and is it again at `reset`.
+        remaining: Calls left now.
+        reset: Unix seconds.
+        retry_after: Seconds, of a call that is one too many.
+    """
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset: int
+    retry_after: int
+
+    def headers(self) -> dict[str, str]:
+        """Return `X-RateLimit-*`."""
+        return {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Reset": str(self.reset),
+        }
+
+
+class RateLimit:
+    """`per_minute` calls a minute and key, from a bucket."""
+
+    def __init__(self, per_minute: int, clock: WpClock, *, depth: float | None = None, on: bool = True) -> None:
+        """Take the limit.
+
+        Args:
+            per_minute: Calls a minute.
+            clock: The service's clock.
+            depth: Calls at once from rest; left out, 60, or one second's worth if that is more (P-RL-05).
+            on: Whether there is a limit at all.
+        """
+        self._rate = per_minute / 60
+        self._depth = max(60.0, self._rate) if depth is None else float(depth)
+        self._clock = clock
+        self._on = on
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
+
+    @property
+    def depth(self) -> float:
+        """Calls at once from rest."""
+        return self._depth
+
+    def take(self, key: str) -> Allowance | None:
+        """Take one call for `key`; None when limits are switched off."""
+        if not self._on:
+            return None
+        now = self._clock.seconds()
+        bucket = self._buckets.pop(key, None)
+        if bucket is None or bucket.at > now:  # a later time came from a clock in doubt
+            bucket = _Bucket(self._depth, now)
+        bucket.level = min(self._depth, bucket.level + (now - bucket.at) * self._rate)
+        bucket.at = now
+        allowed = bucket.level >= 1
+        bucket.level -= 1 if allowed else 0
+        self._buckets[key] = bucket
+        if len(self._buckets) > _KEPT_BUCKETS:
+            self._buckets.popitem(last=False)
+        wait = 0 if allowed else max(1, math.ceil((1 - bucket.level) / self._rate))
+        full = int(now + (self._depth - bucket.level) / self._rate)
+        return Allowance(allowed, int(self._depth), int(bucket.level), full, wait)
+
+
+class WindowLimit:
+    """At most `per_minute` calls a key in any 60 seconds, however they fall (P-RL-02)."""
+
+    def __init__(self, per_minute: int, clock: WpClock, *, on: bool = True) -> None:
+        self._per_minute = per_minute
+        self._clock = clock
+        self._on = on
+        self._calls: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def take(self, key: str) -> Allowance | None:
+        """Take one call for `key`; None when limits are switched off."""
+        if not self._on:
+            return None
+        now = self._clock.seconds()
+        calls = self._calls.pop(key, None) or deque()
+        while calls and not 0 <= now - calls[0] < _WINDOW_SECONDS:
+            calls.popleft()
+        allowed = len(calls) < self._per_minute
+        if allowed:
+            calls.append(now)
+        self._calls[key] = calls
+        if len(self._calls) > _KEPT_WINDOWS:
+            self._calls.popitem(last=False)
+        left = calls[0] + _WINDOW_SECONDS - now
+        wait = 0 if allowed else max(1, math.ceil(left))
+        return Allowance(allowed, self._per_minute, self._per_minute - len(calls), math.ceil(now + left), wait)
+
+
+class AddressLimit:
+    """A limit for each address; of IPv6 for each /64, and `WIDER` times as much for each /48 (P-CV-19)."""
+
+    def __init__(self, one: RateLimit | WindowLimit, wide: RateLimit | WindowLimit) -> None:
+        """Take the limit of an address or a /64, and that of a /48."""
+        self._one = one
+        self._wide = wide
+
+    @classmethod
+    def bucket(cls, per_minute: int, clock: WpClock, *, depth: int | None = None, on: bool = True) -> AddressLimit:
+        """Return a limit from buckets; see `RateLimit`."""
+        one = RateLimit(per_minute, clock, depth=depth, on=on)
+        return cls(one, RateLimit(per_minute * WIDER, clock, depth=one.depth * WIDER, on=on))
+
+    @classmethod
+    def window(cls, per_minute: int, clock: WpClock, *, on: bool = True) -> AddressLimit:
+        """Return a limit over windows; see `WindowLimit`."""
+        return cls(WindowLimit(per_minute, clock, on=on), WindowLimit(per_minute * WIDER, clock, on=on))
+
+    def take(self, counted: str) -> Allowance | None:
+        """Take one call for what `peers.client_address` says that it is counted under.
+
+        A /64 that has used its own up takes nothing from its neighbours in the /48.
+        """
+        own = self._one.take(counted)
+        around = wider(counted)
+        if own is None or not own.allowed or around is None:
+            return own
+        shared = self._wide.take(around)
+        if shared is None or shared.allowed:
+            return own
+        return replace(shared, limit=own.limit)
+
+
+def too_many(allowance: Allowance) -> Refused:
+    """Return the refusal of a call over its limit."""
+    headers = {"Retry-After": str(allowance.retry_after), **allowance.headers()}
+    sentence = f"too many calls; try again in {allowance.retry_after} s"
+    return Refused(429, "rate_limited", sentence, headers, {"retry_after": allowance.retry_after})

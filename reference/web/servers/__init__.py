@@ -1,0 +1,1 @@
+"""The servers that a surface runs on."""

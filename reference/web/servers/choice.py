@@ -1,0 +1,93 @@
+"""The servers that a surface can be served by, each with the same doors: `WP_SERVER`, or `--server`.
+
+Hypercorn is the default. uvicorn, which parses in C, costs a fraction of it. What a server must do to be offered is in
+tests/reference/web/test_framing.py: refuse broken framing in the surface's own form, and speak no other protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+
+from reference.web.http.envelope import AsgiApp
+from reference.web.process.shutdown import ENDING
+from reference.web.servers import http1
+from reference.web.servers.framing import HEAD_LIMIT, HEAD_SECONDS
+from reference.web.settings import HYPERCORN, UVICORN
+
+CONNECTION_REQUESTS = 1_000_000
+_GRACE_SECONDS = 3
+
+
+async def on_hypercorn(app: AsgiApp, fd: int) -> None:
+    """Serve on Hypercorn until SIGTERM or SIGINT."""
+    config = Config()
+    config.bind = [f"fd://{fd}"]
+    config.h11_max_incomplete_size = HEAD_LIMIT
+    config.keep_alive_max_requests = CONNECTION_REQUESTS
+    config.keep_alive_timeout = HEAD_SECONDS
+    config.graceful_timeout = _GRACE_SECONDS
+    config.accesslog = None
+    config.errorlog = logging.getLogger("hypercorn.error")
+    config.include_server_header = False
+    http1.install()
+    stop = asyncio.Event()
+    _on_signals(stop.set)
+
+    async def stopped() -> None:
+        await stop.wait()
+
+    await serve(app, config, shutdown_trigger=stopped)  # type: ignore[arg-type]
+
+
+async def on_uvicorn(app: AsgiApp, fd: int) -> None:
+    """Serve on uvicorn with httptools until SIGTERM or SIGINT."""
+    # Only services on uvicorn need it.
+    import uvicorn  # noqa: PLC0415
+
+    from reference.web.servers.fast_http1 import FastHttp1  # noqa: PLC0415
+
+    class Server(uvicorn.Server):
+        """A server without signal handlers: its own handlers would end the process before the app is closed."""
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            _on_signals(self.stop)
+            yield
+
+        def stop(self) -> None:
+            self.should_exit = True
+
+    config = uvicorn.Config(
+        app,
+        http=FastHttp1,
+        ws="none",
+        interface="asgi3",
+        proxy_headers=False,  # X-Forwarded-For is judged by us (P-CV-19)
+        server_header=False,
+        access_log=False,
+        log_config=None,
+        timeout_keep_alive=HEAD_SECONDS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    await Server(config).serve([socket.socket(fileno=fd)])
+
+
+SERVERS: Mapping[str, Callable[[AsgiApp, int], Awaitable[None]]] = {HYPERCORN: on_hypercorn, UVICORN: on_uvicorn}
+"""By name: what serves an app on a socket that listens."""
+
+
+def _on_signals(stop: Callable[[], None]) -> None:
+    def told() -> None:
+        stop()
+        ENDING.tell()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, told)

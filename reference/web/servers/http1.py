@@ -1,0 +1,120 @@
+"""HTTP/1.1 and nothing else on Hypercorn; what breaks its framing is refused in the surface's own form.
+
+Hypercorn takes HTTP/2 in clear text and WebSockets, without a setting for either. Behind a proxy that filters paths,
+both bring a caller past the filter. So a class of ours serves each connection: an upgrade is ignored (RFC 9110, 7.8), a
+message of another version or with a target of no known form ends its connection, and what is wrong is answered by the
+app itself, which finds it in the scope and has the surface's error body and request id for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import h11
+from h11._receivebuffer import ReceiveBuffer
+from hypercorn.asyncio import tcp_server
+from hypercorn.protocol.events import EndBody, Request, StreamClosed
+from hypercorn.protocol.events import Event as StreamEvent
+from hypercorn.protocol.h11 import STREAM_ID, H11Protocol
+from hypercorn.protocol.http_stream import HTTPStream
+from hypercorn.typing import ConnectionState
+
+from reference.web.http.envelope import FRAMING
+from reference.web.servers.framing import CODING_UNKNOWN, HEAD_TOO_LARGE, NOT_FRAMED, Head, judged
+
+_BARE_LINE_FEED = re.compile(rb"(?<!\r)\n")
+_FAULTS = {431: HEAD_TOO_LARGE, 501: CODING_UNKNOWN}
+
+
+def install() -> None:
+    """Let Hypercorn serve every connection of this process this way."""
+    tcp_server.ProtocolWrapper = _connection  # type: ignore[attr-defined,assignment]
+
+
+def _connection(*words: Any) -> Http1:
+    *known, alpn_protocol = words
+    del alpn_protocol
+    return Http1(*known)
+
+
+class StrictLines(ReceiveBuffer):
+    """What came on a connection; a line ends with CR LF.
+
+    h11 takes a bare LF as well in a head and in trailers. A recipient MAY do that (RFC 9112, 2.2). One that does not,
+    before or behind it, finds another end of the head, which is how requests are smuggled.
+    """
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """Return the lines of a whole head or of whole trailers, None while they are not whole.
+
+        Raises:
+            LocalProtocolError: A line ends with a bare LF.
+        """
+        before = bytes(self)
+        lines = super().maybe_extract_lines()
+        if lines is not None and _BARE_LINE_FEED.search(before, 0, len(before) - len(self)):
+            raise h11.LocalProtocolError("a line ends with a bare LF")
+        return lines
+
+
+class Http1(H11Protocol):
+    """One connection."""
+
+    def __init__(self, *words: Any) -> None:
+        """Take what Hypercorn hands to a connection."""
+        super().__init__(*words)
+        self.connection._receive_buffer = StrictLines()  # type: ignore[union-attr]  # noqa: SLF001 - h11 has no option
+        self._answered = asyncio.Event()
+
+    async def stream_send(self, event: StreamEvent) -> None:
+        """Send what the app answers."""
+        await super().stream_send(event)
+        if isinstance(event, StreamClosed):
+            self._answered.set()
+
+    async def _check_protocol(self, event: h11.Request) -> None:
+        """Change to no other protocol."""
+
+    async def _create_stream(self, request: h11.Request) -> None:
+        head = judged(request.method, request.target, request.http_version, request.headers)
+        await self._open(request.method.decode("ascii"), request.http_version.decode(), head)
+        self.keep_alive_requests += 1
+        await self.context.mark_request()
+
+    async def _send_error_response(self, status_code: int) -> None:
+        """Let the app answer what cannot be read; the connection ends when this returns."""
+        fault = _FAULTS.get(status_code, NOT_FRAMED)
+        self._answered.clear()
+        if isinstance(self.stream, HTTPStream):
+            # The fault is in the body: the reader of the body finds it at the end.
+            self.stream.scope["state"][FRAMING] = fault
+            await self.stream.handle(EndBody(stream_id=STREAM_ID))
+        else:
+            await self._open("GET", "1.1", Head(b"/", [], fault))
+        await self._answered.wait()
+
+    async def _open(self, method: str, version: str, head: Head) -> None:
+        state = self.connection_state if head.fault is None else {**self.connection_state, FRAMING: head.fault}
+        self.stream = HTTPStream(
+            self.app,
+            self.config,
+            self.context,
+            self.task_group,
+            self.ssl,
+            self.client,
+            self.server,
+            self.stream_send,
+            STREAM_ID,
+        )
+        await self.stream.handle(
+            Request(
+                stream_id=STREAM_ID,
+                headers=head.headers,
+                http_version=version,
+                method=method,
+                raw_path=head.target,
+                state=ConnectionState(state),
+            )
+        )

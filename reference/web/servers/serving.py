@@ -1,0 +1,123 @@
+"""Serving an app on a port or on a socket handed down (fd), by the server of choice; what cannot start says why."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import gc
+import os
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import click
+
+from reference.web import logs
+from reference.web.http.envelope import AsgiApp
+from reference.web.process import file_descriptors
+from reference.web.servers.choice import SERVERS
+from reference.web.settings import EXIT_USAGE, HYPERCORN, CommonSettings, Misconfigured, naming
+
+# Python's own thresholds, which `reference.starting` lifts.
+COLLECTING = (700, 10, 10)
+
+
+def serve_surface(
+    name: str,
+    settings: CommonSettings,
+    build: Callable[[], AbstractAsyncContextManager[AsgiApp]],
+    *,
+    port: int,
+    fd: int | None,
+    host: str = "WP_BIND",
+) -> None:
+    """Serve a surface until SIGTERM or SIGINT, or end the program with status 2 and one line that names the setting.
+
+    Args:
+        name: What its own settings begin with, such as `WP_RAIL`.
+        settings: Of the surface.
+        build: Opens the app and closes what it holds.
+        port: Port to bind when there is no `fd`; 0 takes a free one.
+        fd: Number of a socket that already listens, or None.
+        host: The setting that its address comes from.
+    """
+    logs.configure(settings.log_level)
+    try:
+        _refuse_without_mode(settings)
+        listening = _listening(name, host, settings.bind, port) if fd is None else _handed_down(name, fd)
+        run(build, listening, settings.server)
+    except (Misconfigured, ValueError) as fault:
+        click.echo(str(fault), err=True)
+        sys.exit(EXIT_USAGE)
+
+
+def _refuse_without_mode(settings: CommonSettings) -> None:
+    """Refuse to start without an explicit mode: test mode checks no node and allows webhooks to this machine.
+
+    Raises:
+        Misconfigured: `WP_MODE` is not set.
+    """
+    if "mode" not in settings.model_fields_set:
+        raise Misconfigured(
+            "WP_MODE: say live, or test where no money is at stake; nothing is assumed, for in test mode no node is "
+            "asked which network it serves, and webhooks may go to this machine"
+        )
+
+
+def run(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str = HYPERCORN) -> None:
+    """Serve the app that `build` opens until SIGTERM or SIGINT, on a socket that listens; it is closed at the end."""
+    import uvloop  # noqa: PLC0415 - only a server needs it
+
+    uvloop.run(_serve(build, fd, server))
+
+
+def _listening(name: str, setting: str, host: str, port: int) -> int:
+    """Return the number of a socket that listens; its backlog is the server's to set.
+
+    Raises:
+        Misconfigured: Another program has the port, or the address is not one of this machine.
+    """
+    bare = host.strip("[]")
+    six = ":" in bare
+    try:
+        bound = socket.create_server(
+            (bare, port),
+            family=socket.AF_INET6 if six else socket.AF_INET,
+            dualstack_ipv6=six and socket.has_dualstack_ipv6(),
+        )
+    except OSError as fault:
+        named = f"{name}_PORT" if fault.errno in {errno.EADDRINUSE, errno.EACCES} else setting
+        raise Misconfigured(f"{named}: cannot listen on {bare} port {port} ({_why(fault)})") from fault
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return bound.detach()
+
+
+def _why(fault: OSError) -> str:
+    # What Python says of a failed bind names the address again.
+    return os.strerror(fault.errno) if fault.errno and fault.errno > 0 else str(fault.strerror or fault)
+
+
+def _handed_down(name: str, fd: int) -> int:
+    """Set TCP_NODELAY on a handed-down socket, which accepted connections inherit; servers do not for fd binds.
+
+    Raises:
+        Misconfigured: There is no such socket.
+    """
+    with naming(f"{name}_FD"):
+        handed = socket.socket(fileno=os.dup(fd))
+        handed.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        handed.close()
+    return fd
+
+
+async def _serve(build: Callable[[], AbstractAsyncContextManager[AsgiApp]], fd: int, server: str) -> None:
+    async with build() as app:
+        # The objects that exist now stay until the end, so the garbage collector need not examine them.
+        gc.freeze()
+        gc.set_threshold(*COLLECTING)
+        watching = asyncio.create_task(file_descriptors.WATCH.run())
+        try:
+            await SERVERS[server](app, fd)
+        finally:
+            watching.cancel()
