@@ -63,7 +63,7 @@ from reference.web.http.envelope import AsgiApp, Envelope
 from reference.web.http.metrics import with_metrics
 from reference.web.keyring import KeyFile, make_secret, refuse_lost, secret_id
 from reference.web.logs import get_logger
-from reference.web.reloaded_file import LastGood
+from reference.web.reloaded_file import ReloadedFile
 from reference.web.sealing import Seal
 from reference.web.settings import Misconfigured, naming
 from reference.web.trusted_keys import open_trusted_keys
@@ -114,27 +114,27 @@ async def opened(
     Lanes that are added later are served, too.
     """
     async with AsyncExitStack() as exits:
-        ground = await _ground(settings, lanes, exits)
-        parts = _parts(ground)
-        routed = {operation.endpoint: operation for operation in _operations(ground, parts)}
+        deps = await _ground(settings, lanes, exits)
+        parts = _parts(deps)
+        routed = {operation.endpoint: operation for operation in _operations(deps, parts)}
         app = build_app(Calls(parts.credentials, parts.limits), routed)
-        attesting = Attesting(settings, Attestations(ground.database), sign=ground.sign, did=ground.did)
+        attesting = Attesting(settings, Attestations(deps.database), sign=deps.sign, did=deps.did)
         checkout = Checkout(
-            *(settings, ground.clock, ground.database, lanes),
-            *(ground.recency, parts.limits, attesting, parts.storefronts),
+            *(settings, deps.clock, deps.database, lanes),
+            *(deps.recency, parts.limits, attesting, parts.storefronts),
         )
         checkout.add_routes(app)
         background: list[Coroutine[Any, Any, None]] = []
         is_edge, render_refusal = settings.gateway_role == "edge", None  # an edge host has no dashboard (P-GW-04)
         if not is_edge:
-            dashboard = _dashboard(ground, parts, attesting)
+            dashboard = _dashboard(deps, parts, attesting)
             dashboard.add_routes(app)
             render_refusal = dashboard.refusal_page
             background += (_tend(parts.idempotency.forget, dashboard.forget), checkout.watch())
             background.append(_tend(parts.webhooks.forget, every=_RETENTION_SECONDS))
-            background += (work(settings, ground.database, ground.clock, ground.seal) for work in beside)
-        await ground.recency.tend()  # no page asks for money before the networks' newest blocks are known
-        background += (_tend(tend, every=_CLOCK_SECONDS) for tend in (ground.chain_time.tend, ground.recency.tend))
+            background += (work(settings, deps.database, deps.clock, deps.seal) for work in beside)
+        await deps.recency.tend()  # no page asks for money before the networks' newest blocks are known
+        background += (_tend(tend, every=_CLOCK_SECONDS) for tend in (deps.chain_time.tend, deps.recency.tend))
         for work in background:
             exits.push_async_callback(_end, asyncio.create_task(work))
         gate = RequestGuard(app.url_map, routed, parts.limits, edge=is_edge)
@@ -142,11 +142,11 @@ async def opened(
             cast("AsgiApp", app), settings.body_limit, gate=gate, context=True, render_refusal=render_refusal
         )
         tokens = None if is_edge else settings.metrics_token_file
-        yield with_metrics(served, tokens, GatewayMeasures(Payments(ground.database), ground.clock, lanes))
+        yield with_metrics(served, tokens, GatewayMeasures(Payments(deps.database), deps.clock, lanes))
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _Dependencies:
     """What the parts of one gateway stand on: its database, clock, keys and lanes."""
 
     settings: GatewaySettings
@@ -158,7 +158,7 @@ class _Ground:
     tenants: Tenants
     keyring: KeyFile
     seal: Seal
-    trusted: LastGood[tuple[Mapping[str, Any], ...]]
+    trusted: ReloadedFile[tuple[Mapping[str, Any], ...]]
 
     @property
     def did(self) -> str:
@@ -174,7 +174,7 @@ class _Ground:
         return sign_compact(claims, self.keyring().active)
 
 
-async def _ground(settings: GatewaySettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Ground:
+async def _ground(settings: GatewaySettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Dependencies:
     """Open the database, and make the keys and the first administrator at a first start."""
     database = open_database(database_dsn(settings))
     exits.push_async_callback(database.close)
@@ -193,7 +193,7 @@ async def _ground(settings: GatewaySettings, lanes: Mapping[str, Lane], exits: A
     with naming("WP_GATEWAY_TRUSTED_JWKS"):
         trusted = open_trusted_keys(settings.gateway_trusted_jwks)
     recency = Recency(lanes, settings.gateway_node_behind_seconds)
-    return _Ground(settings, database, clock, chain_time, lanes, recency, tenants, keyring, seal, trusted)
+    return _Dependencies(settings, database, clock, chain_time, lanes, recency, tenants, keyring, seal, trusted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,38 +209,49 @@ class _Parts:
     links: PaymentLinks
 
 
-def _parts(ground: _Ground) -> _Parts:
-    settings, database, clock, lanes = ground.settings, ground.database, ground.clock, ground.lanes
+def _parts(deps: _Dependencies) -> _Parts:
+    settings, database, clock, lanes = (
+        deps.settings,
+        deps.database,
+        deps.clock,
+        deps.lanes,
+    )
     limits = Limits(settings, clock)
     idempotency = Idempotency(
-        database, ground.seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
+        database, deps.seal, clock, window=settings.idempotency_ttl, wait=settings.idempotency_wait
     )
     check = AddressCheck(allow_loopback=settings.loopback_webhooks)
     webhooks = Webhooks(
-        settings, clock, ground.tenants, Destinations(database), Deliveries(database), seal=ground.seal, check=check
+        settings,
+        clock,
+        deps.tenants,
+        Destinations(database),
+        Deliveries(database),
+        seal=deps.seal,
+        check=check,
     )
     links = Links(database, settings.word)
-    tenancy = Tenancy(settings, clock, ground.tenants, links, Payments(database), lanes, webhooks)
+    tenancy = Tenancy(settings, clock, deps.tenants, links, Payments(database), lanes, webhooks)
     storefronts = Storefronts(settings, Merchants(database))
-    making = PaymentLinks(settings, clock, ground.tenants, links, idempotency, lanes, storefronts)
-    return _Parts(limits, idempotency, webhooks, tenancy, Credentials(ground.tenants, clock), storefronts, making)
+    making = PaymentLinks(settings, clock, deps.tenants, links, idempotency, lanes, storefronts)
+    return _Parts(limits, idempotency, webhooks, tenancy, Credentials(deps.tenants, clock), storefronts, making)
 
 
-def _operations(ground: _Ground, parts: _Parts) -> Sequence[Operation]:
-    settings, clock, keyring = ground.settings, ground.clock, ground.keyring
+def _operations(deps: _Dependencies, parts: _Parts) -> Sequence[Operation]:
+    settings, clock, keyring = deps.settings, deps.clock, deps.keyring
     return operations(
         parts.links,
-        ResourceRecords(clock, Resources(ground.database), parts.idempotency),
-        ReceiptVerification(ground.platform_keys),
-        Screening(clock, keyring, did=ground.did, jurisdiction_flags=settings.jurisdiction_flags),
-        Documents(ground.did, keyring, ground.tenants.alive, clock, faults=ground.faults),
+        ResourceRecords(clock, Resources(deps.database), parts.idempotency),
+        ReceiptVerification(deps.platform_keys),
+        Screening(clock, keyring, did=deps.did, jurisdiction_flags=settings.jurisdiction_flags),
+        Documents(deps.did, keyring, deps.tenants.alive, clock, faults=deps.faults),
         Internal(parts.tenancy, parts.webhooks, parts.idempotency),
     )
 
 
-def _dashboard(ground: _Ground, parts: _Parts, attesting: Attesting) -> Dashboard:
-    settings, clock, database = ground.settings, ground.clock, ground.database
-    receipts = Receipts(settings, clock, Takings(database), attesting, ground.platform_keys)
+def _dashboard(deps: _Dependencies, parts: _Parts, attesting: Attesting) -> Dashboard:
+    settings, clock, database = deps.settings, deps.clock, deps.database
+    receipts = Receipts(settings, clock, Takings(database), attesting, deps.platform_keys)
     desk = (parts.limits, parts.tenancy, parts.webhooks, parts.storefronts, parts.links, receipts)
     return Dashboard(settings, clock, parts.credentials, Sessions(database), *desk)
 

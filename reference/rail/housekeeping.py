@@ -7,7 +7,7 @@ from contextlib import suppress
 from reference.lanes.lane import ChainUnavailable
 from reference.lanes.newest import refuse_behind
 from reference.protocol.observed import TxStatus
-from reference.rail.availability.lane_health import Presence
+from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.claims.presented_proof import Collectors
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
@@ -17,7 +17,7 @@ from reference.store.refused_payments import LISTED_SECONDS, RefusedPayments
 from reference.web.clock import WpClock
 
 
-class Upkeep:
+class Housekeeping:
     """Looks after one rail's ledger, whenever it is asked to."""
 
     def __init__(
@@ -27,7 +27,7 @@ class Upkeep:
         collectors: Collectors,
         ledger: Redemptions,
         signer: Signer,
-        presence: Presence,
+        lane_health: LaneHealth,
         refused: RefusedPayments,
     ) -> None:
         self._settings = settings
@@ -35,7 +35,7 @@ class Upkeep:
         self._collectors = collectors
         self._ledger = ledger
         self._signer = signer
-        self._presence = presence
+        self._presence = lane_health
         self._refused = refused
 
     async def tend(self) -> None:

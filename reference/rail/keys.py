@@ -13,7 +13,7 @@ from reference.store.known_keys import KnownKeys
 from reference.web.clock import WpClock
 from reference.web.first_start import open_signing_key
 from reference.web.keyring import KeyFile
-from reference.web.reloaded_file import LastGood
+from reference.web.reloaded_file import ReloadedFile
 from reference.web.settings import naming
 from reference.web.trusted_keys import open_trusted_keys
 
@@ -23,7 +23,7 @@ class RailKeys:
     """The signing keys, and the keys of others that are trusted; each as its file holds them now."""
 
     keyring: KeyFile
-    trusted: LastGood[tuple[Mapping[str, Any], ...]]
+    trusted: ReloadedFile[tuple[Mapping[str, Any], ...]]
 
     def faults(self) -> list[str]:
         """Return what is wrong with the files now."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reference.lanes.registry import descriptor_of
 from reference.protocol.networks import NETWORKS
-from reference.rail.availability.lane_health import Presence
+from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.settlement.settler import FAILURES_REMEMBERED
 from reference.store.database import DatabaseUnavailable
 from reference.store.settlements import Settlements
@@ -26,13 +26,13 @@ class RailMeasures:
         self,
         unserved: UnservedPayments,
         settlements: Settlements,
-        presence: Presence,
+        lane_health: LaneHealth,
         clock: WpClock,
         lanes: Sequence[str],
     ) -> None:
         self._unserved = unserved
         self._settlements = settlements
-        self._presence = presence
+        self._presence = lane_health
         self._clock = clock
         self._lanes = tuple(lanes)
 

@@ -15,7 +15,7 @@ from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
 from reference.rail.claims.presented_proof import in_progress
 from reference.rail.claims.redemption import Redeemer, Served
-from reference.rail.service_request import Order, Quoted, order_of, quoted
+from reference.rail.service_request import Quoted, ServiceRequest, order_of, quoted
 from reference.rail.services import Service
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
@@ -136,7 +136,7 @@ class PaidEndpoint:
     async def _redeem(self, request: Request, service: Service) -> Served:
         return await self.redeem(service, request.headers["x-payment"], lambda: order_of(request))
 
-    async def redeem(self, service: Service, proofs: Sequence[str], order: Callable[[], Order]) -> Served:
+    async def redeem(self, service: Service, proofs: Sequence[str], order: Callable[[], ServiceRequest]) -> Served:
         """Return the paid answer to a proof, by the checks from step 4 on.
 
         Args:

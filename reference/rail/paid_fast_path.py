@@ -25,7 +25,7 @@ def _field_name(name: str) -> bytes:
     return name.lower().encode()
 
 
-class Front:
+class PaidFastPath:
     """The layer between the envelope and the app."""
 
     def __init__(self, app: AsgiApp, door: PaidEndpoint) -> None:

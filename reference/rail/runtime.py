@@ -25,20 +25,20 @@ from reference.rail import identity
 from reference.rail.a2a.conversation import Conversation
 from reference.rail.a2a.endpoint import A2aDoor, RailTasks
 from reference.rail.app import build_app
-from reference.rail.availability.issuing_permission import Standing
-from reference.rail.availability.lane_health import Presence
-from reference.rail.availability.uptime import Attendance
+from reference.rail.availability.issuing_permission import IssuingPermission
+from reference.rail.availability.lane_health import LaneHealth
+from reference.rail.availability.uptime import Uptime
 from reference.rail.challenges import Challenges, Offer
 from reference.rail.claims.presented_proof import Collector, MinedPaymentSource
 from reference.rail.claims.redemption import Redeemer
 from reference.rail.claims.refusal_notes import RefusalNotes
-from reference.rail.claims.undecided_claims import KeptClaims
+from reference.rail.claims.undecided_claims import UndecidedClaims
 from reference.rail.documents.published import Documents
-from reference.rail.housekeeping import Upkeep
+from reference.rail.housekeeping import Housekeeping
 from reference.rail.keys import RailKeys, signer_with, signing_keys
 from reference.rail.operator_metrics import RailMeasures
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.rail.paid_fast_path import Front
+from reference.rail.paid_fast_path import PaidFastPath
 from reference.rail.periodic import Rounds
 from reference.rail.services import SERVICES
 from reference.rail.settings import RailSettings
@@ -105,38 +105,53 @@ async def opened(
         unchecked: Lanes whose nodes did not answer yet.
     """
     async with AsyncExitStack() as exits:
-        ground = await _ground(settings, lanes, exits)
-        absences = Absences(ground.database)
-        presence = Presence(settings, lanes, ground.clock, absences if watched else None, unchecked=unchecked)
-        refused = RefusedPayments(ground.database)
-        notes = RefusalNotes(ground.collectors, ground.clock, refused, presence)
-        redeemer = _redeemer(ground, notes, presence, absences)
+        deps = await _ground(settings, lanes, exits)
+        absences = Absences(deps.database)
+        lane_health = LaneHealth(settings, lanes, deps.clock, absences if watched else None, unchecked=unchecked)
+        refused = RefusedPayments(deps.database)
+        notes = RefusalNotes(deps.collectors, deps.clock, refused, lane_health)
+        redeemer = _redeemer(deps, notes, lane_health, absences)
         exits.push_async_callback(redeemer.finish)
-        tasks = RailTasks(Tasks(ground.database), ground.clock)
-        upkeep = Upkeep(settings, ground.clock, ground.collectors, ground.ledger, redeemer.signer, presence, refused)
-        kept = KeptClaims(settings, ground.clock, ground.collectors, ground.ledger, notes, worker=ground.worker)
-        duties = _duties(ground, presence, upkeep, kept, tasks)
+        tasks = RailTasks(Tasks(deps.database), deps.clock)
+        housekeeping = Housekeeping(
+            settings,
+            deps.clock,
+            deps.collectors,
+            deps.ledger,
+            redeemer.signer,
+            lane_health,
+            refused,
+        )
+        kept = UndecidedClaims(
+            settings,
+            deps.clock,
+            deps.collectors,
+            deps.ledger,
+            notes,
+            worker=deps.worker,
+        )
+        duties = _duties(deps, lane_health, housekeeping, kept, tasks)
         if watched:
-            attendance = Attendance(settings, ground.clock, absences)
+            attendance = Uptime(settings, deps.clock, absences)
             await attendance.begin()
-            await presence.tend()  # no challenge is issued before the chains' newest blocks are known
-            duties += [(presence.tend,), (attendance.tend,)]
+            await lane_health.tend()  # no challenge is issued before the chains' newest blocks are known
+            duties += [(lane_health.tend,), (attendance.tend,)]
         rounds = Rounds(_TEND_SECONDS)
         for some in duties:
             exits.push_async_callback(_end, asyncio.create_task(_tend(rounds, *some)))
-        challenges = _challenges(settings, ground.offers, ground.mint, presence)
-        door = _door(settings, challenges, redeemer, ground.clock, ground.standing)
+        challenges = _challenges(settings, deps.offers, deps.mint, lane_health)
+        door = _door(settings, challenges, redeemer, deps.clock, deps.standing)
         conversation = Conversation(door, challenges.values(), uri=settings.a2a_x402_uri)
-        a2a = A2aDoor(door, conversation, tasks, ground.clock, uri=settings.a2a_x402_uri)
-        app = cast("AsgiApp", build_app(door, a2a, _documents(ground, challenges, presence)))
-        settlements = Settlements(ground.database)
-        measures = RailMeasures(UnservedPayments(ground.database), settlements, presence, ground.clock, list(lanes))
-        served = Envelope(Front(app, door), settings.body_limit, CORS, PREFLIGHT)
+        a2a = A2aDoor(door, conversation, tasks, deps.clock, uri=settings.a2a_x402_uri)
+        app = cast("AsgiApp", build_app(door, a2a, _documents(deps, challenges, lane_health)))
+        settlements = Settlements(deps.database)
+        measures = RailMeasures(UnservedPayments(deps.database), settlements, lane_health, deps.clock, list(lanes))
+        served = Envelope(PaidFastPath(app, door), settings.body_limit, CORS, PREFLIGHT)
         yield with_metrics(served, settings.metrics_token_file, measures)
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _Dependencies:
     """What the parts of one rail stand on: its database, clock, keys and lanes.
 
     Attributes:
@@ -151,7 +166,7 @@ class _Ground:
     chain_time: ChainTime
     ledger: Redemptions
     generations: Generations
-    standing: Standing
+    standing: IssuingPermission
     mint: Mint
     keys: RailKeys
     offers: Mapping[str, tuple[Offer, ...]]
@@ -163,7 +178,7 @@ class _Ground:
         self.standing.refuse_issuing()
 
 
-async def _ground(settings: RailSettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Ground:
+async def _ground(settings: RailSettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Dependencies:
     """Open the database, and make the keys at a first start."""
     database = open_database(ledger_dsn(settings))
     exits.push_async_callback(database.close)
@@ -172,7 +187,7 @@ async def _ground(settings: RailSettings, lanes: Mapping[str, Lane], exits: Asyn
     shared = Facts(database, facts)
     offers = _offers(settings, lanes)
     terms = {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}
-    standing = Standing(generations, terms, clock)
+    standing = IssuingPermission(generations, terms, clock)
     chain_time = ChainTime(clock, lambda: newest_blocks(lanes), shared, strict=settings.mode == "live")
     try:
         await ledger.prepare()
@@ -184,7 +199,7 @@ async def _ground(settings: RailSettings, lanes: Mapping[str, Lane], exits: Asyn
     keys = await signing_keys(settings, known, clock)
     worker = str(uuid.uuid4())
     collectors = _collectors(settings, clock, lanes, ledger, Settlements(database), worker=worker)
-    return _Ground(
+    return _Dependencies(
         settings, database, clock, chain_time, ledger, generations, standing, mint, keys, offers, collectors, worker
     )
 
@@ -206,45 +221,49 @@ def _collectors(
     }
 
 
-def _redeemer(ground: _Ground, notes: RefusalNotes, presence: Presence, absences: Absences) -> Redeemer:
+def _redeemer(deps: _Dependencies, notes: RefusalNotes, lane_health: LaneHealth, absences: Absences) -> Redeemer:
     return Redeemer(
-        ground.settings,
-        ground.clock,
-        ground.mint,
-        ground.collectors,
-        ground.ledger,
-        ground.generations,
-        signer_with(ground.settings, ground.clock, ground.keys),
+        deps.settings,
+        deps.clock,
+        deps.mint,
+        deps.collectors,
+        deps.ledger,
+        deps.generations,
+        signer_with(deps.settings, deps.clock, deps.keys),
         notes,
-        worker=ground.worker,
-        presence=presence,
+        worker=deps.worker,
+        lane_health=lane_health,
         absences=absences,
     )
 
 
 def _duties(
-    ground: _Ground, presence: Presence, upkeep: Upkeep, kept: KeptClaims, tasks: RailTasks
+    deps: _Dependencies,
+    lane_health: LaneHealth,
+    housekeeping: Housekeeping,
+    kept: UndecidedClaims,
+    tasks: RailTasks,
 ) -> list[Sequence[Duty]]:
     """Return what is done again and again: what stands together is done one after the other."""
     return [
-        (upkeep.tend,),
+        (housekeeping.tend,),
         (tasks.tend,),
-        (ground.standing.tend,),
-        (ground.chain_time.tend,),
-        (lambda: kept.tend(presence.here),),
+        (deps.standing.tend,),
+        (deps.chain_time.tend,),
+        (lambda: kept.tend(lane_health.here),),
     ]
 
 
-def _documents(ground: _Ground, challenges: Mapping[str, Challenges], presence: Presence) -> Documents:
+def _documents(deps: _Dependencies, challenges: Mapping[str, Challenges], lane_health: LaneHealth) -> Documents:
     return Documents(
-        ground.settings,
-        did_web(ground.settings.public_url),
+        deps.settings,
+        did_web(deps.settings.public_url),
         list(challenges.values()),
-        ground.keys.keyring,
-        ground.alive,
+        deps.keys.keyring,
+        deps.alive,
         started_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        faults=ground.keys.faults,
-        away=lambda: presence.away,
+        faults=deps.keys.faults,
+        away=lambda: lane_health.away,
     )
 
 
@@ -315,7 +334,7 @@ def _offers(settings: RailSettings, lanes: Mapping[str, Lane]) -> dict[str, tupl
 
 
 def _challenges(
-    settings: RailSettings, offers: Mapping[str, tuple[Offer, ...]], mint: Mint, presence: Presence
+    settings: RailSettings, offers: Mapping[str, tuple[Offer, ...]], mint: Mint, lane_health: LaneHealth
 ) -> dict[str, Challenges]:
     return {
         path: Challenges(
@@ -325,7 +344,7 @@ def _challenges(
             public_url=settings.public_url,
             scheme=settings.rail_scheme,
             ttl=settings.challenge_ttl,
-            here=lambda: presence.here,
+            here=lambda: lane_health.here,
         )
         for path, service in SERVICES.items()
     }
@@ -336,7 +355,7 @@ async def _mint(settings: RailSettings, known: KnownKeys, shared: Facts, clock: 
     await known.prepare()
     with naming("WP_RAIL_TOKEN_SECRET_FILE"):
         place, name = settings.token_secret_file, "rail token secret"
-        # Whether it may be another one than before, `agree` says.
+        # `agree` decides whether it may differ from the one before.
         secret = await open_secret(known, name, place, now=clock.now(), is_kept=False)
     await identity.agree(shared, secret, settings.word)
     return Mint(secret, settings.word)
@@ -360,7 +379,11 @@ async def adopt_token_secret(settings: RailSettings) -> None:
 
 
 def _door(
-    settings: RailSettings, challenges: Mapping[str, Challenges], redeemer: Redeemer, clock: WpClock, standing: Standing
+    settings: RailSettings,
+    challenges: Mapping[str, Challenges],
+    redeemer: Redeemer,
+    clock: WpClock,
+    standing: IssuingPermission,
 ) -> PaidEndpoint:
     return PaidEndpoint(
         challenges,

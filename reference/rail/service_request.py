@@ -26,7 +26,7 @@ _NO_MEDIA_TYPE = "send the body as application/json"
 
 
 @record
-class Order:
+class ServiceRequest:
     """What is asked of a service.
 
     Attributes:
@@ -51,7 +51,7 @@ class Quoted:
     faults: Faults = ()
 
 
-def order_of(request: Request) -> Order:
+def order_of(request: Request) -> ServiceRequest:
     """Return what a call orders.
 
     Raises:
@@ -61,7 +61,7 @@ def order_of(request: Request) -> Order:
     if not request.is_json:
         raise Refused(415, "unsupported_media_type", _NO_MEDIA_TYPE)
     try:
-        return Order(parse(request.body), request.query)
+        return ServiceRequest(parse(request.body), request.query)
     except NotJson as fault:
         raise Unprocessable.not_json(str(fault)) from fault
 

@@ -14,7 +14,7 @@ import orjson
 
 from reference.protocol.keys import PublicKey, SigningKey
 from reference.web.clock import WpClock
-from reference.web.reloaded_file import LastGood
+from reference.web.reloaded_file import ReloadedFile
 
 SECRET_BYTES = 32
 _DAY = 86400
@@ -47,7 +47,7 @@ class KeyFile:
         self.path = path
         self.clock = clock
         self.retired_days = retired_days
-        self._held = LastGood(path, self._open)
+        self._held = ReloadedFile(path, self._open)
         self._is_first = True
 
     def __call__(self) -> Keyring:

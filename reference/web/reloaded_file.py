@@ -13,7 +13,7 @@ T = TypeVar("T")
 _log = get_logger()
 
 
-class LastGood(Generic[T]):
+class ReloadedFile(Generic[T]):
     """What a file holds.
 
     Attributes:

@@ -8,17 +8,17 @@ from typing import Any
 
 import orjson
 
-from reference.web.reloaded_file import LastGood
+from reference.web.reloaded_file import ReloadedFile
 
 
-def open_trusted_keys(path: Path | None) -> LastGood[tuple[Mapping[str, Any], ...]]:
+def open_trusted_keys(path: Path | None) -> ReloadedFile[tuple[Mapping[str, Any], ...]]:
     """Return the keys of a JWKS file as they are now, the last good ones while it cannot be read.
 
     Raises:
         OSError: It cannot be read at all.
         ValueError: It holds no JWKS.
     """
-    keys = LastGood(path or Path(), lambda: read_trusted_keys(path))
+    keys = ReloadedFile(path or Path(), lambda: read_trusted_keys(path))
     keys()
     return keys
 

@@ -22,8 +22,8 @@ from reference.protocol.challenge import Generation
 from reference.protocol.checkout import LinkEnding
 from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
-from reference.rail.availability.issuing_permission import Standing
-from reference.rail.availability.lane_health import Presence
+from reference.rail.availability.issuing_permission import IssuingPermission
+from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.claims import redemption
 from reference.rail.claims.eligibility import Eligibility
 from reference.rail.claims.presented_proof import in_progress
@@ -40,7 +40,7 @@ from reference.store.unserved import UnservedPayments
 from reference.variants.seams import Rule, table_with
 from reference.web import clock
 from reference.web.a2a.methods import A2aServer
-from reference.web.reloaded_file import LastGood
+from reference.web.reloaded_file import ReloadedFile
 from reference.webhooks.dispatcher import Dispatcher
 from tests.simulation.losses import LOSSES
 from tests.simulation.shrinking import command
@@ -173,7 +173,7 @@ def _always_holds(owner: ModuleType, rule: Rule) -> Replacement:
 # What puts losses back that were mended; each is tried in the world that found it.
 
 
-def _issue_superseded(self: Standing) -> None:
+def _issue_superseded(self: IssuingPermission) -> None:
     self._clock.refuse_in_doubt()
 
 
@@ -181,7 +181,7 @@ def _in_force_exactly(self: Generation, unix: int) -> bool:
     return self.since <= unix and (self.until is None or unix <= self.until + 300)
 
 
-def _read_or_fail(self: LastGood[Any]) -> None:
+def _read_or_fail(self: ReloadedFile[Any]) -> None:
     self._value = self._read()
 
 
@@ -201,19 +201,19 @@ _NOT_KEPT: Replacement = (Redemptions, "keep", _do_nothing)
 _NOT_LATE: Replacement = (Eligibility, "_may_come_late", _never)
 # Without the rehearsal the payment is taken first, and then the file is not there.
 _FILES_FAIL_AFTER_PAYMENT: tuple[Replacement, ...] = (
-    (LastGood, "_renew", _read_or_fail),
+    (ReloadedFile, "_renew", _read_or_fail),
     (Redeemer, "_rehearse", _do_nothing),
     (redemption, "answer_unavailable", _unforeseen),
 )
 
 _LOSSES_PUT_BACK: Mapping[str, tuple[tuple[Replacement, ...], str]] = {
-    "price-change": (((Standing, "refuse_issuing", _issue_superseded), _EXACT_TERMS), "honest-refused"),
+    "price-change": (((IssuingPermission, "refuse_issuing", _issue_superseded), _EXACT_TERMS), "honest-refused"),
     "skewed-clocks": ((_EXACT_TERMS,), "honest-refused"),
     "clock-jump": (_WALL_IS_BELIEVED, "honest-refused"),
     "clock-jump-and-link": (_WALL_IS_BELIEVED, "link-refused"),
     "long-outage": ((_NOT_KEPT, _NOT_LATE), "honest-refused"),
     # Looks at the node would use the bad answers up before anybody presents; where none looks, no absence is known.
-    "broken-answers": ((_NOT_KEPT, _NOT_LATE, (Presence, "tend", _do_nothing)), "honest-refused"),
+    "broken-answers": ((_NOT_KEPT, _NOT_LATE, (LaneHealth, "tend", _do_nothing)), "honest-refused"),
     "trusted-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "key-file": (_FILES_FAIL_AFTER_PAYMENT, "server-error"),
     "switched-off": (((PaidEndpoint, "admit", _refuse_disabled_before_all),), "honest-refused"),

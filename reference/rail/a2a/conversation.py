@@ -19,7 +19,7 @@ from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.rail.challenges import Call, Challenges
 from reference.rail.claims.redemption import Served
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.rail.service_request import Faults, Order, Quoted, error_details
+from reference.rail.service_request import Faults, Quoted, ServiceRequest, error_details
 from reference.rail.services import Service
 from reference.web.a2a.json_rpc import RpcError, invalid_params
 from reference.web.a2a.methods import Message
@@ -123,7 +123,7 @@ class Conversation:
 
     async def _paid(self, payload: JsonValue, memo: Mapping[str, Any], request: Request) -> Outcome:
         offered = self._offered(memo)
-        order = Order(memo["request"])
+        order = ServiceRequest(memo["request"])
         try:
             served = await self._door.redeem(offered.service, [_as_header(payload)], lambda: order)
         except PaymentRefused as refusal:

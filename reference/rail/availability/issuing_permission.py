@@ -23,7 +23,7 @@ _SUPERSEDED = (
 )
 
 
-class Standing:
+class IssuingPermission:
     """What a worker knows of its own terms. Calls ask it without a question to the database."""
 
     def __init__(

@@ -74,7 +74,7 @@ class _Watched:
         return seen
 
 
-class Presence:
+class LaneHealth:
     """The lanes of one worker, by network key."""
 
     def __init__(

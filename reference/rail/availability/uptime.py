@@ -14,7 +14,7 @@ _BEAT_SECONDS = 5.0
 _KEPT_SECONDS = 30 * 86_400
 
 
-class Attendance:
+class Uptime:
     """Beats while the worker runs, and writes down how long none did before."""
 
     def __init__(

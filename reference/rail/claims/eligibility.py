@@ -8,7 +8,7 @@ from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call
 from reference.rail.claims.non_402_refusals import already_spent, payment_refunded
-from reference.rail.claims.presented_proof import Presented
+from reference.rail.claims.presented_proof import PresentedProof
 from reference.rail.settings import RailSettings
 from reference.store.absences import Absences
 from reference.store.redemption_rows import Redemption
@@ -25,7 +25,7 @@ class Eligibility:
         self._absences = absences
 
     @staticmethod
-    def refuse_foreign(rows: list[Redemption], presented: Presented, call: Call) -> None:
+    def refuse_foreign(rows: list[Redemption], presented: PresentedProof, call: Call) -> None:
         """Refuse a token or a payment that already bought something else (step 9); unpaid claims do not hinder.
 
         One that was given back without a claim is refused as such, whatever it is presented for.
@@ -41,13 +41,13 @@ class Eligibility:
             if row.state is not State.UNPAID and not same:
                 raise already_spent()
 
-    def refuse_other_request(self, presented: Presented, call: Call) -> None:
+    def refuse_other_request(self, presented: PresentedProof, call: Call) -> None:
         """Refuse a token that was issued for another request (step 10)."""
         bound = self._mint.binds(presented.token, service_id=call.service.id, request_hash=call.request_hash)
         if not bound:
             raise _refusal("request_mismatch", presented)
 
-    async def refuse_late(self, presented: Presented, mine: Redemption | None) -> None:
+    async def refuse_late(self, presented: PresentedProof, mine: Redemption | None) -> None:
         """Refuse a token past its lifetime, unless a claim or an absence still gives a right (step 11).
 
         Args:
@@ -60,7 +60,7 @@ class Eligibility:
         if (mine is None or self.window_is_over(mine)) and not await self._may_come_late(presented):
             self.refuse_expired(presented)
 
-    def refuse_expired(self, presented: Presented) -> None:
+    def refuse_expired(self, presented: PresentedProof) -> None:
         """Refuse a token past its lifetime (step 11); a claim made in time keeps its right (P-ST-01).
 
         The worker that issued it may have had another clock than the one that judges.
@@ -80,7 +80,7 @@ class Eligibility:
         over = self._clock.lapsed() > claim.expires_at + window
         return claim.state is State.UNPAID and claim.held_until is None and not claim.is_kept and over
 
-    async def _may_come_late(self, presented: Presented) -> bool:
+    async def _may_come_late(self, presented: PresentedProof) -> bool:
         """Return whether a token past its lifetime may be presented still, as nobody could be served for a while.
 
         Only where the payer sends the money himself: what an authorization would move has not moved.
@@ -99,5 +99,5 @@ class Eligibility:
             raise already_spent()
 
 
-def _refusal(code: str, presented: Presented) -> PaymentRefused:
+def _refusal(code: str, presented: PresentedProof) -> PaymentRefused:
     return PaymentRefused(code, presented.tx_id, presented.terms.caip2)

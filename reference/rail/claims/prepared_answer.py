@@ -13,7 +13,7 @@ from reference.store.redemption_rows import Answer
 
 
 @record
-class Rehearsed:
+class PreparedAnswer:
     """An answer that was made before its payment was looked for.
 
     Attributes:

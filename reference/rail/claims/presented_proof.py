@@ -32,7 +32,7 @@ POLL_SECONDS = 0.05
 
 
 @record
-class Presented:
+class PresentedProof:
     """A proof held against the lane that its token names.
 
     Attributes:
@@ -57,21 +57,21 @@ class Collector(Protocol):
     def lane(self) -> Lane:
         """The lane."""
 
-    def presented(self, proof: Proof, token: Token, terms: Terms) -> Presented:
+    def presented(self, proof: Proof, token: Token, terms: Terms) -> PresentedProof:
         """Return the proof as this lane reads it (step 6).
 
         Raises:
             PaymentRefused: `lane_mismatch` or `invalid_payment_header`.
         """
 
-    def check(self, presented: Presented, *, is_used: bool = False) -> None:
+    def check(self, presented: PresentedProof, *, is_used: bool = False) -> None:
         """Check what needs no chain (step 12), without the times of an authorization that was used already.
 
         Raises:
             PaymentRefused: By the first rule that does not hold.
         """
 
-    async def received(self, presented: Presented) -> Payment | None:
+    async def received(self, presented: PresentedProof) -> Payment | None:
         """Return what the chain shows to have reached the payee for a proof, at any time and in any amount, or None.
 
         Raises:
@@ -79,10 +79,10 @@ class Collector(Protocol):
             ChainUnavailable: The node could not be asked.
         """
 
-    def presented_by(self, claim: Redemption) -> Presented:
+    def presented_by(self, claim: Redemption) -> PresentedProof:
         """Return what was presented when a claim was made, as far as `received` needs it."""
 
-    async def collect(self, presented: Presented, claim: Redemption) -> Payment:
+    async def collect(self, presented: PresentedProof, claim: Redemption) -> Payment:
         """Return the payment once it is final (step 14).
 
         Raises:
@@ -90,7 +90,7 @@ class Collector(Protocol):
             ChainUnavailable: The node could not be asked.
         """
 
-    def closing(self, presented: Presented, payment: Payment) -> Sequence[Change]:
+    def closing(self, presented: PresentedProof, payment: Payment) -> Sequence[Change]:
         """Return what changes together with the row of a payment that was collected, once that is marked as paid."""
 
     async def is_known(self, claim: Redemption) -> bool:
@@ -119,7 +119,7 @@ class MinedPaymentSource:
         self.lane = lane
         self._settings = settings
 
-    def presented(self, proof: Proof, token: Token, terms: Terms) -> Presented:
+    def presented(self, proof: Proof, token: Token, terms: Terms) -> PresentedProof:
         """Read a mined proof; its transaction id must be canonical on this lane."""
         if not isinstance(proof, MinedProof) or proof.network not in {None, terms.caip2}:
             raise PaymentRefused("lane_mismatch", network=terms.caip2)
@@ -128,7 +128,7 @@ class MinedPaymentSource:
         except ValueError as fault:
             code = "lane_mismatch" if self._is_of_another_lane(proof.tx_id) else "invalid_payment_header"
             raise PaymentRefused(code, network=terms.caip2) from fault
-        return Presented(token, terms, tx_id, redemption.mined_payment_key(terms.caip2, tx_id))
+        return PresentedProof(token, terms, tx_id, redemption.mined_payment_key(terms.caip2, tx_id))
 
     def _is_of_another_lane(self, tx_id: str) -> bool:
         """Whether a transaction id is canonical on a mined lane other than this one."""
@@ -140,24 +140,24 @@ class MinedPaymentSource:
                 return True
         return False
 
-    def check(self, presented: Presented, *, is_used: bool = False) -> None:
+    def check(self, presented: PresentedProof, *, is_used: bool = False) -> None:
         """Nothing: whether a mined payment is right, its chain says."""
         del presented, is_used
 
-    async def received(self, presented: Presented) -> Payment | None:
+    async def received(self, presented: PresentedProof) -> Payment | None:
         """Ask the node for the transaction."""
         seen = await self._observed(presented.tx_id)
         return self.lane.received(seen, presented.terms, presented.token, presented.tx_id)
 
-    def presented_by(self, claim: Redemption) -> Presented:
+    def presented_by(self, claim: Redemption) -> PresentedProof:
         """Read a claim."""
         token = Token.parse(claim.token)
         assert token is not None  # noqa: S101 - only parsed tokens are claimed
         network = self.lane.facts.network
         terms = Terms(claim.network, network.caip2, network.asset_id, claim.amount, claim.pay_to)
-        return Presented(token, terms, claim.tx_id, claim.payment_key)
+        return PresentedProof(token, terms, claim.tx_id, claim.payment_key)
 
-    async def collect(self, presented: Presented, claim: Redemption) -> Payment:
+    async def collect(self, presented: PresentedProof, claim: Redemption) -> Payment:
         """Judge what the chain shows."""
         del claim
         seen = await self.seen(presented.tx_id)
@@ -188,7 +188,7 @@ class MinedPaymentSource:
         ttl = self._settings.challenge_ttl
         return self.lane.judge(seen, presented.terms, presented.token, presented.tx_id, ttl)
 
-    def closing(self, presented: Presented, payment: Payment) -> Sequence[Change]:
+    def closing(self, presented: PresentedProof, payment: Payment) -> Sequence[Change]:
         """Nothing: what is mined and paid needs nothing more."""
         del presented, payment
         return ()

@@ -18,7 +18,7 @@ from reference.protocol.proof import Proof
 from reference.protocol.redemption import State
 from reference.protocol.refusals import AGED, RETRYABLE, PaymentRefused
 from reference.protocol.weld import Payment
-from reference.rail.availability.lane_health import Presence
+from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.challenges import Call
 from reference.rail.claims.claim_eviction import make_room
 from reference.rail.claims.eligibility import Eligibility
@@ -29,8 +29,8 @@ from reference.rail.claims.non_402_refusals import (
     chain_unavailable,
     payment_refunded,
 )
-from reference.rail.claims.prepared_answer import Rehearsed
-from reference.rail.claims.presented_proof import POLL_SECONDS, Collector, Collectors, Presented, in_progress
+from reference.rail.claims.prepared_answer import PreparedAnswer
+from reference.rail.claims.presented_proof import POLL_SECONDS, Collector, Collectors, PresentedProof, in_progress
 from reference.rail.claims.refusal_notes import OF_THE_WINDOW, RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
@@ -72,13 +72,13 @@ class Redeemer:
         notes: RefusalNotes,
         *,
         worker: str,
-        presence: Presence | None = None,
+        lane_health: LaneHealth | None = None,
         absences: Absences | None = None,
     ) -> None:
         self.signer = signer
         self.eligibility = Eligibility(settings, clock, mint, absences)
         self._notes = notes
-        self._presence = presence
+        self._presence = lane_health
         self._settings = settings
         self._clock = clock
         self._mint = mint
@@ -92,7 +92,7 @@ class Redeemer:
 
     # Steps 5 and 6: whose token is it, and does the proof fit its lane?
 
-    async def present(self, proof: Proof) -> Presented:
+    async def present(self, proof: Proof) -> PresentedProof:
         """Return the proof beside the terms of its token.
 
         Raises:
@@ -112,7 +112,7 @@ class Redeemer:
 
     # Steps 9 to 13: the ledger, the request, the time, the claim.
 
-    async def redeem(self, presented: Presented, call: Call, request: Any) -> Served:
+    async def redeem(self, presented: PresentedProof, call: Call, request: Any) -> Served:
         """Return the paid answer of `call`, running the service at most once for this payment.
 
         Args:
@@ -149,7 +149,7 @@ class Redeemer:
         crowded = len(rows) >= redemption.UNPAID_CLAIMS_PER_TOKEN
         return await self._join_or_work(presented, call, request, mine, crowded=crowded)
 
-    async def _has_received(self, presented: Presented, code: str, call: Call) -> bool:
+    async def _has_received(self, presented: PresentedProof, code: str, call: Call) -> bool:
         """Ask the chain whether a refused proof moved money to the payee, and note that it did (P-ST-11).
 
         Raises:
@@ -176,7 +176,7 @@ class Redeemer:
         return stored_answer(spent)
 
     async def _join_or_work(
-        self, presented: Presented, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
+        self, presented: PresentedProof, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
     ) -> Served:
         """One of N identical proofs works; the others wait for what it answers (P-ST-05).
 
@@ -217,7 +217,7 @@ class Redeemer:
             raise in_progress() from late
 
     async def _work(
-        self, presented: Presented, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
+        self, presented: PresentedProof, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
     ) -> Served:
         while True:
             row = await self._claimed(presented, call, mine, crowded=crowded)
@@ -233,7 +233,7 @@ class Redeemer:
             mine, crowded = None, True  # the claim was evicted or taken over meanwhile: look again
 
     async def _claimed(
-        self, presented: Presented, call: Call, mine: Redemption | None, *, crowded: bool = True
+        self, presented: PresentedProof, call: Call, mine: Redemption | None, *, crowded: bool = True
     ) -> Redemption:
         """Return the claim row under this worker's lease: a new one, or one whose worker is gone (P-ST-06)."""
         if mine is None:
@@ -263,7 +263,7 @@ class Redeemer:
             mine = _claim_of(rows, presented)
         return await self._take_over(presented, call, mine)
 
-    async def _take_over(self, presented: Presented, call: Call, mine: Redemption | None) -> Redemption:
+    async def _take_over(self, presented: PresentedProof, call: Call, mine: Redemption | None) -> Redemption:
         """Wait for another worker's answer; take the row when its lease is free or stood still too long."""
         ends = time.monotonic() + self._settings.rail_join_wait
         while mine is not None and not mine.is_over:
@@ -279,17 +279,17 @@ class Redeemer:
             return await self._claimed(presented, call, None)
         return mine
 
-    def _made(self, row: Redemption, call: Call, request: Any, now: int) -> Rehearsed | None:
+    def _made(self, row: Redemption, call: Call, request: Any, now: int) -> PreparedAnswer | None:
         """Return the answer to a payment that the rail sent, as its receipts can be written now.
 
         None when it cannot be made, which is told once the payment is marked.
         """
         try:
-            return Rehearsed(self.signer.answer(row, call.service, request), row.tx_id, now)
+            return PreparedAnswer(self.signer.answer(row, call.service, request), row.tx_id, now)
         except Exception:  # noqa: BLE001 - whatever it is, the money is there
             return None
 
-    async def _rehearse(self, row: Redemption, call: Call, request: Any) -> Rehearsed | None:
+    async def _rehearse(self, row: Redemption, call: Call, request: Any) -> PreparedAnswer | None:
         """Try all that comes after the payment before it is taken: run the service and sign, with what is known.
 
         Returns:
@@ -304,7 +304,7 @@ class Redeemer:
         except Exception as fault:
             await self._keep(row, call)
             raise answer_unavailable(fault) from fault
-        return Rehearsed(answer, row.tx_id, now) if row.tx_id else None
+        return PreparedAnswer(answer, row.tx_id, now) if row.tx_id else None
 
     async def _keep(self, row: Redemption, call: Call) -> None:
         """Let a claim not lapse, and keep its request: it may be found paid while its payer is not there."""
@@ -315,7 +315,7 @@ class Redeemer:
 
     # Step 14: what the chain shows.
 
-    async def _paid_on_chain(self, presented: Presented, row: Redemption, call: Call) -> Payment:
+    async def _paid_on_chain(self, presented: PresentedProof, row: Redemption, call: Call) -> Payment:
         try:
             if self._presence is not None:
                 self._presence.refuse_unchecked(row.network)
@@ -338,16 +338,16 @@ class Redeemer:
                 await self._ledger.let_go(row, now=self._clock.now())
             raise
 
-    def _collector(self, presented: Presented) -> Collector:
+    def _collector(self, presented: PresentedProof) -> Collector:
         return self._collectors[presented.terms.network]
 
     async def _pay_and_serve(
         self,
         row: Redemption,
-        presented: Presented,
+        presented: PresentedProof,
         call: Call,
         request: Any,
-        made: Rehearsed | None,
+        made: PreparedAnswer | None,
         lease: Lease,
     ) -> Served | None:
         """Steps 14 to 15; one statement decides among all who claim this token or this payment (14b).
@@ -382,7 +382,7 @@ class Redeemer:
         await self._refuse_bought(row, presented, call)
         return None
 
-    async def _refuse_bought(self, row: Redemption, presented: Presented, call: Call) -> None:
+    async def _refuse_bought(self, row: Redemption, presented: PresentedProof, call: Call) -> None:
         """Refuse a claim that could not be marked paid because its token or its payment bought something else.
 
         Raises:
@@ -437,6 +437,6 @@ def stored_answer(row: Redemption) -> Served:
     return Served(row.answer, row.payment_response, replayed=True)
 
 
-def _claim_of(rows: list[Redemption], presented: Presented) -> Redemption | None:
+def _claim_of(rows: list[Redemption], presented: PresentedProof) -> Redemption | None:
     wanted = (presented.token.text, presented.payment_key)
     return next((row for row in rows if (row.token, row.payment_key) == wanted), None)

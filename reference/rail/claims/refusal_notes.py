@@ -13,8 +13,8 @@ from typing import Final
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.redemption import State
 from reference.protocol.refusals import AGED, PaymentRefused
-from reference.rail.availability.lane_health import Presence
-from reference.rail.claims.presented_proof import Collectors, Presented
+from reference.rail.availability.lane_health import LaneHealth
+from reference.rail.claims.presented_proof import Collectors, PresentedProof
 from reference.store.redemption_rows import Redemption
 from reference.store.refused_payments import RefusedPayments
 from reference.web.clock import WpClock
@@ -30,14 +30,14 @@ class RefusalNotes:
     """Notes the payments of one rail that arrived and were refused."""
 
     def __init__(
-        self, collectors: Collectors, clock: WpClock, refused: RefusedPayments, presence: Presence | None = None
+        self, collectors: Collectors, clock: WpClock, refused: RefusedPayments, lane_health: LaneHealth | None = None
     ) -> None:
         self._collectors = collectors
         self._clock = clock
         self._refused = refused
-        self._presence = presence
+        self._presence = lane_health
 
-    async def has_received(self, presented: Presented, code: str, service_id: str) -> bool:
+    async def has_received(self, presented: PresentedProof, code: str, service_id: str) -> bool:
         """Ask the chain whether a proof that is refused with `code` moved money to the payee, and note that it did.
 
         What is refused for the window of an authorization is not noted, as it is served, once it is final.
@@ -75,7 +75,7 @@ class RefusalNotes:
         return payment is not None
 
 
-def is_second_payment(rows: Sequence[Redemption], presented: Presented) -> bool:
+def is_second_payment(rows: Sequence[Redemption], presented: PresentedProof) -> bool:
     """Return whether the token was bought by another payment, while this one has bought nothing."""
     paid = [row for row in rows if row.state is not State.UNPAID]
     of_this_payment = any(row.payment_key == presented.payment_key for row in paid)

@@ -15,7 +15,7 @@ from contextlib import suppress
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.refusals import RETRYABLE, PaymentRefused
 from reference.rail.claims.leases import LeaseWatch
-from reference.rail.claims.presented_proof import Collectors, Presented
+from reference.rail.claims.presented_proof import Collectors, PresentedProof
 from reference.rail.claims.refusal_notes import RefusalNotes, is_second_payment
 from reference.rail.settings import RailSettings
 from reference.store.redemption_rows import Redemption
@@ -26,7 +26,7 @@ _MOST_A_ROUND = 20
 _AGAIN_SECONDS = 30
 
 
-class KeptClaims:
+class UndecidedClaims:
     """Looks at kept claims, so many a lane and round."""
 
     def __init__(
@@ -112,5 +112,5 @@ class KeptClaims:
                 await self._notes.has_received(presented, "payment_already_spent", claim.service_id)
             await self._ledger.drop_unpaid(claim.id)
 
-    def _presented(self, claim: Redemption) -> Presented:
+    def _presented(self, claim: Redemption) -> PresentedProof:
         return self._collectors[claim.network].presented_by(claim)

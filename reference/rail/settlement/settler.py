@@ -26,7 +26,7 @@ from reference.protocol.proof import AuthorizedProof, Proof
 from reference.protocol.refusals import PaymentRefused
 from reference.protocol.weld import AGE_SKEW_SECONDS, Payment
 from reference.rail.claims.leases import LeaseWatch
-from reference.rail.claims.presented_proof import Presented, in_progress
+from reference.rail.claims.presented_proof import PresentedProof, in_progress
 from reference.rail.settings import RailSettings
 from reference.store.database import Change
 from reference.store.redemption_rows import Redemption
@@ -73,15 +73,15 @@ class SettlingPaymentSource:
 
     # Steps 6 and 12.
 
-    def presented(self, proof: Proof, token: Token, terms: Terms) -> Presented:
+    def presented(self, proof: Proof, token: Token, terms: Terms) -> PresentedProof:
         """Read an authorized proof."""
         if not isinstance(proof, AuthorizedProof) or proof.network not in {None, terms.caip2}:
             raise PaymentRefused("lane_mismatch", network=terms.caip2)
         one = proof.authorization
         key = redemption.authorized_payment_key(terms.caip2, terms.asset, one.payer, one.nonce)
-        return Presented(token, terms, "", key, one)
+        return PresentedProof(token, terms, "", key, one)
 
-    def check(self, presented: Presented, *, is_used: bool = False) -> None:
+    def check(self, presented: PresentedProof, *, is_used: bool = False) -> None:
         """Judge the authorization offline."""
         eip3009.judge_offline(
             eip3009.Offered(
@@ -94,7 +94,7 @@ class SettlingPaymentSource:
             is_used=is_used,
         )
 
-    async def received(self, presented: Presented) -> Payment | None:
+    async def received(self, presented: PresentedProof) -> Payment | None:
         """Ask the asset whether the authorization was used, by any sender, and what that moved."""
         use = await self._use_of(presented)
         if not use.used or use.cancelled:
@@ -108,18 +108,18 @@ class SettlingPaymentSource:
             raise self._refusal("tx_not_confirmed", presented)
         return payment
 
-    def presented_by(self, claim: Redemption) -> Presented:
+    def presented_by(self, claim: Redemption) -> PresentedProof:
         """Read a claim: its payment key names payer and nonce, and the signature is not needed any more."""
         token = Token.parse(claim.token)
         assert token is not None  # noqa: S101 - only parsed tokens are claimed
         caip2, asset, payer, nonce = claim.payment_key.split("|")
         terms = Terms(claim.network, caip2, asset, claim.amount, claim.pay_to)
         authorization = Authorization(payer, claim.pay_to.lower(), int(claim.amount), 0, 0, nonce, "")
-        return Presented(token, terms, "", claim.payment_key, authorization)
+        return PresentedProof(token, terms, "", claim.payment_key, authorization)
 
     # Step 14.
 
-    async def collect(self, presented: Presented, claim: Redemption) -> Payment:
+    async def collect(self, presented: PresentedProof, claim: Redemption) -> Payment:
         """Settle, or go on with a settlement that was begun, and wait a while for it to be final (P-ER-05)."""
         ends = time.monotonic() + self._settings.rail_confirm_wait
         try:
@@ -133,25 +133,25 @@ class SettlingPaymentSource:
             raise
         return payment
 
-    def closing(self, presented: Presented, payment: Payment) -> Sequence[Change]:
+    def closing(self, presented: PresentedProof, payment: Payment) -> Sequence[Change]:
         """Close what a call has seen final together with its row; what another call waited for, `tend` closes."""
         sent = self._awaited.pop(presented.token.text, None)
         if sent is None or payment.tx_id not in sent.hashes:
             return ()
         return (closing(sent, Fate.SETTLED, now=self._clock.now()),)
 
-    def _pause(self, presented: Presented) -> float:
+    def _pause(self, presented: PresentedProof) -> float:
         """Return for how long nobody need look: until the transaction may be final, by the pace of its chain."""
         sent = self._awaited.get(presented.token.text)
         due = (None if sent is None else self.lane.final_in(sent.hashes[-1])) or _POLL_SECONDS
         return min(self._settings.chain_poll_seconds, max(_POLL_SECONDS, due))
 
-    async def _pending(self, presented: Presented) -> PaymentRefused:
+    async def _pending(self, presented: PresentedProof) -> PaymentRefused:
         on_its_way = await self._settlements.open_for(presented.token.text)
         tx_id = on_its_way.hashes[-1] if on_its_way else ""
         return PaymentRefused("tx_not_confirmed", tx_id, presented.terms.caip2)
 
-    async def _step(self, presented: Presented, claim: Redemption) -> Payment | None:
+    async def _step(self, presented: PresentedProof, claim: Redemption) -> Payment | None:
         """Do what is next and return the payment when it is final; None when there is something to wait for."""
         on_its_way = await self._settlements.open_for(presented.token.text)
         if on_its_way is not None and on_its_way.payment_key != presented.payment_key:
@@ -168,7 +168,7 @@ class SettlingPaymentSource:
             raise self._refusal("authorization_used", presented)
         return None if use.tx_id is None else await self._foreign(use.tx_id, presented)
 
-    async def _follow(self, sent: Settlement, presented: Presented) -> Payment | None:
+    async def _follow(self, sent: Settlement, presented: PresentedProof) -> Payment | None:
         """Go on with a settlement that was sent: look for it, and push it when it does not come.
 
         One that moved the money stays open: `tend` closes it once the row is paid, so that no crash comes between.
@@ -183,7 +183,7 @@ class SettlingPaymentSource:
             return self._judged(tx_id, seen, presented)
         return await self._after_failure(sent, presented)
 
-    async def _after_failure(self, sent: Settlement, presented: Presented) -> Payment | None:
+    async def _after_failure(self, sent: Settlement, presented: PresentedProof) -> Payment | None:
         """Tell why our transaction failed: overtaken by a stranger's that paid, or nothing moved."""
         use = await self._use_of(presented)
         if use.used and not use.cancelled:
@@ -191,21 +191,21 @@ class SettlingPaymentSource:
         await self._settlements.close(sent, Fate.FAILED, now=self._clock.now())
         raise self._refusal("authorization_used" if use.cancelled else await self._reason(presented), presented)
 
-    async def _use_of(self, presented: Presented) -> Use:
+    async def _use_of(self, presented: PresentedProof) -> Use:
         return await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
 
-    async def _reason(self, presented: Presented) -> str:
+    async def _reason(self, presented: PresentedProof) -> str:
         told = await self.lane.try_settlement(_authorization(presented), self._account.address)
         return "settlement_failed" if told is None else eip3009.refusal_code(told)
 
-    async def _foreign(self, tx_id: str, presented: Presented) -> Payment | None:
+    async def _foreign(self, tx_id: str, presented: PresentedProof) -> Payment | None:
         """Judge the transaction that used the authorization, whoever sent it."""
         seen = await self.lane.observe(tx_id)
         if seen.status is not TxStatus.CONFIRMED or not seen.final:
             return None
         return self._judged(tx_id, seen, presented)
 
-    def _judged(self, tx_id: str, seen: ObservedTransaction, presented: Presented) -> Payment:
+    def _judged(self, tx_id: str, seen: ObservedTransaction, presented: PresentedProof) -> Payment:
         """Return the payment when the transaction's logs show it.
 
         Raises:
@@ -231,7 +231,7 @@ class SettlingPaymentSource:
 
     # Sending.
 
-    async def _submit(self, presented: Presented, claim: Redemption, outlook: Outlook) -> None:
+    async def _submit(self, presented: PresentedProof, claim: Redemption, outlook: Outlook) -> None:
         """Send a settlement, once the contract says that it would succeed.
 
         Raises:
@@ -251,7 +251,7 @@ class SettlingPaymentSource:
         # At the node's own count nothing of this account is to be sent before it.
         await (self.lane.send(sent.raw) if sent.nonce == outlook.nonce else self._send(sent))
 
-    async def _refuse_griefer(self, presented: Presented) -> None:
+    async def _refuse_griefer(self, presented: PresentedProof) -> None:
         """Refuse a payer whose settlements failed on the chain too often, at the rail's cost (P-LN-08)."""
         most = self._settings.rail_payer_failures
         since = self._clock.now() - FAILURES_REMEMBERED
@@ -259,7 +259,7 @@ class SettlingPaymentSource:
         if most and await self._settlements.failures(caip2, payer, since=since) >= most:
             raise self._refusal("settlement_failed", presented)
 
-    async def _refuse_unproven(self, presented: Presented) -> None:
+    async def _refuse_unproven(self, presented: PresentedProof) -> None:
         """Bound what settlements of all payers cost the rail, where each fails by an account of its own (P-LN-08).
 
         Beyond the bound a payer is settled who has paid before; and up to twice the bound one who held the price in a
@@ -274,7 +274,7 @@ class SettlingPaymentSource:
         if failed >= 2 * most or not await self.lane.held_before(authorization):
             raise self._refusal("settlement_failed", presented)
 
-    async def _reserved(self, presented: Presented, claim: Redemption, outlook: Outlook) -> Settlement:
+    async def _reserved(self, presented: PresentedProof, claim: Redemption, outlook: Outlook) -> Settlement:
         """Take a nonce, whoever else takes one now, write down what is sent with it, and hold the claim meanwhile.
 
         Raises:
@@ -452,7 +452,7 @@ class SettlingPaymentSource:
         return Fate.OVERTAKEN if use.used and not use.cancelled else Fate.FAILED
 
     @staticmethod
-    def _refusal(code: str, presented: Presented) -> PaymentRefused:
+    def _refusal(code: str, presented: PresentedProof) -> PaymentRefused:
         return PaymentRefused(code, "", presented.terms.caip2)
 
 
@@ -462,7 +462,7 @@ def read_authorization(sent: Settlement) -> Authorization:
     return Authorization.read(members, members["signature"])
 
 
-def _authorization(presented: Presented) -> Authorization:
+def _authorization(presented: PresentedProof) -> Authorization:
     assert presented.authorization is not None  # noqa: S101 - `presented` above made it
     return presented.authorization
 

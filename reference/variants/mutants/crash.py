@@ -15,7 +15,7 @@ from typing import Any
 
 from reference.lanes.base.lane import BaseLane
 from reference.protocol import eip3009, weld
-from reference.rail.claims.prepared_answer import Rehearsed
+from reference.rail.claims.prepared_answer import PreparedAnswer
 from reference.store.redemptions import Redemptions
 from reference.store.settlements import Settlements
 from reference.store.tasks import Tasks
@@ -70,7 +70,7 @@ def _after(owner: type, step: str, *, without_effect: object = False) -> Callabl
 
 def _after_paid() -> None:
     """Let no payment be marked together with its answer, and the process die once it is marked."""
-    replace(Rehearsed, "holds", lambda _: lambda *_: False)
+    replace(PreparedAnswer, "holds", lambda _: lambda *_: False)
     _after(Redemptions, "mark_paid", without_effect=None)()
 
 

@@ -20,14 +20,14 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.proof import MinedProof
 from reference.protocol.refusals import PaymentRefused
-from reference.rail.availability.lane_health import Presence
+from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.challenges import Call
-from reference.rail.claims.prepared_answer import Rehearsed
+from reference.rail.claims.prepared_answer import PreparedAnswer
 from reference.rail.claims.presented_proof import MinedPaymentSource
 from reference.rail.claims.redemption import Redeemer, Served
 from reference.rail.claims.refusal_notes import RefusalNotes
-from reference.rail.claims.undecided_claims import KeptClaims
-from reference.rail.housekeeping import Upkeep
+from reference.rail.claims.undecided_claims import UndecidedClaims
+from reference.rail.housekeeping import Housekeeping
 from reference.rail.services import SERVICES, Service
 from reference.rail.settings import RailSettings
 from reference.rail.signing import Signer
@@ -134,11 +134,11 @@ class Bench:
         lanes = {NETWORK.key: self.lane}
         collectors = {NETWORK.key: MinedPaymentSource(self.settings, self.lane)}
         clock = WpClock()
-        presence = Presence(self.settings, lanes, clock)
+        lane_health = LaneHealth(self.settings, lanes, clock)
         refused = RefusedPayments(self.database)
-        notes = RefusalNotes(collectors, clock, refused, presence)
-        await KeptClaims(self.settings, clock, collectors, self.ledger, notes, worker="tender").tend([NETWORK.key])
-        await Upkeep(self.settings, clock, collectors, self.ledger, self.signer, presence, refused).tend()
+        notes = RefusalNotes(collectors, clock, refused, lane_health)
+        await UndecidedClaims(self.settings, clock, collectors, self.ledger, notes, worker="tender").tend([NETWORK.key])
+        await Housekeeping(self.settings, clock, collectors, self.ledger, self.signer, lane_health, refused).tend()
 
     async def row(self, number: int, token: str) -> Redemption | None:
         """Return the row of a transaction and a token."""
@@ -148,7 +148,7 @@ class Bench:
 
 def seen_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let each payment be found when the second of its rehearsal is over: it is marked as paid, then answered."""
-    monkeypatch.setattr(Rehearsed, "holds", lambda *_: False)
+    monkeypatch.setattr(PreparedAnswer, "holds", lambda *_: False)
 
 
 MINT = Mint(bytes(32), RailSettings().word)

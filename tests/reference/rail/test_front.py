@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from reference.rail.paid_fast_path import Front
+from reference.rail.paid_fast_path import PaidFastPath
 from reference.web.http.envelope import Message
 from tests.reference.rail.two_doors import JSON, PATHS, Asked, Doors, Header, answer, doors_of, stand_still
 
@@ -116,7 +116,7 @@ async def test_a_service_that_is_switched_off_is_so_by_either_door(frozen: None,
 )
 async def test_the_plain_case_never_reaches_the_app(doors: Doors, asked: Asked) -> None:
     """An unpaid call is answered in front, whatever its query and body."""
-    assert isinstance(doors.front.app, Front)
+    assert isinstance(doors.front.app, PaidFastPath)
     doors.front.app.app = _unreachable
     assert (await answer(doors.front, asked))[0] == 402
 

@@ -17,7 +17,7 @@ from sqlalchemy import select
 from reference.lanes.algorand.lane import AlgorandLane
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
-from reference.rail.paid_fast_path import Front
+from reference.rail.paid_fast_path import PaidFastPath
 from reference.rail.signing import Signer
 from reference.store.database import DatabaseUnavailable
 from reference.store.opening import open_database, sqlite_dsn
@@ -285,7 +285,7 @@ def _raising(fault: Exception) -> Any:
 async def test_a_plain_paid_call_never_reaches_the_app(paying: Paying) -> None:
     """It is served in front, and served again."""
     asked, _, _ = await paying.paid()
-    assert isinstance(paying.doors.front.app, Front)
+    assert isinstance(paying.doors.front.app, PaidFastPath)
     paying.doors.front.app.app = _unreachable
     assert [(await answer(paying.doors.front, asked))[0] for _ in range(2)] == [200, 200]
 

@@ -15,8 +15,8 @@ from reference.lanes.base.lane import BaseLane
 from reference.lanes.finding import Head
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.networks import NETWORKS
-from reference.rail.availability.lane_health import Presence
-from reference.rail.availability.uptime import Attendance
+from reference.rail.availability.lane_health import LaneHealth
+from reference.rail.availability.uptime import Uptime
 from reference.rail.settings import RailSettings
 from reference.store.absences import ALL_LANES, Absences
 from reference.store.database import DatabaseUnavailable
@@ -56,7 +56,7 @@ class Bench:
 
     node: Node
     absences: Absences
-    presence: Presence
+    lane_health: LaneHealth
     now: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(wall=1_000_000.0, monotonic=0.0))
     wall: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(ahead=0.0))
 
@@ -67,8 +67,8 @@ class Bench:
             self.now.wall += seconds
             self.now.monotonic += seconds
             self.node.answers = answer
-            await self.presence.tend()
-            found.append(LANE in self.presence.here)
+            await self.lane_health.tend()
+            found.append(LANE in self.lane_health.here)
         return found
 
 
@@ -79,7 +79,7 @@ async def bench_of(folder: Path, *, unchecked: bool = False, lane: Any = None, *
     now = SimpleNamespace(wall=1_000_000.0, monotonic=0.0)
     wall = SimpleNamespace(ahead=0.0)
     lanes: Any = {LANE: lane or node}
-    presence = Presence(
+    lane_health = LaneHealth(
         RailSettings(**settings),
         lanes,
         WpClock(system=lambda: now.wall),
@@ -88,7 +88,7 @@ async def bench_of(folder: Path, *, unchecked: bool = False, lane: Any = None, *
         monotonic=lambda: now.monotonic,
         wall=lambda: time.time() + wall.ahead,
     )
-    yield Bench(node, absences, presence, now, wall)
+    yield Bench(node, absences, lane_health, now, wall)
     await database.close()
 
 
@@ -135,7 +135,7 @@ async def test_a_node_that_is_behind_is_away(bench: Bench) -> None:
     """Until it has caught up. Its word on what does not exist does not count meanwhile, so two looks bring it back."""
     bench.node.age = 400
     assert await bench.look(True, True, True) == [False] * 3
-    assert list(bench.presence.away) == [LANE]
+    assert list(bench.lane_health.away) == [LANE]
     bench.node.age = 20
     assert await bench.look(True, True) == [False, True]
 
@@ -146,11 +146,11 @@ async def test_a_chain_that_trails_is_not_offered_at_once(bench: Bench) -> None:
     assert await bench.look(True, True, True) == [True] * 3
     bench.node.age = 70
     assert await bench.look(True, True) == [False] * 2
-    assert "s old" in bench.presence.away[LANE]
+    assert "s old" in bench.lane_health.away[LANE]
     assert await bench.absences.met(LANE, 0) == []
     bench.node.age = 2
     assert await bench.look(True, seconds=1) == [True]
-    assert bench.presence.away == {}
+    assert bench.lane_health.away == {}
 
 
 async def test_a_lane_is_offered_only_while_its_newest_block_is_known_to_be_recent(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ async def test_a_lane_is_offered_only_while_its_newest_block_is_known_to_be_rece
         bench.node.age = 30
         assert await bench.look(True, seconds=10) == [True]
         bench.wall.ahead += 25
-        assert LANE in bench.presence.here
+        assert LANE in bench.lane_health.here
         bench.wall.ahead += 10
-        assert LANE not in bench.presence.here
+        assert LANE not in bench.lane_health.here
         looks = bench.node.looks
         bench.node.age = -40
         assert await bench.look(True, seconds=6) == [True]
@@ -193,10 +193,10 @@ async def test_another_network_s_node_is_never_offered_in_live_mode(live: Bench)
     live.node.right = False
     assert await live.look(False, True, True, True) == [False] * 4
     with pytest.raises(ChainUnavailable):
-        live.presence.refuse_unchecked(LANE)
+        live.lane_health.refuse_unchecked(LANE)
     live.node.right = True
     assert await live.look(True, True) == [False, True]
-    live.presence.refuse_unchecked(LANE)
+    live.lane_health.refuse_unchecked(LANE)
 
 
 async def test_in_test_mode_the_network_is_not_looked_at(bench: Bench) -> None:
@@ -208,7 +208,7 @@ async def test_in_test_mode_the_network_is_not_looked_at(bench: Bench) -> None:
 async def test_a_lane_that_is_well_is_not_looked_at_all_the_time(bench: Bench) -> None:
     """Every few seconds, so that an outage of some seconds takes no lane away; more often while it is away."""
     await bench.look(*[True] * 10, *[False] * 15, seconds=1)
-    assert (bench.node.looks, LANE in bench.presence.here) == (9, False)
+    assert (bench.node.looks, LANE in bench.lane_health.here) == (9, False)
     await bench.look(*[False] * 10, seconds=1)
     assert bench.node.looks == 9 + 10
 
@@ -216,17 +216,17 @@ async def test_a_lane_that_is_well_is_not_looked_at_all_the_time(bench: Bench) -
 async def test_the_time_without_a_worker_is_an_absence_of_all_lanes(bench: Bench) -> None:
     """Between the last heartbeat of any worker and the next start; a restart within a heartbeat is no absence."""
     now, clock = bench.now, WpClock(system=lambda: bench.now.wall)
-    first = Attendance(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)
+    first = Uptime(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)
     await first.begin()
     for seconds in (6, 6):
         now.wall, now.monotonic = now.wall + seconds, now.monotonic + seconds
         await first.tend()
     ended = int(now.wall)
     now.wall += 4
-    await Attendance(RailSettings(), clock, bench.absences).begin()
+    await Uptime(RailSettings(), clock, bench.absences).begin()
     assert await bench.absences.met(ALL_LANES, 0) == []
     now.wall += 5000
-    await Attendance(RailSettings(), clock, bench.absences).begin()
+    await Uptime(RailSettings(), clock, bench.absences).begin()
     assert await bench.absences.met(LANE, 0) == [(ended + 4, ended + 5004)]
 
 
@@ -252,7 +252,7 @@ async def test_the_time_without_a_database_is_an_absence_of_all_lanes(bench: Ben
     database = open_database(sqlite_dsn(tmp_path / "locked.sqlite3"))
     await Redemptions(database).prepare()
     stuck = Stuck(database)
-    ours = Attendance(RailSettings(), WpClock(system=lambda: now.wall), stuck, monotonic=lambda: now.monotonic)
+    ours = Uptime(RailSettings(), WpClock(system=lambda: now.wall), stuck, monotonic=lambda: now.monotonic)
     await ours.begin()
     last = int(now.wall)
     stuck.is_locked = True
@@ -270,7 +270,7 @@ async def test_the_time_in_doubt_is_an_absence_of_all_lanes(bench: Bench) -> Non
     """No call was refused or served by age meanwhile; the absence is recorded when the time is known again."""
     now = bench.now
     clock = WpClock(system=lambda: now.wall, steady=lambda: now.monotonic)
-    ours = Attendance(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)
+    ours = Uptime(RailSettings(), clock, bench.absences, monotonic=lambda: now.monotonic)
     await ours.begin()
     last = int(now.wall)
     now.wall += 50_000

@@ -21,7 +21,7 @@ from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.claims import redemption
 from reference.rail.claims.leases import LeaseWatch
-from reference.rail.claims.presented_proof import MinedPaymentSource, Presented
+from reference.rail.claims.presented_proof import MinedPaymentSource, PresentedProof
 from reference.rail.claims.redemption import Served
 from reference.store.generations import Generations
 from reference.store.opening import sqlite_dsn
@@ -346,7 +346,7 @@ async def test_a_transfer_that_was_counted_for_another_claim_is_spent(
 ) -> None:
     """Should two authorizations ever fit one transfer: the second is refused, and not tried again without end."""
 
-    async def one_transfer(observer: MinedPaymentSource, presented: Presented, claim: Redemption) -> Payment:
+    async def one_transfer(observer: MinedPaymentSource, presented: PresentedProof, claim: Redemption) -> Payment:
         await observer.lane.observe(presented.tx_id)
         return Payment("PAYER", claim.tx_id, "the very transfer")
 

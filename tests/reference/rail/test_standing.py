@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reference.protocol.challenge import Terms
-from reference.rail.availability.issuing_permission import UNSURE_SECONDS, Standing
+from reference.rail.availability.issuing_permission import UNSURE_SECONDS, IssuingPermission
 from reference.store.generations import Generations
 from reference.store.opening import open_database, sqlite_dsn
 from reference.store.redemptions import Redemptions
@@ -27,7 +27,7 @@ async def generations(tmp_path: Path) -> AsyncIterator[Generations]:
     await database.close()
 
 
-def refusal(standing: Standing) -> str | None:
+def refusal(standing: IssuingPermission) -> str | None:
     """Return the code by which it refuses to issue, or None when it may."""
     try:
         standing.refuse_issuing()
@@ -39,7 +39,7 @@ def refusal(standing: Standing) -> str | None:
 async def test_a_worker_that_cannot_look_stops_issuing(generations: Generations) -> None:
     """After a minute without a look at the database; one look brings it back."""
     passed = [0.0]
-    standing = Standing(generations, TERMS, WpClock(), lambda: passed[0])
+    standing = IssuingPermission(generations, TERMS, WpClock(), lambda: passed[0])
     assert refusal(standing) == "store_unavailable"
     await standing.tend()
     assert refusal(standing) is None
@@ -56,7 +56,7 @@ async def test_terms_are_stated_once_the_time_is_known(generations: Generations)
     clock = WpClock()
     clock.witnessed()
     clock.question("no chain confirms it")
-    standing = Standing(generations, TERMS, clock)
+    standing = IssuingPermission(generations, TERMS, clock)
     await standing.tend()
     assert await generations.known(since=0) == ()
     assert refusal(standing) == "clock_in_doubt"

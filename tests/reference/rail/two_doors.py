@@ -16,7 +16,7 @@ import pytest
 from reference.lanes.algorand.lane import AlgorandLane
 from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS
-from reference.rail.paid_fast_path import Front
+from reference.rail.paid_fast_path import PaidFastPath
 from reference.rail.runtime import opened
 from reference.rail.settings import RailSettings
 from reference.web.clock import WpClock
@@ -125,5 +125,5 @@ async def doors_of(
         rail = await exits.enter_async_context(opened(given, {NETWORK.key: lane()}))
         assert isinstance(rail, Envelope)
         made.append(rail)
-    assert isinstance(made[1].app, Front)
+    assert isinstance(made[1].app, PaidFastPath)
     return Doors(made[0], dataclasses.replace(made[1], app=made[1].app.app))
