@@ -15,8 +15,7 @@ import conformance
 from conformance.cli.explain.content import explanation
 from conformance.ledger import load
 from conformance.ledger.examples import FILE, Example, examples
-from conformance.ledger.specification import PAGES
-from tools.requirement_pages.pages import pages
+from tools.requirement_pages.pages import PAGES, pages
 
 
 def encoded(found: Iterable[Example]) -> bytes:

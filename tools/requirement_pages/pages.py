@@ -9,13 +9,14 @@ from typing import Final
 
 from conformance.cli.explain.content import Explanation, company, quickly, rule_of
 from conformance.engine.catalogue import Described
+from conformance.ledger.clause import Clause
 from conformance.ledger.examples import Example
-from conformance.ledger.specification import Clause
 from conformance.report.conclusion import SURFACES
 from conformance.selftest.kill_lists import KillList
 
 _CODE: Final = re.compile(r"(`[^`]*`)")
 _SPECIAL: Final = re.compile(r"(?<!\w)_|_(?!\w)|[*<|\\]|\[(?=[^\]]*\]\()")
+PAGES: Final = "docs/requirements"
 # What a code block of a page is fenced with: no recorded body has that many.
 _FENCE: Final = "~~~~"
 

@@ -12,11 +12,10 @@ from conformance.cli.explain import command
 from conformance.cli.explain.content import Explanation, explanation
 from conformance.ledger import load
 from conformance.ledger.examples import Example, examples
-from conformance.ledger.specification import PAGES
 from conformance.ledger.why import beginning, reasons
 from conformance.selftest.kill_lists import load_kill_lists
 from tools.requirement_pages.__main__ import encoded, stale_pages, write
-from tools.requirement_pages.pages import pages, prose
+from tools.requirement_pages.pages import PAGES, pages, prose
 
 ROOT = Path(__file__).parents[3]
 
@@ -83,7 +82,7 @@ def test_every_example_is_of_a_mutant_that_the_row_catches() -> None:
     """Its row and mutant stand together in a kill list, and the file holds the examples as the tool writes them."""
     catching = {(row, kill.mutant) for kill in load_kill_lists() for row in (kill.caught_by, *kill.also)}
     assert {(one.row, one.mutant) for one in examples().values()} <= catching
-    assert (ROOT / "conformance/ledger/examples.json").read_bytes() == encoded(examples().values())
+    assert (ROOT / "conformance/recorded/examples.json").read_bytes() == encoded(examples().values())
 
 
 def test_no_example_shows_a_secret_or_a_place_of_a_machine() -> None:

@@ -1,12 +1,13 @@
-"""Reading the pages of the specification: headings, the first sentence below each, and the basis of a clause. Pure."""
+"""Reading the pages of the specification: headings, the first sentence below each, and the basis of a clause."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
-from conformance.ledger.specification import Clause
+from conformance.ledger.clause import Clause
 
 _HEADING: Final = re.compile(r"^(?P<marks>#{1,6}) (?P<text>.+?) *$")
 _SECTION: Final = re.compile(r"(?P<id>\d(?:\.\d{1,2})?)\.? (?P<title>.+)")
@@ -17,6 +18,16 @@ _NO_PROSE: Final = ("|", "- ", "* ", "> ", "1. ", "<")
 _ITEM: Final = re.compile(r"\n\s*(?:[-*]|\d+\.) ")
 _ENDS: Final = (".", "!", "?", ")", '"', "'")
 _SHORT_FORMS: Final = ("e.g.", "i.e.", "No.", "cf.", "vs.")
+
+
+def read_clauses(folder: Path) -> tuple[Clause, ...]:
+    """Return the sections and clauses of the pages in a folder.
+
+    Raises:
+        Faults: The pages break the form of the specification.
+    """
+    pages = {page.name: page.read_text("utf-8") for page in folder.glob("*.md")}
+    return entries({name: pages[name] for name in in_order(pages)})
 
 
 def in_order(names: Iterable[str]) -> list[str]:
