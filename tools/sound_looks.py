@@ -1,7 +1,7 @@
 """Seeds whose look of the correct server was sound, as data: `python -m tools.sound_looks RESULT.json…` adds some.
 
 Each RESULT is what `weldproof selftest --chameleon SEED… --json` printed, of whole runs. In how many looks each row
-passed stands in docs/proof.md.
+passed is on the page of proof by requirement.
 """
 
 from __future__ import annotations
