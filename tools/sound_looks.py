@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.ledger import load as ledger
+from conformance.ledger.derived import ROOT
 
-FILE: Final = Path(__file__).with_suffix(".json")
+FILE: Final = ROOT / "conformance/recorded/sound_looks.json"
 _LINE: Final = 110
 
 
