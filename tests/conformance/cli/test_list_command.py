@@ -58,7 +58,7 @@ def test_list_shows_every_requirement() -> None:
     code, output = run(list_command.command)
     assert code == 0
     assert all(f"{row.id} " in output for row in load())
-    assert "417 requirements, 340 decide the verdict" in output
+    assert f"{len(load())} requirements, {sum(row.decides for row in load())} decide the verdict" in output
 
 
 def test_list_filters_are_joined() -> None:
