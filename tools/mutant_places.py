@@ -67,10 +67,24 @@ def places() -> Mapping[str, list[str]]:
     return {name: sorted(replaced(name)) for name in sorted(CATALOG) if not CATALOG[name].edits}
 
 
-def main() -> None:
-    """Write the file, a mutant a line."""
+def encoded() -> str:
+    """Return the file as it should be, a mutant a line."""
     lines = ",\n".join(f" {json.dumps(name)}: {json.dumps(found)}" for name, found in places().items())
-    FILE.write_text(f"{{\n{lines}\n}}\n" if lines else "{}\n", "utf-8")
+    return f"{{\n{lines}\n}}\n" if lines else "{}\n"
+
+
+def missing() -> list[str]:
+    """Return the mutants without edits whose entry is missing or wrong."""
+    recorded = json.loads(FILE.read_bytes())
+    return [name for name, found in places().items() if recorded.get(name) != found]
+
+
+def main() -> None:
+    """Write the file; with `--check`, end with 1 if a mutant without edits has no entry or a wrong one."""
+    if "--check" in sys.argv[1:]:
+        wrong = missing()
+        sys.exit(f"record these again: {', '.join(wrong)}" if wrong else 0)
+    FILE.write_text(encoded(), "utf-8")
 
 
 if __name__ == "__main__":
