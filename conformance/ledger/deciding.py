@@ -58,13 +58,15 @@ class _Sources:
     def place(self, file: str, text: str) -> str | None:
         """Return the innermost function, class or constant that contains a text, by file and name.
 
-        None for an import, which an edit adds to but which decides nothing.
+        None for an import, which an edit adds to but which decides nothing. None also while the reference is being
+        changed: the file is gone or is no Python, or the text is not in it. A test requires each text of an edit.
         """
         if file not in self._parsed:
-            source = (self._root / file).read_text("utf-8")
-            self._parsed[file] = source, ast.parse(source).body
+            self._parsed[file] = self._read(file)
         source, body = self._parsed[file]
-        start = source.index(text)
+        start = source.find(text)
+        if start < 0:
+            return None
         first = source.count("\n", 0, start + len(text) - len(text.lstrip())) + 1
         names: list[str] = []
         while node := next((node for node in body if node.lineno <= first <= (node.end_lineno or 0)), None):
@@ -75,6 +77,13 @@ class _Sources:
             names += [target.id for target in _targets(node) if isinstance(target, ast.Name) and not names]
             break
         return f"{file}:{'.'.join(names)}" if names else None
+
+    def _read(self, file: str) -> tuple[str, list[ast.stmt]]:
+        try:
+            source = (self._root / file).read_text("utf-8")
+            return source, ast.parse(source).body
+        except (OSError, SyntaxError):
+            return "", []
 
 
 def _targets(node: ast.stmt) -> list[ast.expr]:
