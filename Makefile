@@ -15,7 +15,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: requirements run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand fuzz simulate faults requests-parsed clean
+.PHONY: requirements record run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand fuzz simulate faults requests-parsed clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -115,6 +115,11 @@ $(READY) $(READY_TEST): $(VENV)/.ready-%: pyproject.toml uv.lock
 # The locked versions with their hashes, for pip: what docs/installing.md and the action install.
 requirements: $(READY_TEST)
 	$(BIN)/uv export --frozen --extra all --group build --no-emit-project --no-header --no-annotate --format requirements-txt --output-file requirements/all.txt >/dev/null
+
+# What only a run can show: which check reaches which line, what was killed, typical durations, examples. Hours; ONLY=typical
+# records a part (tools/record.py lists them).
+record: $(READY_TEST)
+	$(BIN)/python -m tools.record $(ONLY)
 
 clean:
 	rm -rf $(VENV) build dist report data *.egg-info

@@ -1,8 +1,9 @@
-"""What pyproject.toml has no words for: in a wheel the vector package lies as one archive, a sixth of its size."""
+"""What pyproject.toml has no words for: the vectors as one archive, a sixth of their size, and the derived data."""
 
 from __future__ import annotations
 
 import shutil
+import sys
 import zipfile
 from pathlib import Path
 from typing import Final
@@ -10,20 +11,33 @@ from typing import Final
 from setuptools import setup
 from setuptools.command.build_py import build_py
 
+_ROOT: Final = Path(__file__).parent
 _PACKAGE: Final = "conformance/vectors"
 _ARCHIVE: Final = "vectors.zip"
 # The earliest time that an archive can hold: the same bytes from the same files.
 _EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
 
 
-class BuildWithArchive(build_py):
-    """Packs the vectors; an editable installation reads them where they are."""
+class BuildWithData(build_py):
+    """Packs the vectors and derives data; an editable installation reads the vectors and makes the data itself."""
 
     def run(self) -> None:
-        """Build, then put the vectors, their schemas and pages into their archive."""
+        """Build, then put the vectors, their schemas and pages into their archive, and write the derived data."""
         super().run()
         if not self.editable_mode:
             _pack(Path(self.build_lib, _PACKAGE))
+            _derive(Path(self.build_lib))
+
+
+def _derive(folder: Path) -> None:
+    """Write the data that a checkout makes at its first use; the modules that make them need no other package."""
+    sys.path.insert(0, str(_ROOT))
+    from conformance.engine.catalogue import CATALOGUE  # noqa: PLC0415 - found once the path has the project
+    from conformance.ledger.rules import RULES  # noqa: PLC0415 - as above
+    from conformance.ledger.specification import CLAUSES  # noqa: PLC0415 - as above
+
+    for data in (CATALOGUE, CLAUSES, RULES):
+        (folder / data.file).write_bytes(data.packaged(_ROOT))
 
 
 def _pack(package: Path) -> None:
@@ -42,4 +56,4 @@ def _pack(package: Path) -> None:
         shutil.rmtree(folder)
 
 
-setup(cmdclass={"build_py": BuildWithArchive})
+setup(cmdclass={"build_py": BuildWithData})

@@ -249,7 +249,6 @@ class RequirementItem(pytest.Item):
 
 def _text(summary: Summary, row: RowResult, reason: str, report: str) -> str:
     """Return a breach for people: what is required, what was found, with the exchange, and how to see it again."""
-    from conformance.ledger.specification import page_of  # noqa: PLC0415 - as above
     from conformance.report.conclusion import standing  # noqa: PLC0415 - as above
     from conformance.report.detail import finding_text  # noqa: PLC0415 - as above
     from conformance.report.replay_line import Replays  # noqa: PLC0415 - as above
@@ -259,7 +258,7 @@ def _text(summary: Summary, row: RowResult, reason: str, report: str) -> str:
     parts += [finding_text(one, summary, Replays(report, own_run=True)) for one in row.against[:_SHOWN_FINDINGS]]
     if len(row.against) > _SHOWN_FINDINGS:
         parts.append(f"and {len(row.against) - _SHOWN_FINDINGS} more")
-    return visible("\n\n".join([*parts, f"weldproof explain {row.id}, or {page_of(row.id)}"]))
+    return visible("\n\n".join([*parts, f"weldproof explain {row.id}"]))
 
 
 def _folder(config: pytest.Config) -> Path:

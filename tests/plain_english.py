@@ -40,7 +40,7 @@ WORDS: Final = (
 )
 _PATTERN: Final = re.compile(r"\b(?:" + "|".join(WORDS).replace(" ", r"\s+") + r")\b", re.IGNORECASE)
 _COMMENT: Final = re.compile("#.*" + _PATTERN.pattern, re.IGNORECASE)
-_EXACT: Final = ("docs/spec/", "docs/requirements/", "conformance/ledger/", "conformance/vectors/")
+_EXACT: Final = ("docs/spec/", "conformance/ledger/", "conformance/vectors/")
 _THIS: Final = ("tests/plain_english.py", "tests/test_plain_english.py")
 _FENCE: Final = re.compile(r"^( *)(```+|~~~+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
 _TEXTS: Final = frozenset({"rule", "why", "also"})

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.clauses.pages import anchor
+from conformance.ledger.clause_pages import anchor
 
 ROOT = Path(__file__).parent.parent
 _FENCED = re.compile(r"^ *(```|~~~).*?^ *\1", re.DOTALL | re.MULTILINE)

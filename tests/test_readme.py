@@ -13,8 +13,6 @@ import click
 import pytest
 
 from conformance.cli import main
-from conformance.ledger import load
-from conformance.selftest.kill_lists import load_kill_lists
 from tests import prepared
 
 ROOT = Path(__file__).parent.parent
@@ -79,11 +77,3 @@ def test_its_exit_codes_are_the_programs() -> None:
 
     listed = [int(code) for code in re.findall(r"^\| ([0-9]+) \|", README, re.MULTILINE)]
     assert listed == [int(code) for code in Exit]
-
-
-def test_its_numbers_are_counted() -> None:
-    """Requirements of the interface, those beyond it, and named mutants, as the ledger and the kill lists have them."""
-    rows = load()
-    stated = sum(row.since == 1 for row in rows)
-    assert f"{stated} that every implementation has to keep, {len(rows) - stated} more" in README
-    assert f"{len(load_kill_lists())} deliberately broken servers" in README

@@ -1,4 +1,4 @@
-"""The index of decision records: `python -m tools.decisions` writes it; with `--check` it says whether it is right.
+"""The table of decision records: `python -m tools.decisions` prints it, and the site shows it.
 
 A record is `NNNN-title.md`, begins with `# NNNN: Title`, and says in the lines below its day and what became of it:
 
@@ -25,15 +25,7 @@ _NAME: Final = re.compile(r"(\d{4})-[a-z0-9]+(-[a-z0-9]+)*\.md")
 _HEAD: Final = re.compile(r"# (\d{4}): (\S.*)\n\n((?:\* [A-Z][a-z]+: .+\n)+)\n")
 _LINK: Final = re.compile(r"\[(\d{4})\]\(((\d{4})-[a-z0-9-]+\.md)\)")
 _RELATIONS: Final = {"amended by": "Amends", "superseded by": "Supersedes"}
-_OPENING: Final = """\
-# Decisions
-
-Why things are as they are: a short record for each decision, numbered in order. When something else is decided, a later
-record amends or supersedes the earlier one, and both say so. `python -m tools.decisions` writes this page.
-
-| Record | Decided | Date | Status |
-| --- | --- | --- | --- |
-"""
+_HEAD_OF_TABLE: Final = "| Record | Decided | Date | Status |\n| --- | --- | --- | --- |\n"
 
 
 class WrongRecord(Exception):
@@ -123,8 +115,8 @@ def records(folder: Path = FOLDER) -> Sequence[Record]:
 
 
 def index(found: Sequence[Record]) -> str:
-    """Return the page that lists records, in Markdown."""
-    return _OPENING + "".join(row + "\n" for _, row in sorted((*_listed(found), *_unlisted())))
+    """Return the table of records, in Markdown."""
+    return _HEAD_OF_TABLE + "".join(row + "\n" for _, row in sorted((*_listed(found), *_unlisted())))
 
 
 def _listed(found: Sequence[Record]) -> Iterator[tuple[str, str]]:
@@ -137,14 +129,10 @@ def _unlisted() -> Iterator[tuple[str, str]]:
         yield number, f"| {number} | | | {why} |"
 
 
-def main() -> int:
-    """Write the index, or check it; return 1 when it is not right."""
-    page, path = index(records()), FOLDER / INDEX
-    if "--check" in sys.argv[1:]:
-        return int(not path.is_file() or path.read_text("utf-8") != page)
-    path.write_text(page, "utf-8")
-    return 0
+def main() -> None:
+    """Print the table."""
+    sys.stdout.write(index(records()))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

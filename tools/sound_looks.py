@@ -1,7 +1,7 @@
 """Seeds whose look of the correct server was sound, as data: `python -m tools.sound_looks RESULT.json…` adds some.
 
 Each RESULT is what `weldproof selftest --chameleon SEED… --json` printed, of whole runs. In how many looks each row
-passed stands in docs/proof.md.
+passed is on the page of proof by requirement.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from conformance.ledger import load as ledger
+from conformance.ledger.derived import ROOT
 
-FILE: Final = Path(__file__).with_suffix(".json")
+FILE: Final = ROOT / "conformance/recorded/sound_looks.json"
 _LINE: Final = 110
 
 

@@ -1,6 +1,6 @@
 """An example breach of a row: what a named mutant of the reference put on the wire, recorded and kept as data.
 
-`ledger/examples.json` is written by `python -m tools.requirement_pages --record`. Secrets and live values stand by
+`recorded/examples.json` is written by `make record`. Secrets and live values stand by
 their names, ports and moments in one form; a row that no recording shows has none.
 """
 
@@ -15,7 +15,7 @@ from typing import Final
 
 import orjson
 
-FILE: Final = "ledger/examples.json"
+FILE: Final = "recorded/examples.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
-"""Which functions of the reference decide a row: data beside the ledger, made by `python -m tools.rules`.
+"""Which functions of the reference decide a row: derived from its mutants, as `rules.json`.
 
-The suite imports none of them. Where the reference is installed beside it, a name is followed to its line by reading
-its file.
+The suite imports none of them. If the reference is installed too, a name is followed to its line by reading its file.
 """
 
 from __future__ import annotations
@@ -9,23 +8,22 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-import orjson
+from conformance.ledger.deciding import MUTANTS, PLACES, deciding
+from conformance.ledger.derived import ROOT, Derived
 
-import conformance
-
-FILE: Final = "ledger/rules.json"
-_TREE: Final = Path(conformance.__file__).parents[1]
+RULES: Final = Derived(
+    "conformance/ledger/rules.json",
+    (f"{MUTANTS}/*.toml", "reference/*.py", PLACES, "conformance/ledger/deciding.py"),
+    deciding,
+)
 
 
 @cache
 def _rules() -> Mapping[str, tuple[str, ...]]:
-    values = orjson.loads(files("conformance").joinpath(FILE).read_bytes())
-    return MappingProxyType({one["row"]: tuple(one["rules"]) for one in values})
+    return MappingProxyType({one["row"]: tuple(one["rules"]) for one in RULES.load()})
 
 
 def rules_of(row_id: str) -> tuple[str, ...]:
@@ -54,7 +52,7 @@ def line_of(file: str, name: str) -> int | None:
 def _definitions(file: str) -> list[ast.stmt]:
     """Return what a file defines, read once however many rules stand in it; nothing where it is not installed."""
     try:
-        return ast.parse((_TREE / file).read_text("utf-8")).body
+        return ast.parse((ROOT / file).read_text("utf-8")).body
     except FileNotFoundError:
         return []
 

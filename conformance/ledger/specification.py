@@ -1,25 +1,29 @@
 """The published specification by clause: what it says, and where that stands; and which clauses a text cites.
 
-`ledger/clauses.json` is made from the pages of `docs/spec` by `python -m tools.clauses`; a test holds that it is what
-they say. `ledger/places.json` says on which sections and clauses the rows of the ledger rest, and
-`ledger/quotes.json` which of their sentences states a row, where that is not the first.
+`clauses.json` is derived from the pages of `docs/spec`. `places.json` lists the sections and clauses on which the rows
+of the ledger rest. `quotes.json` contains the sentence that states a row, if that is not the first of its clause.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 
-import orjson
+from conformance.ledger.clause import FOLDER, Clause
+from conformance.ledger.clause_pages import read_clauses
+from conformance.ledger.derived import Derived
 
-FOLDER: Final = "docs/spec"
-PAGES: Final = "docs/requirements"
-FILE: Final = "ledger/clauses.json"
+CLAUSES: Final = Derived(
+    "conformance/ledger/clauses.json",
+    (f"{FOLDER}/*.md", "conformance/ledger/clause.py", "conformance/ledger/clause_pages.py"),
+    lambda root: [asdict(clause) for clause in read_clauses(root / FOLDER)],
+)
 PLACES: Final = "ledger/places.json"
 QUOTES: Final = "ledger/quotes.json"
 
@@ -34,49 +38,10 @@ _CITED: Final = re.compile(
 _ONE: Final = re.compile(rf"\w-.+|{_SECTION}|[1-9]")
 
 
-@dataclass(frozen=True, slots=True)
-class Clause:
-    """A section or a clause of the specification.
-
-    Attributes:
-        id: `3.4` of a section, `3` of a chapter, `P-CV-08` of a clause, `C-03` of a contradiction.
-        title: Of a section; None of a clause.
-        section: Number of the section it stands in, its own for a section; None outside of the numbered ones.
-        page: Name of its file, below docs/spec.
-        anchor: Of its heading.
-        sentence: Its first sentence, as plain text with code in backticks; None of a section that opens without text.
-        basis: What a clause rests on: the interface, a standard, what is deployed, or this suite's default.
-    """
-
-    id: str
-    title: str | None
-    section: str | None
-    page: str
-    anchor: str
-    sentence: str | None
-    basis: str | None
-
-    @property
-    def says(self) -> str:
-        """What is printed of it: its sentence, after the title of a section."""
-        return ": ".join(filter(None, (self.title, self.sentence)))
-
-    @property
-    def where(self) -> str:
-        """The place of its text, from the project's folder."""
-        return f"{FOLDER}/{self.page}#{self.anchor}"
-
-    def as_json(self) -> dict[str, str | None]:
-        """Return what machines are given of it."""
-        saying = {"id": self.id, "title": self.title, "sentence": self.sentence}
-        return {**saying, "basis": self.basis, "where": self.where}
-
-
 @cache
 def clauses() -> Mapping[str, Clause]:
     """Return every section and clause of the specification, by id."""
-    values = orjson.loads(files("conformance").joinpath(FILE).read_bytes())
-    return MappingProxyType({one["id"]: Clause(**one) for one in values})
+    return MappingProxyType({one["id"]: Clause(**one) for one in CLAUSES.load()})
 
 
 def citations(text: str) -> tuple[str, ...]:
@@ -92,7 +57,7 @@ def cited(text: str) -> tuple[Clause, ...]:
 
 @cache
 def _places() -> Mapping[str, tuple[str, ...]]:
-    values = orjson.loads(files("conformance").joinpath(PLACES).read_bytes())
+    values = json.loads(files("conformance").joinpath(PLACES).read_bytes())
     return MappingProxyType({row: tuple(named) for row, named in values.items()})
 
 
@@ -106,15 +71,10 @@ def places(row: str) -> tuple[str, ...]:
     return next((_places()[one] for one in beginnings if one in _places()), ())
 
 
-def page_of(row: str) -> str:
-    """Return where the page of a row of the ledger stands, from the project's folder."""
-    return f"{PAGES}/{row}.md"
-
-
 @cache
 def quotes() -> Mapping[tuple[str, str], str]:
     """Return the sentence that states a row of the ledger, by the row's id and that of the section or clause."""
-    values = orjson.loads(files("conformance").joinpath(QUOTES).read_bytes())
+    values = json.loads(files("conformance").joinpath(QUOTES).read_bytes())
     return MappingProxyType({(row, one["place"]): one["sentence"] for one in values for row in one["rows"]})
 
 

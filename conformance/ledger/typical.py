@@ -1,6 +1,6 @@
 """What each check took in a recorded whole run against our own stack, to weigh checks against each other.
 
-`typical_seconds.json` is written by `python -m conformance.engine.catalogue EVENTS`.
+`make record` writes the file.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from typing import Final
 
 import orjson
+
+FILE: Final = "recorded/typical_seconds.json"
 
 
 @cache
 def typical_seconds() -> Mapping[str, float]:
     """Return what each check took in the recorded run."""
-    seconds: Mapping[str, float] = orjson.loads(
-        files("conformance.ledger").joinpath("typical_seconds.json").read_bytes()
-    )
+    seconds: Mapping[str, float] = orjson.loads(files("conformance").joinpath(FILE).read_bytes())
     return seconds

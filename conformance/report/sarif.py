@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable
 from typing import Any, Final
 
-from conformance.ledger.specification import page_of, rests_on
+from conformance.ledger.specification import rests_on
 from conformance.log.events import Event
 from conformance.outcome import Verdict
 from conformance.report.conclusion import expectation, headline, sentence, standing
@@ -75,7 +75,7 @@ def _rule(row: RowResult) -> dict[str, Any]:
 def _help(row: RowResult) -> dict[str, Any]:
     """Return what the specification says, clause by clause, and the address of the requirement's page."""
     lines = [f"{clause.id}: {clause.says} ({clause.where})" for clause in rests_on(row.id)]
-    return {"help": {"text": "\n".join([*lines, f"More: {page_of(row.id)}, or `weldproof explain {row.id}`"])}}
+    return {"help": {"text": "\n".join([*lines, f"More: `weldproof explain {row.id}`"])}}
 
 
 def _result(summary: Summary, row: RowResult, index: int) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def test_a_sound_server_is_green(tmp_path: Path) -> None:
 
 
 def test_breaches_fail_and_warn(tmp_path: Path, broken: dict[str, str]) -> None:
-    """A failure has the exchange, the lines that show it again, and its page; a warning is of pytest."""
+    """A failure has the exchange, the lines that show it again, and a command for more; a warning is of pytest."""
     words = ("--weldproof", broken["agent"], f"--weldproof-profile={broken['profile']}")
     done = outcome_of(tmp_path, *words, *selecting(*CHOSEN))
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
@@ -71,7 +71,7 @@ def test_breaches_fail_and_warn(tmp_path: Path, broken: dict[str, str]) -> None:
         "AGENT-VERIFY-04: The result always contains a list of errors",
         "curl      # no single command repeats it: only a run knows",
         "weldproof replay",
-        "docs/requirements/AGENT-VERIFY-04.md",
+        "weldproof explain AGENT-VERIFY-04",
         "WeldproofWarning: AGENT-VERIFY-05",
         "GW-LINK-01: the profile does not claim the surface gateway",
         "GW-DOC-01: A feature flag",

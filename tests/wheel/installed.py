@@ -199,6 +199,7 @@ def try_base(place: Path, base: Path, everything: Path) -> None:
         ["receipt", "inspect", "receipt.jws"],
     ):
         _step(" ".join(words[:2]), [weldproof, *words], empty)
+    _explain_alike(weldproof, empty)
     missing = 'Error: This needs the extra "reference": pip install "weldproof[reference]"\n'
     for words in (["up"], ["run", "AGENT", "--reference"], ["demo"]):
         done = subprocess.run([weldproof, *words], cwd=empty, capture_output=True, text=True, check=False, env=clean())
@@ -229,6 +230,18 @@ def try_base(place: Path, base: Path, everything: Path) -> None:
         finally:
             stack.terminate()
             stack.wait(600)
+
+
+def _explain_alike(weldproof: str, folder: Path) -> None:
+    """Compare what the installed suite and the checkout print of some requirements: nothing but packages is missing."""
+    words = ["explain", "RAIL-WELD-02", "GW-LINK-14", "AGENT-VERIFY-01"]
+    programs = ((weldproof,), (sys.executable, "-m", "conformance"))
+    printed = [
+        subprocess.run([*program, *words], cwd=place, capture_output=True, text=True, check=True, env=clean()).stdout
+        for program, place in zip(programs, (folder, ROOT), strict=True)
+    ]
+    if printed[0] != printed[1]:
+        raise SystemExit(f"the wheel explains a requirement differently from the checkout:\n{printed[0]}")
 
 
 def clean() -> dict[str, str]:

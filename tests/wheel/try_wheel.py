@@ -20,6 +20,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from conformance import vectors
+from conformance.engine.catalogue import CATALOGUE
+from conformance.ledger.rules import RULES
+from conformance.ledger.specification import CLAUSES
 from tests.wheel import installed
 
 ROOT = Path(__file__).parent.parent.parent
@@ -48,13 +51,14 @@ def _build(place: Path) -> Path:
 
 
 def _read(wheel: Path) -> None:
-    """Hold what the wheel says of itself: whose rights, that its packages are typed, and that all vectors are there."""
+    """Compare the wheel's metadata, typed packages, vectors and derived data with the checkout's."""
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         info = next(name.partition("/")[0] for name in names if name.endswith(".dist-info/METADATA"))
         metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
         licence = archive.read(f"{info}/licenses/LICENSE")
         packages = archive.read(f"{info}/top_level.txt").decode().split()
+        stale = [data.file for data in (CATALOGUE, CLAUSES, RULES) if archive.read(data.file) != data.packaged()]
         packed = zipfile.Path(io.BytesIO(archive.read("conformance/vectors/vectors.zip")))
     ours = vectors.read(packed) == vectors.package()
     loose = [name for name in names if name.startswith("conformance/vectors/") and name.endswith("/valid.json")]
@@ -64,6 +68,8 @@ def _read(wheel: Path) -> None:
         raise SystemExit(f"the wheel says of itself {given}, and without py.typed are {untyped}")
     if loose or not ours:
         raise SystemExit(f"the wheel has other vectors than the checkout, or these beside their archive: {loose}")
+    if stale:
+        raise SystemExit(f"the wheel has other data than the checkout: {stale}")
     print("wheel: metadata: ok", flush=True)  # noqa: T201
 
 

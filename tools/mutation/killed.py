@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "killed"
+from tools.mutation.places import ROOT
+
+FOLDER = ROOT / "conformance/recorded/killed"
 
 
 def load(stack: str, folder: Path = FOLDER) -> dict[str, tuple[str, ...]]:

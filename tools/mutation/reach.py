@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tools.mutation.places import MODULE, ROOT, Function, Mutant, functions
 
-FOLDER = Path(__file__).parent / "reached"
+FOLDER = ROOT / "conformance/recorded/reached"
 # What is run while a service starts, before any check.
 STARTING = "(starting)"
 
@@ -106,8 +106,13 @@ def load(name: str, folder: Path = FOLDER) -> Reach:
 
 
 def save(name: str, reach: Reach, folder: Path = FOLDER) -> None:
-    """Keep what was recorded; each line's checks as the bits of a hexadecimal number."""
-    checks = sorted({check for one in reach.functions.values() for check in one.whole})
+    """Keep what was recorded; each line's checks as the bits of a hexadecimal number.
+
+    A check keeps its bit in later recordings, so that a new check or one that is gone changes no other line.
+    """
+    known = _kept_checks(folder / f"{name}.json")
+    found = {check for one in reach.functions.values() for check in one.whole}
+    checks = [*known, *sorted(found - {*known})]
     place = {check: number for number, check in enumerate(checks)}
     data = {
         "surfaces": reach.surfaces,
@@ -125,6 +130,10 @@ def save(name: str, reach: Reach, folder: Path = FOLDER) -> None:
         },
     }
     (folder / f"{name}.json").write_text(_text(data), "utf-8")
+
+
+def _kept_checks(path: Path) -> list[str]:
+    return [*json.loads(path.read_bytes())["checks"]] if path.exists() else []
 
 
 def _text(data: Mapping[str, object]) -> str:

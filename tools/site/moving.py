@@ -16,6 +16,7 @@ BESIDE: Final = "project"
 _LINK: Final = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)((?: \"[^\"]*\")?)\)")
 _FENCE: Final = re.compile(r"^ {0,3}(```+|~~~+)")
 _CODE: Final = re.compile(r"(`[^`\n]*`)")
+_EXPLAINED: Final = re.compile(r"(?<!\[)`weldproof explain ([A-Z0-9]+(?:-[A-Z0-9]+)+)`")
 _OUTSIDE: Final = re.compile(r"[a-z][a-z+.-]*:|#|/", re.IGNORECASE)
 
 
@@ -53,6 +54,23 @@ def moved(markdown: str, path: str, there: frozenset[str]) -> str:
         there: Paths of what is on the site.
     """
     return "\n".join(_rewritten(line, path, there) if prose else line for line, prose in _lines(markdown))
+
+
+def explained(markdown: str, path: str, there: frozenset[str]) -> str:
+    """Return a page whose commands `weldproof explain ID` lead to the page of that requirement, if it is on the site.
+
+    Args:
+        markdown: The page's text.
+        path: The page's own path, from the project's folder.
+        there: Paths of what is on the site.
+    """
+
+    def link(found: re.Match[str]) -> str:
+        wanted = f"{DOCS}/requirements/{found[1]}.md"
+        place = posixpath.relpath(site_path(wanted), posixpath.dirname(site_path(path)) or ".")
+        return f"[{found[0]}]({place})" if wanted in there else found[0]
+
+    return "\n".join(_EXPLAINED.sub(link, line) if prose else line for line, prose in _lines(markdown))
 
 
 def _rewritten(line: str, path: str, there: frozenset[str]) -> str:

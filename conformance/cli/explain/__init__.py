@@ -17,7 +17,7 @@ from conformance.engine.catalogue import Described, catalogue
 from conformance.ledger import Requirement, load
 from conformance.ledger.examples import Example
 from conformance.ledger.rules import place
-from conformance.ledger.specification import clauses, page_of, rests_on
+from conformance.ledger.specification import clauses, rests_on
 
 if TYPE_CHECKING:
     from conformance.first_look.x402_rules import Rule
@@ -30,8 +30,8 @@ def command(ids: Sequence[str], as_json: bool) -> None:
     """Describe a requirement, what its checks send and expect, and how to repair a breach.
 
     ID is a requirement, a prefix (RAIL-WELD), a clause or section of the specification (P-CH-13, 5.5), which stands for
-    the requirements that rest on it, or the name of a check. The pages in docs/requirements contain the same
-    text. X402 with a number is a demand on any 402, which `weldproof check` judges.
+    the requirements that rest on it, or the name of a check. X402 with a number is a demand on any 402, which
+    `weldproof check` judges.
     """
     rules = [rule for text in ids for rule in _rules(text)]
     ids = [text for text in ids if not _rules(text)]
@@ -119,7 +119,6 @@ def _lines(one: Explanation) -> Iterator[str]:
     for rule in one.rules:
         file, _, name = rule.partition(":")
         yield f"  reference {place(file, name)} {name}"
-    yield f"  page      {page_of(row.id)}"
     if one.unshown is not None:
         yield f"\n  {one.unshown}"
     for check in one.checks:

@@ -10,9 +10,10 @@ from typing import Final
 from conformance.engine.catalogue import Described, catalogue
 from conformance.engine.exclusive import Exclusive
 from conformance.ledger import Requirement
+from conformance.ledger.clause import Clause
 from conformance.ledger.examples import Example, examples
 from conformance.ledger.rules import rules_of
-from conformance.ledger.specification import Clause, cited, rests_on
+from conformance.ledger.specification import cited, rests_on
 from conformance.ledger.why import why
 from conformance.selftest.kill_lists import KillList, load_kill_lists
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 
 import click
 import pytest
@@ -13,11 +12,12 @@ from conformance.cli import explain
 from conformance.cli import list as list_command
 from conformance.cli.explain import content
 from conformance.cli.suggestion import nearest
-from conformance.engine.catalogue import Described, catalogue, described, encoded
+from conformance.engine.catalogue import Described, catalogue
 from conformance.engine.exclusive import Exclusive
 from conformance.engine.quick import WHOLE
 from conformance.engine.registration import registered
 from conformance.ledger import load
+from tests.conformance.described_checks import described
 
 
 def run(command: click.Command, *words: str) -> tuple[int, str]:
@@ -49,9 +49,7 @@ def sample_check(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_the_catalogue_is_what_the_checks_say_of_themselves() -> None:
-    """The list shows that a check was added, changed or removed, once the catalogue was written again."""
-    stored = resources.files("conformance.engine").joinpath("catalogue.json").read_bytes()
-    assert encoded(described(registered())) == stored, "run `python -m conformance.engine.catalogue`"
+    """Each check that registers when it is imported is read from its source, with the same members."""
     assert described(registered()) == catalogue()
 
 
@@ -60,7 +58,7 @@ def test_list_shows_every_requirement() -> None:
     code, output = run(list_command.command)
     assert code == 0
     assert all(f"{row.id} " in output for row in load())
-    assert "417 requirements, 340 decide the verdict" in output
+    assert f"{len(load())} requirements, {sum(row.decides for row in load())} decide the verdict" in output
 
 
 def test_list_filters_are_joined() -> None:

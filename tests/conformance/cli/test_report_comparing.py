@@ -7,7 +7,7 @@ from pathlib import Path
 
 from conformance.outcome import Verdict
 from tests.conformance.cli.test_report_command import ROWS, run, saved
-from tests.conformance.report.run_builder import RunBuilder, every_verdict
+from tests.conformance.report.run_builder import JUDGED, PASSED, RunBuilder, every_verdict
 
 
 def test_diff_compares_what_both_runs_judged(tmp_path: Path) -> None:
@@ -49,14 +49,14 @@ def test_matrix_has_a_line_a_surface(tmp_path: Path) -> None:
     assert shown[2] == "| **outcome** | Fault in the suite | Passed |"
     assert shown[3:] == [
         "| Payment gateway | - | - |",
-        "| Pay-per-call rail | 88/91 (2 fail, 1 warn, 1 undecided) | 3/3 |",
+        f"| Pay-per-call rail | {PASSED}/{JUDGED} (2 fail, 1 warn, 1 undecided) | 3/3 |",
     ]
     page = run("matrix", first, second, "--format", "html").output
     assert "an&lt;other&gt; | server" in page
-    assert '<td class="v-error"><b>88/91</b><span>2 fail, 1 warn, 1 undecided</span></td>' in page
+    assert f'<td class="v-error"><b>{PASSED}/{JUDGED}</b><span>2 fail, 1 warn, 1 undecided</span></td>' in page
     assert '<td class="v-pass"><b>3/3</b></td>' in page
     value = json.loads(run("matrix", first, second, "--by", "surface", "--format", "json").output)
-    assert value["rows"]["Pay-per-call rail"] == ["88/91", "3/3"]
+    assert value["rows"]["Pay-per-call rail"] == [f"{PASSED}/{JUDGED}", "3/3"]
     assert value["cells"]["Payment gateway"][0] == {"text": "-", "beside": "", "tone": None}
     assert [one["target"] for one in value["runs"]] == ["test target", "an<other> | server"]
 

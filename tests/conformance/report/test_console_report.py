@@ -11,7 +11,7 @@ from conformance.outcome import Verdict
 from conformance.report.console import show
 from conformance.report.summary import summarise
 from conformance.text.terminal import Terminal
-from tests.conformance.report.run_builder import RunBuilder, every_verdict
+from tests.conformance.report.run_builder import JUDGED, PASSED, RunBuilder, every_verdict
 
 
 def test_a_failure_carries_what_repairs_it() -> None:
@@ -33,7 +33,7 @@ def test_the_verdict_is_the_last_line() -> None:
     written = [Path("out/events.ndjson.gz"), Path("out/index.html")]
     show(summarise(every_verdict()), written=written, console=Terminal(out, width=200))
     *before, last = out.getvalue().splitlines()
-    assert last.startswith("Fault in the suite: 88 of 91 judged requirements pass")
+    assert last.startswith(f"Fault in the suite: {PASSED} of {JUDGED} judged requirements pass")
     assert before.index("What the verdict rests on") < before.index("  out/index.html")
     assert any(line.endswith("exit code 4") for line in before)
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.site.moving import linked, moved, project_path, site_path
+from tools.site.moving import explained, linked, moved, project_path, site_path
+from tools.site.proof import PAGE
 
 ROOT = Path(__file__).parents[3]
 THERE = frozenset({"docs/a.md", "docs/deep/b.md", "CONTRIBUTING.md", "examples/ci/README.md", "examples/addon.mjs"})
@@ -44,9 +45,18 @@ def test_places_lead_back(path: str) -> None:
     assert project_path(site_path(path)) == path
 
 
+def test_commands_that_explain_lead_to_the_page() -> None:
+    """If the page exists; the text of a link, a block of code and another command stay as they are."""
+    pages = frozenset({"docs/requirements/A-1.md"})
+    text = "See `weldproof explain A-1`, `weldproof explain A-9`.\n```sh\n`weldproof explain A-1`\n```\n"
+    shown = text.replace("`weldproof explain A-1`", "[`weldproof explain A-1`](../requirements/A-1.md)", 1)
+    assert explained(text, "docs/deep/b.md", pages) == shown
+
+
 def test_every_page_is_in_the_navigation() -> None:
-    """But for decisions and requirements, which their indexes list."""
+    """But for decisions, which a table lists; the navigation also has two pages that are made with the site."""
     named = set(re.findall(r"([\w./-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
     pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
-    listed = {page for page in pages if not re.match(r"(decisions|requirements)/(?!README|index)", page)}
-    assert named - {site_path(project_path(one)) for one in named if one.startswith("project/")} == listed
+    listed = {page for page in pages if not re.match(r"decisions/(?!README)", page)}
+    beside = {site_path(project_path(one)) for one in named if one.startswith("project/")}
+    assert named - beside == listed | {"requirements/index.md", PAGE}

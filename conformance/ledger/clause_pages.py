@@ -1,0 +1,171 @@
+"""Reading the pages of the specification: headings, the first sentence below each, and the basis of a clause."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+from conformance.ledger.clause import Clause
+
+_HEADING: Final = re.compile(r"^(?P<marks>#{1,6}) (?P<text>.+?) *$")
+_SECTION: Final = re.compile(r"(?P<id>\d(?:\.\d{1,2})?)\.? (?P<title>.+)")
+_CLAUSE: Final = re.compile(r"P-[A-Z]{2}-\d{2}|C-\d{2}")
+_BASIS: Final = re.compile(r"^\*Basis: (?P<text>.+?)\.?\*$", re.DOTALL)
+_FENCE: Final = re.compile(r"^ {0,3}(```|~~~)")
+_NO_PROSE: Final = ("|", "- ", "* ", "> ", "1. ", "<")
+_ITEM: Final = re.compile(r"\n\s*(?:[-*]|\d+\.) ")
+_ENDS: Final = (".", "!", "?", ")", '"', "'")
+_SHORT_FORMS: Final = ("e.g.", "i.e.", "No.", "cf.", "vs.")
+
+
+def read_clauses(folder: Path) -> tuple[Clause, ...]:
+    """Return the sections and clauses of the pages in a folder.
+
+    Raises:
+        Faults: The pages break the form of the specification.
+    """
+    pages = {page.name: page.read_text("utf-8") for page in folder.glob("*.md")}
+    return entries({name: pages[name] for name in in_order(pages)})
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return file names in reading order: the index, the chapters by number, then the rest."""
+    return sorted(names, key=lambda name: (name != "index.md", name.removesuffix(".md")))
+
+
+class Faults(ValueError):
+    """Pages that break the form of the specification; its text has a line for each fault."""
+
+
+def entries(pages: Mapping[str, str]) -> tuple[Clause, ...]:
+    """Return the sections and clauses of pages, text by file name, in the order of the pages.
+
+    A chapter may go on on a further page; it stands where it begins.
+
+    Raises:
+        Faults: A clause without sentence or basis, an id twice, or a heading whose anchor depends on the renderer.
+    """
+    found = tuple(one for name, text in pages.items() for one in _of_page(name, text))
+    begun = {one.id: one for one in reversed(found) if len(one.id) == 1}
+    found = tuple(one for one in found if begun.get(one.id, one) is one)
+    faults = tuple(_faults(found))
+    if faults:
+        raise Faults("\n".join(faults))
+    return found
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor that renderers make of a heading: GitHub and Python-Markdown, where they agree."""
+    kept = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
+    return re.sub(r"\s", "-", kept)
+
+
+def first_sentence(paragraph: str) -> str | None:
+    """Return the first sentence of a paragraph as plain text, code in backticks; None where no sentence ends in it.
+
+    One that ends with a colon, before a table or a list, is made whole.
+    """
+    first = next(_sentences(paragraph), "")
+    return f"{first[:-1]}." if first.endswith(":") else first if first.endswith(_ENDS) else None
+
+
+def sentences(pages: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
+    """Return every sentence of each section and clause, by its id, as plain text with code in backticks.
+
+    An item of a list is a sentence after the words that lead to its list, each of them ended by a full stop.
+    """
+    found: dict[str, set[str]] = {}
+    for text in pages.values():
+        for level, heading, body in _blocks(text):
+            numbered = _SECTION.fullmatch(heading) if level <= 2 else None
+            if _CLAUSE.fullmatch(heading) or numbered:
+                found.setdefault(numbered["id"] if numbered else heading, set()).update(_clause_sentences(body))
+    return {name: frozenset(told) for name, told in found.items()}
+
+
+def _clause_sentences(body: str) -> Iterator[str]:
+    lead = ""
+    for paragraph in _paragraphs(body):
+        if paragraph.startswith(("|", "> ", "<", "*Basis", "{", "HTTP/")) or "```" in paragraph:
+            continue
+        prose, *items = _ITEM.split(f"\n{paragraph}")
+        sentences = [one for one in _sentences(prose) if one.endswith((*_ENDS, ":"))]
+        yield from sentences
+        lead = sentences[-1] if sentences else lead
+        for item in items:
+            first, *more = _sentences(item)
+            yield re.sub(r"[;,.]?\Z", ".", f"{lead} {first}" if lead.endswith(":") else first, count=1)
+            yield from more
+
+
+def _sentences(paragraph: str) -> Iterator[str]:
+    """Yield a paragraph's sentences as plain text, the last one as it ends."""
+    plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
+    plain = re.sub(r"(`[^`]*`)|\*+([^*`]+)\*+", lambda part: part[1] or part[2], plain).replace(r"\<", "<")
+    masked, begun = re.sub(r"`[^`]*`", lambda code: "x" * len(code.group()), plain), 0
+    for end in re.finditer(r"[.!?][)\"']?(?= |$)", masked):
+        if not masked[: end.end()].endswith(_SHORT_FORMS):
+            yield plain[begun : end.end()].lstrip()
+            begun = end.end()
+    if begun < len(plain):
+        yield plain[begun:].lstrip()
+
+
+def _of_page(name: str, text: str) -> Iterator[Clause]:
+    section: str | None = None
+    for level, heading, body in _blocks(text):
+        numbered = _SECTION.fullmatch(heading)
+        if _CLAUSE.fullmatch(heading):
+            yield Clause(heading, None, section, name, anchor(heading), _opening(body), _basis(body))
+        elif level <= 2:
+            section = numbered["id"] if numbered else None
+            if numbered:
+                title, opening = numbered["title"], _opening(body)
+                yield Clause(numbered["id"], title, section, name, anchor(heading), opening, _basis(body))
+
+
+def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
+    """Return each heading with its level and the text below it, up to the next heading; code is no heading."""
+    heading, body, fenced = (0, ""), list[str](), False
+    for line in text.splitlines():
+        fenced ^= bool(_FENCE.match(line))
+        found = None if fenced else _HEADING.match(line)
+        if found is None:
+            body.append(line)
+            continue
+        yield *heading, "\n".join(body)
+        heading, body = (len(found["marks"]), found["text"]), []
+    yield *heading, "\n".join(body)
+
+
+def _paragraphs(body: str) -> list[str]:
+    return [part.strip("\n") for part in re.split(r"\n\s*\n", body) if part.strip()]
+
+
+def _opening(body: str) -> str | None:
+    paragraphs = _paragraphs(body)
+    if not paragraphs or paragraphs[0].startswith(_NO_PROSE) or _FENCE.match(paragraphs[0]):
+        return None
+    return first_sentence(paragraphs[0])
+
+
+def _basis(body: str) -> str | None:
+    found = [basis for part in _paragraphs(body) if (basis := _BASIS.match(part))]
+    return " ".join(found[-1]["text"].split()) if found else None
+
+
+def _faults(found: Iterable[Clause]) -> Iterator[str]:
+    seen: dict[str, Clause] = {}
+    for one in found:
+        where = f"{one.page}: {one.id}"
+        if one.id in seen:
+            yield f"{where} stands in {seen[one.id].page}, too"
+        if one.title is None and one.sentence is None:
+            yield f"{where} does not begin with a whole sentence"
+        if one.title is None and one.basis is None:
+            yield f"{where} has no line *Basis: …*"
+        if "--" in one.anchor:
+            yield f"{where} has an anchor that depends on the renderer: {one.anchor}"
+        seen[one.id] = one

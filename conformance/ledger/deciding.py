@@ -1,0 +1,92 @@
+"""The functions of the reference that decide a row, derived from what the row's mutants edit.
+
+A mutant removes one rule by an edit of the clean code, and its entry names the row that must catch it. Some mutants
+edit a function that only carries the fault, such as one that builds an app or signs an answer. A function therefore
+decides a row only if more than half of the row's mutants change it. If the row has one mutant, its function decides the
+row unless the mutants of many rows change that function. A row without such a function has none.
+
+The sources are read as text: the suite never imports the reference.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+MUTANTS: Final = "mutants"
+# Where each mutant without edits replaces something, by its id: `python -m tools.mutant_places` writes it.
+PLACES: Final = "conformance/recorded/mutant_places.json"
+# A function that the mutants of more rows replace carries faults of other functions.
+_MOST_ROWS: Final = 3
+
+
+def deciding(root: Path) -> list[dict[str, Any]]:
+    """Return each row that has such functions, with their names as `reference/rail/keys.py:Keys.find`, in order."""
+    by_row: dict[str, list[frozenset[str]]] = defaultdict(list)
+    sources = _Sources(root)
+    recorded: Mapping[str, list[str]] = json.loads((root / PLACES).read_bytes())
+    for path in sorted((root / MUTANTS).glob("*.toml")):
+        for entry in tomllib.loads(path.read_text("utf-8"))["mutant"]:
+            edits = entry.get("edits", ())
+            places = [sources.place(edit["file"], edit["find"]) for edit in edits] or recorded.get(entry["id"], [])
+            by_row[entry["caught_by"]].append(frozenset(place for place in places if place is not None))
+    rows_of = Counter(name for mutants in by_row.values() for name in frozenset().union(*mutants))
+    found = {row: [*_agreed(mutants, rows_of)] for row, mutants in sorted(by_row.items())}
+    return [{"row": row, "rules": names} for row, names in found.items() if names]
+
+
+def _agreed(mutants: list[frozenset[str]], rows_of: Mapping[str, int]) -> Iterator[str]:
+    """Yield the functions that more than half of a row's mutants replace, in order."""
+    replacing = Counter(name for names in mutants for name in names)
+    for name, count in sorted(replacing.items()):
+        if 2 * count > len(mutants) and (count > 1 or rows_of[name] <= _MOST_ROWS):
+            yield name
+
+
+class _Sources:
+    """The files of the reference, each parsed once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._parsed: dict[str, tuple[str, list[ast.stmt]]] = {}
+
+    def place(self, file: str, text: str) -> str | None:
+        """Return the innermost function, class or constant that contains a text, by file and name.
+
+        None for an import, which an edit adds to but which decides nothing. None also while the reference is being
+        changed: the file is gone or is no Python, or the text is not in it. A test requires each text of an edit.
+        """
+        if file not in self._parsed:
+            self._parsed[file] = self._read(file)
+        source, body = self._parsed[file]
+        start = source.find(text)
+        if start < 0:
+            return None
+        first = source.count("\n", 0, start + len(text) - len(text.lstrip())) + 1
+        names: list[str] = []
+        while node := next((node for node in body if node.lineno <= first <= (node.end_lineno or 0)), None):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                names.append(node.name)
+                body = node.body
+                continue
+            names += [target.id for target in _targets(node) if isinstance(target, ast.Name) and not names]
+            break
+        return f"{file}:{'.'.join(names)}" if names else None
+
+    def _read(self, file: str) -> tuple[str, list[ast.stmt]]:
+        try:
+            source = (self._root / file).read_text("utf-8")
+            return source, ast.parse(source).body
+        except (OSError, SyntaxError):
+            return "", []
+
+
+def _targets(node: ast.stmt) -> list[ast.expr]:
+    if isinstance(node, ast.Assign):
+        return node.targets
+    return [node.target] if isinstance(node, ast.AnnAssign) else []

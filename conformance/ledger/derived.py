@@ -1,0 +1,99 @@
+"""Data that follow from other files of the project within a second, and are therefore not in version control.
+
+A checkout makes such a file when it is missing or when its sources have changed, next to the code that reads it. A
+wheel contains none of the sources: its build writes the files (`setup.py`). This module and everything that makes data
+need only the standard library, because a build has nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+# The folder of the project in a checkout, and site-packages if the suite is installed.
+ROOT: Final = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A file of derived data.
+
+    Attributes:
+        file: Its path from the project's folder.
+        sources: What it is made from: files, or a folder and the suffix of its files (`docs/spec/*.md`).
+        make: Returns the entries from the project's folder, as JSON values.
+    """
+
+    file: str
+    sources: tuple[str, ...]
+    make: Callable[[Path], Sequence[Any]]
+
+    def load(self, root: Path = ROOT) -> Any:
+        """Return the entries, made again if a source has changed since they were made.
+
+        Raises:
+            FileNotFoundError: This is no checkout, and the file is missing.
+        """
+        path = root / self.file
+        if not _is_checkout(root):
+            return json.loads(path.read_bytes())["entries"]
+        digest = self._digest(root)
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+            kept = json.loads(path.read_bytes())
+            if kept["made_from"] == digest:
+                return kept["entries"]
+        content = _encoded({"made_from": digest, "entries": self.make(root)})
+        with contextlib.suppress(OSError):  # a checkout that may only be read: made again by each process
+            write(path, content)
+        return json.loads(content)["entries"]
+
+    def packaged(self, root: Path = ROOT) -> bytes:
+        """Return the file for a wheel, the same bytes from the same sources."""
+        return _encoded({"entries": self.make(root)})
+
+    def _digest(self, root: Path) -> str:
+        """Return what changes if a source is added, removed or written."""
+        found = hashlib.sha256()
+        for path, state in sorted(_states(root, self.sources)):
+            found.update(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\n".encode())
+        return found.hexdigest()
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole: a process that reads it meanwhile has the old content or the new one."""
+    beginning = path.with_name(f"{path.name}.{os.getpid()}")
+    beginning.write_bytes(content)
+    beginning.replace(path)
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _is_checkout(root: Path) -> bool:
+    return (root / "pyproject.toml").is_file()
+
+
+def _states(root: Path, sources: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    for source in sources:
+        folder, star, suffix = source.partition("*")
+        if star:
+            yield from _below(root / folder, suffix)
+        else:
+            yield source, (root / source).stat()
+
+
+def _below(folder: Path | str, suffix: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield the files of a folder and of those inside; a walk of pathlib takes five times as long."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(suffix):
+                yield entry.path, entry.stat()
+            elif entry.is_dir() and not entry.name.startswith((".", "_")):
+                yield from _below(entry.path, suffix)

@@ -1,0 +1,106 @@
+"""Write everything in `conformance/recorded`, which only a run can show: `make record`, or `ONLY=typical make record`.
+
+Each part keeps what it knows of the rest: a check or a mutant that did not change keeps its line. So a change
+needs no recording of its own. All parts take hours on two processors.
+
+| Part | Files | What is recorded |
+| --- | --- | --- |
+| `places` | `mutant_places.json` | what each mutant in Python replaces |
+| `typical` | `typical_seconds.json` | what each check takes in a whole run |
+| `examples` | `examples.json` | a breach of each requirement that has none yet |
+| `reached` | `reached/*.json` | which check reaches which line, by stack |
+| `killed` | `killed/*.json` | which mutants made by rule a row fails, of those that one failed before |
+| `looks` | `sound_looks.json` | one more seed of the correct server that takes every open point another way |
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from conformance.ledger.derived import ROOT
+from tools import sound_looks
+
+FOLDER: Final = ROOT / "conformance/recorded"
+PRINTED: Final = "printed.json"
+_EXAMPLE_SECONDS: Final = "3600"
+
+Commands = Iterator[Sequence[str]]
+
+
+def _places(folder: Path) -> Commands:
+    del folder
+    yield ("tools.mutant_places",)
+
+
+def _typical(folder: Path) -> Commands:
+    run = ("conformance", "run", "--reference", "--seed", "1", "--report", "json", "--report-dir", str(folder))
+    yield run
+    yield "tools.typical", str(folder / "events.ndjson.gz")
+
+
+def _examples(folder: Path) -> Commands:
+    del folder
+    yield "tools.examples", _EXAMPLE_SECONDS
+
+
+def _reached(folder: Path) -> Commands:
+    del folder
+    yield "tools.mutation", "--record", "--stack", "every"
+
+
+def _killed(folder: Path) -> Commands:
+    yield "tools.mutation", "--tidy"
+    yield "tools.mutation", "--again", "--keep", "--stack", "every", "--folder", str(folder)
+
+
+def _looks(folder: Path) -> Commands:
+    seed = str(max(sound_looks.load().seeds, default=-1) + 1)
+    yield "conformance", "selftest", "--chameleon", "--seeds", "1", "--from", seed, "--json"
+    yield "tools.sound_looks", str(folder / PRINTED)
+
+
+# Each part with the files that it writes, below the folder.
+PARTS: Final[Mapping[str, tuple[str, Callable[[Path], Commands]]]] = {
+    "places": ("mutant_places.json", _places),
+    "typical": ("typical_seconds.json", _typical),
+    "examples": ("examples.json", _examples),
+    "reached": ("reached/*.json", _reached),
+    "killed": ("killed/*.json", _killed),
+    "looks": ("sound_looks.json", _looks),
+}
+
+
+@click.command()
+@click.argument("parts", nargs=-1, type=click.Choice([*PARTS]))
+def main(parts: Sequence[str]) -> None:
+    """Record the named PARTS one after the other, or all."""
+    for part in parts or PARTS:
+        click.echo(f"recording: {part}")
+        with tempfile.TemporaryDirectory(prefix="recording-") as name:
+            for words in PARTS[part][1](Path(name)):
+                _run(words, Path(name))
+
+
+def _run(words: Sequence[str], folder: Path) -> None:
+    """Run a module with its arguments; if it prints JSON, into a file of the folder.
+
+    Raises:
+        SystemExit: It could not do its work. Exit code 1 says that something was found, such as a mutant that survives.
+    """
+    output = subprocess.PIPE if "--json" in words else None
+    done = subprocess.run([sys.executable, "-m", *words], cwd=ROOT, stdout=output, check=False)  # noqa: S603 - ours
+    if "--json" in words:
+        (folder / PRINTED).write_bytes(done.stdout)
+    if done.returncode not in {0, 1}:
+        sys.exit(f"python -m {' '.join(words)} ended with {done.returncode}")
+
+
+if __name__ == "__main__":
+    main()
