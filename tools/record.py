@@ -5,7 +5,6 @@ needs no recording of its own. All parts take hours on two processors.
 
 | Part | Files | What is recorded |
 | --- | --- | --- |
-| `places` | `mutant_places.json` | what each mutant in Python replaces |
 | `typical` | `typical_seconds.json` | what each check takes in a whole run |
 | `examples` | `examples.json` | a breach of each requirement that has none yet |
 | `reached` | `reached/*.json` | which check reaches which line, by stack |
@@ -32,11 +31,6 @@ PRINTED: Final = "printed.json"
 _EXAMPLE_SECONDS: Final = "3600"
 
 Commands = Iterator[Sequence[str]]
-
-
-def _places(folder: Path) -> Commands:
-    del folder
-    yield ("tools.mutant_places",)
 
 
 def _typical(folder: Path) -> Commands:
@@ -68,7 +62,6 @@ def _looks(folder: Path) -> Commands:
 
 # Each part with the files that it writes, below the folder.
 PARTS: Final[Mapping[str, tuple[str, Callable[[Path], Commands]]]] = {
-    "places": ("mutant_places.json", _places),
     "typical": ("typical_seconds.json", _typical),
     "examples": ("examples.json", _examples),
     "reached": ("reached/*.json", _reached),

@@ -11,7 +11,6 @@ The sources are read as text: the suite never imports the reference.
 from __future__ import annotations
 
 import ast
-import json
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
@@ -19,8 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 MUTANTS: Final = "mutants"
-# Where each mutant without edits replaces something, by its id: `python -m tools.mutant_places` writes it.
-PLACES: Final = "conformance/recorded/mutant_places.json"
 # A function that the mutants of more rows replace carries faults of other functions.
 _MOST_ROWS: Final = 3
 
@@ -29,11 +26,9 @@ def deciding(root: Path) -> list[dict[str, Any]]:
     """Return each row that has such functions, with their names as `reference/rail/keys.py:Keys.find`, in order."""
     by_row: dict[str, list[frozenset[str]]] = defaultdict(list)
     sources = _Sources(root)
-    recorded: Mapping[str, list[str]] = json.loads((root / PLACES).read_bytes())
     for path in sorted((root / MUTANTS).glob("*.toml")):
         for entry in tomllib.loads(path.read_text("utf-8"))["mutant"]:
-            edits = entry.get("edits", ())
-            places = [sources.place(edit["file"], edit["find"]) for edit in edits] or recorded.get(entry["id"], [])
+            places = [sources.place(edit["file"], edit["find"]) for edit in entry.get("edits", ())]
             by_row[entry["caught_by"]].append(frozenset(place for place in places if place is not None))
     rows_of = Counter(name for mutants in by_row.values() for name in frozenset().union(*mutants))
     found = {row: [*_agreed(mutants, rows_of)] for row, mutants in sorted(by_row.items())}
@@ -56,7 +51,7 @@ class _Sources:
         self._parsed: dict[str, tuple[str, list[ast.stmt]]] = {}
 
     def place(self, file: str, text: str) -> str | None:
-        """Return the innermost function, class or constant that contains a text, by file and name.
+        """Return the method, function, class or constant that contains a text, by file and name.
 
         None for an import, which an edit adds to but which decides nothing. None also while the reference is being
         changed: the file is gone or is no Python, or the text is not in it. A test requires each text of an edit.
@@ -70,10 +65,13 @@ class _Sources:
         first = source.count("\n", 0, start + len(text) - len(text.lstrip())) + 1
         names: list[str] = []
         while node := next((node for node in body if node.lineno <= first <= (node.end_lineno or 0)), None):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            if isinstance(node, ast.ClassDef):
                 names.append(node.name)
                 body = node.body
                 continue
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                names.append(node.name)
+                break
             names += [target.id for target in _targets(node) if isinstance(target, ast.Name) and not names]
             break
         return f"{file}:{'.'.join(names)}" if names else None

@@ -11,12 +11,12 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from conformance.ledger.deciding import MUTANTS, PLACES, deciding
+from conformance.ledger.deciding import MUTANTS, deciding
 from conformance.ledger.derived import ROOT, Derived
 
 RULES: Final = Derived(
     "conformance/ledger/rules.json",
-    (f"{MUTANTS}/*.toml", "reference/*.py", PLACES, "conformance/ledger/deciding.py"),
+    (f"{MUTANTS}/*.toml", "reference/*.py", "conformance/ledger/deciding.py"),
     deciding,
 )
 

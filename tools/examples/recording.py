@@ -80,7 +80,7 @@ def jobs(wanted: Iterable[str], *, apart: bool) -> list[Job]:
             rows.setdefault(mutants[row].mutant, []).append(row)
     kills = {one.mutant: one for one in load_kill_lists()}
     made = [
-        Job(kills[name], tuple(ids), _surfaces(ids), apart or "addons" in CATALOG.surface(name))
+        Job(kills[name], tuple(ids), _surfaces(ids), apart or "addons" in CATALOG[name].surface)
         for name, ids in rows.items()
     ]
     return sorted(made, key=lambda one: (one.apart, one.surfaces, one.kill.lanes))

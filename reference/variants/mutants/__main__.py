@@ -33,7 +33,7 @@ def main(mutant: str, module: str | None, arguments: tuple[str, ...]) -> None:
     if module.partition(".")[0] != "reference":
         click.echo(f"{module} is no service of the reference", err=True)
         sys.exit(EXIT_USAGE)
-    if module == f"reference.{CATALOG.surface(mutant)}":
+    if module == f"reference.{CATALOG[mutant].surface}":
         CATALOG[mutant].apply()
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from conformance.ledger.deciding import PLACES, deciding
+from conformance.ledger.deciding import deciding
 
 _RULES = """\
 import hmac
@@ -30,8 +29,6 @@ def project(tmp_path: Path, *edited: tuple[str, str], source: str = _RULES) -> P
     (tmp_path / "reference").mkdir()
     (tmp_path / "reference/rules.py").write_text(source, "utf-8")
     (tmp_path / "mutants").mkdir()
-    (tmp_path / PLACES).parent.mkdir(parents=True)
-    (tmp_path / PLACES).write_text(json.dumps({"m0": ["reference/rules.py:Weld"]}), "utf-8")
     entries = []
     for number, (row, text) in enumerate(edited):
         edit = f"[[mutant.edits]]\nfile = 'reference/rules.py'\nfind = '{text}'\nput = 'x'\n" if text else ""
@@ -42,16 +39,16 @@ def project(tmp_path: Path, *edited: tuple[str, str], source: str = _RULES) -> P
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("note == self.token", "Weld.is_bound"), ("LIMIT = 3", "LIMIT"), ("note.strip()", "carries"), ("", "Weld")],
+    [("note == self.token", "Weld.is_bound"), ("LIMIT = 3", "LIMIT"), ("note.strip()", "carries")],
 )
 def test_the_place_of_an_edit_decides_its_row(tmp_path: Path, text: str, name: str) -> None:
-    """A method, a constant and a function; a mutant in Python has its recorded place."""
+    """A method, a constant and a function."""
     assert deciding(project(tmp_path, ("A-1", text))) == [{"row": "A-1", "rules": [f"reference/rules.py:{name}"]}]
 
 
 def test_an_import_decides_nothing(tmp_path: Path) -> None:
-    """An edit adds to it what another edit uses."""
-    assert deciding(project(tmp_path, ("A-1", "import hmac"))) == []
+    """An edit adds to it what another edit uses. A mutant in Python has no edit."""
+    assert deciding(project(tmp_path, ("A-1", "import hmac"), ("A-2", ""))) == []
 
 
 def test_most_mutants_of_a_row_must_agree(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,14 +11,6 @@ from conformance.ledger import load
 from conformance.ledger.rules import line_of, rules_of
 
 ROOT = Path(__file__).parents[3]
-
-
-def test_each_mutant_without_edits_has_its_places_recorded() -> None:
-    """`python -m tools.mutant_places` writes what these replace; the places of the others follow from their edits."""
-    # In a separate process, because such a mutant is applied to be read.
-    words = [sys.executable, "-m", "tools.mutant_places", "--check"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
 
 
 def test_every_rule_leads_to_a_line_that_names_it() -> None:
