@@ -14,7 +14,7 @@ from conformance.outcome import Exit
     [
         (["x"], "a seed must be a number"),
         (["1", "2", "--shard", "3/2"], "give I/N with I from 1 to N"),
-        (["1", "--rows", "NOBODY-01"], "no requirement starts with"),
+        (["1", "--rows", "NOBODY-01"], "did you mean"),
     ],
 )
 def test_a_wrong_word_is_a_fault_of_usage(words: list[str], said: str) -> None:
