@@ -11,7 +11,7 @@ from typing import NoReturn
 from conformance.cli.usage import UsageFault
 
 _CHECKOUT = Path(__file__).parents[3]
-_PROGRAM = "tools.mutation"
+_PROGRAM = "tools.mutants"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def against_generated(
     """
     if not (checkout / _PROGRAM.replace(".", "/")).is_dir():
         raise UsageFault("--generated makes its mutants of the reference's source with tools/: run from a checkout")
-    words = [word for one in (*choice.ids, *choice.only) for word in ("--only", one)]
+    words = ["generated", *choice.ids, *choice.only]
     given: dict[str, object] = {
         "--shard": choice.part,
         "--seed": choice.seed,
