@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NoReturn
 
 import click
 import orjson
@@ -17,17 +17,14 @@ from conformance.processes.interrupt import interruptible
 from conformance.processes.own_stack import StackFault
 from localnet.processes import ChildFault
 from tools.mutants import generated, in_tests, named
-from tools.mutants.choice import Choice, Choosable, choosing
+from tools.mutants.choice import Choice, Mutant, T, choosing
 from tools.mutants.data import EditFault
-from tools.mutants.generated_trials import KIND as GENERATED
 from tools.mutants.results import EXIT_INTERRUPTED, EXIT_NO_VERDICT, Results, Unjudged, conclude
 from tools.mutants.scratch import ROOT
 from tools.mutants.second import trials as second
 from tools.mutation.stacks import STACKS
 from tools.mutation.stand import NoStart
 
-M = TypeVar("M", bound=Choosable)
-T = TypeVar("T")
 _HELP: Final = (tools.mutants.__doc__ or "").partition("\n\n|")[0]
 _EXIT_CODES: Final = """
 Exit codes: 0 every mutant is noticed as it should be, 1 one is not, 2 usage, 3 nothing can be said of one, such as if
@@ -46,10 +43,7 @@ def main() -> None:
 def run_named(choice: Choice) -> None:
     """Run named mutants of the reference: each kill list must be exact."""
     mutants = choice.draw(choice.match(named.load()))
-    _list(choice, mutants, lambda one: f"{one.kill_list.caught_by}  {one.kill_list.rule}")
-    results = Results(choice.folder, quiet=choice.as_json)
-    _run(lambda: _wait(named.run(results.missing(named.KIND, mutants), choice.seed, results)))
-    _end(choice, results.of(named.KIND, mutants))
+    _execute(choice, named.KIND, mutants, lambda some, results: _wait(named.run(some, choice.seed, results)))
 
 
 @main.command("generated")
@@ -70,40 +64,29 @@ def run_named(choice: Choice) -> None:
 @click.option(
     "--check", "checks", multiple=True, help="With --record: only this check, in addition to what is recorded."
 )
-def run_generated(
-    choice: Choice,
-    *,
-    stack: str,
-    whole: bool,
-    again: bool,
-    keep: bool,
-    tests: tuple[str, ...],
-    tidy: bool,
-    record: bool,
-    checks: tuple[str, ...],
-) -> None:
+def run_generated(choice: Choice, *, stack: str, tests: tuple[str, ...], tidy: bool, record: bool, **rest: Any) -> None:
     """Run mutants made by rule from the reference: a row must fail, unless the mutant was judged.
 
     Results are kept in report-generated without --folder. A sample is drawn from what the stack reaches.
     """
     stacks = generated.stacks_of(stack)
     if record:
-        _run(lambda: _wait(generated.record(stacks, choice.seed, checks)))
+        _guard(lambda: _wait(generated.record(stacks, choice.seed, rest["checks"])))
         return
     if tidy:
         generated.tidy()
         return
-    mutants = generated.choose(choice, stacks, again=again)
-    _list(choice, mutants, lambda one: one.change)
+    mutants = generated.choose(choice, stacks, again=rest["again"])
     if tests:
-        results = Results(choice.folder, quiet=choice.as_json)
-        _run(lambda: generated.run_tests(mutants, tests, results))
-        _end(choice, results.of(GENERATED, mutants))
+        _execute(choice, generated.KIND, mutants, lambda some, results: generated.run_tests(some, tests, results))
+    _list(choice, mutants)
     results = Results(choice.folder or Path("report-generated"), quiet=choice.as_json)
-    decisive = _run(lambda: _wait(generated.run_rows(mutants, stacks, choice.seed, results, whole=whole)))
-    if keep:
+    chosen = [one.data for one in mutants]
+    run = generated.run_rows(chosen, stacks, choice.seed, results, whole=rest["whole"])
+    decisive = _guard(lambda: _wait(run))
+    if rest["keep"]:
         generated.keep(stacks, results)
-    _end(choice, decisive)
+    sys.exit(conclude(decisive, as_json=choice.as_json))
 
 
 @main.command("second")
@@ -118,11 +101,7 @@ def run_second(choice: Choice, *, only_new: bool, pages: bool) -> None:
     if pages:
         second.write_pages()
         return
-    mutants = choice.draw(choice.match(second.load_all(only_new=only_new)))
-    _list(choice, mutants, lambda one: f"{one.mutant.judged}  {one.mutant.clause}")
-    results = Results(choice.folder, quiet=choice.as_json)
-    _run(lambda: second.run(results.missing(second.KIND, mutants), results))
-    _end(choice, results.of(second.KIND, mutants))
+    _execute(choice, second.KIND, choice.draw(choice.match(second.load_all(only_new=only_new))), second.run)
 
 
 @main.command("tests")
@@ -130,26 +109,33 @@ def run_second(choice: Choice, *, only_new: bool, pages: bool) -> None:
 @click.option("--root", type=click.Path(path_type=Path, exists=True), default=ROOT, help="Another checkout to change.")
 def run_tests(choice: Choice, *, root: Path) -> None:
     """Run mutants of the product against the project's tests: a test must fail."""
-    mutants = choice.draw(choice.match(in_tests.load()))
-    _list(choice, mutants, lambda one: one.breaks)
+    mutants = choice.draw(choice.match([Mutant(one.id, one.place, one.breaks, one) for one in in_tests.load()]))
+    _execute(choice, in_tests.KIND, mutants, lambda some, results: in_tests.run(some, results, root))
+
+
+def _execute(
+    choice: Choice, kind: str, mutants: Sequence[Mutant[T]], run: Callable[[Sequence[T], Results], None]
+) -> NoReturn:
+    """List the mutants, or run those that have no result yet; end the program with its exit code."""
+    _list(choice, mutants)
     results = Results(choice.folder, quiet=choice.as_json)
-    _run(lambda: in_tests.run(results.missing(in_tests.KIND, mutants), results, root))
-    _end(choice, results.of(in_tests.KIND, mutants))
+    _guard(lambda: run(results.missing(kind, mutants), results))
+    sys.exit(conclude(results.of(kind, mutants), as_json=choice.as_json))
 
 
-def _list(choice: Choice, mutants: Sequence[M], describe: Callable[[M], str]) -> None:
+def _list(choice: Choice, mutants: Sequence[Mutant[Any]]) -> None:
     """If the mutants are only to be listed, print them and end the program."""
     if not choice.only_list:
         return
     if choice.as_json:
-        click.echo(orjson.dumps([{"id": one.id, "place": one.place, "breaks": describe(one)} for one in mutants]))
+        click.echo(orjson.dumps([{"id": one.id, "place": one.place, "breaks": one.breaks} for one in mutants]))
     else:
         for one in mutants:
-            click.echo(f"{one.id}  {one.place}  {describe(one)}")
+            click.echo(f"{one.id}  {one.place}  {one.breaks}")
     sys.exit(0)
 
 
-def _run(work: Callable[[], T]) -> T:
+def _guard(work: Callable[[], T]) -> T:
     """Do the work; end the program with its exit code if the work is interrupted or comes to no verdict."""
     try:
         return work()
@@ -162,10 +148,6 @@ def _run(work: Callable[[], T]) -> T:
 
 def _wait(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(interruptible(work))
-
-
-def _end(choice: Choice, results: Sequence[Mapping[str, Any]]) -> NoReturn:
-    sys.exit(conclude(results, as_json=choice.as_json))
 
 
 if __name__ == "__main__":

@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
-from functools import wraps
+from functools import reduce, wraps
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import click
 
 from conformance.cli.run.shards import part_of
 from conformance.cli.usage import UsageFault
 
-
-class Choosable(Protocol):
-    """A mutant as the choice sees it."""
-
-    @property
-    def id(self) -> str:
-        """Its name."""
-
-    @property
-    def place(self) -> str:
-        """The file that it changes, with the line if the mutant has one."""
+T = TypeVar("T")
 
 
-M = TypeVar("M", bound=Choosable)
+@dataclass(frozen=True, slots=True)
+class Mutant(Generic[T]):
+    """A mutant of any kind.
+
+    Attributes:
+        id: Its name, which only one mutant of its kind has.
+        place: The file that it changes, with the line if it has one.
+        breaks: What it breaks, in a few words.
+        data: The mutant as its kind knows it.
+    """
+
+    id: str
+    place: str
+    breaks: str
+    data: T
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Choice:
     as_json: bool = False
     folder: Path | None = None
 
-    def match(self, mutants: Sequence[M]) -> list[M]:
+    def match(self, mutants: Sequence[Mutant[T]]) -> list[Mutant[T]]:
         """Return the mutants that a pattern matches.
 
         Raises:
@@ -69,7 +73,7 @@ class Choice:
             raise click.UsageError(f"no mutant matches {', '.join(self.patterns)}")
         return matching
 
-    def draw(self, mutants: Sequence[M]) -> list[M]:
+    def draw(self, mutants: Sequence[Mutant[T]]) -> list[Mutant[T]]:
         """Return the sample of some mutants, and of this the part."""
         if self.sample is not None:
             mutants = random.Random(self.seed).sample(mutants, min(self.sample, len(mutants)))  # noqa: S311 - repeatable
@@ -103,19 +107,8 @@ def choosing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the shared options; the function receives them as a `Choice`."""
 
     @wraps(function)
-    def command(
-        patterns: tuple[str, ...],
-        part: tuple[int, int],
-        sample: int | None,
-        seed: int,
-        only_list: bool,
-        as_json: bool,
-        folder: Path | None,
-        **own: Any,
-    ) -> Any:
-        return function(Choice(patterns, part, sample, seed, only_list, as_json, folder), **own)
+    def command(**options: Any) -> Any:
+        shared = {one.name: options.pop(one.name) for one in fields(Choice)}
+        return function(Choice(**shared), **options)
 
-    decorated: Callable[..., Any] = command
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return reduce(lambda decorated, option: option(decorated), reversed(_OPTIONS), command)

@@ -21,7 +21,7 @@ KIND = "tests"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TestedMutant(EditedMutant):
+class MutantForTests(EditedMutant):
     """One mutant that tests must notice.
 
     Attributes:
@@ -52,16 +52,16 @@ class TestedMutant(EditedMutant):
         return EditedMutant.edited(self, root)
 
 
-def load() -> tuple[TestedMutant, ...]:
+def load() -> tuple[MutantForTests, ...]:
     """Return every mutant, file by file.
 
     Raises:
         ValueError: An entry is malformed, or two have the same id.
     """
-    return load_mutants(TestedMutant, sorted(FOLDER.glob("*.toml")))
+    return load_mutants(MutantForTests, sorted(FOLDER.glob("*.toml")))
 
 
-def run(mutants: Sequence[TestedMutant], results: Results, root: Path = ROOT) -> None:
+def run(mutants: Sequence[MutantForTests], results: Results, root: Path = ROOT) -> None:
     """Put each mutant into a copy of a checkout and run its tests until one fails.
 
     At the end the tests that failed are run without any mutant, and must pass.
@@ -78,7 +78,7 @@ def run(mutants: Sequence[TestedMutant], results: Results, root: Path = ROOT) ->
             results.add(result)
 
 
-def _tried(scratch: Scratch, mutant: TestedMutant) -> Result:
+def _tried(scratch: Scratch, mutant: MutantForTests) -> Result:
     started = time.monotonic()
     failures: list[Failure] = []
     wrong = []

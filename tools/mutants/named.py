@@ -7,46 +7,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from conformance.cli.selftest.execution import verdicts_against
 from conformance.outcome import Verdict
 from conformance.selftest.kill_lists import KillList, load_kill_lists
+from tools.mutants.choice import Mutant
 from tools.mutants.results import Result, Results
 
 KIND = "named"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedMutant:
-    """A mutant with its kill list."""
-
-    kill_list: KillList
-
-    @property
-    def id(self) -> str:
-        """Its name."""
-        return self.kill_list.mutant
-
-    @property
-    def place(self) -> str:
-        """The first file that it changes; empty if it is Python."""
-        return self.kill_list.edits[0].file if self.kill_list.edits else ""
+def load() -> list[Mutant[KillList]]:
+    """Return every named mutant; one in Python has no place."""
+    return [
+        Mutant(one.mutant, one.edits[0].file if one.edits else "", f"{one.caught_by}  {one.rule}", one)
+        for one in load_kill_lists()
+    ]
 
 
-def load() -> tuple[NamedMutant, ...]:
-    """Return every named mutant."""
-    return tuple(map(NamedMutant, load_kill_lists()))
-
-
-async def run(mutants: Sequence[NamedMutant], seed: int, results: Results) -> None:
+async def run(kill_lists: Sequence[KillList], seed: int, results: Results) -> None:
     """Run the suite against each mutant and compare the verdicts with its kill list.
 
     Raises:
         StackFault: The stack did not come up.
     """
-    for mutant in mutants:
-        kill_list, started = mutant.kill_list, time.perf_counter()
+    for kill_list in kill_lists:
+        started = time.perf_counter()
         verdicts = await verdicts_against(kill_list.mutant, kill_list.surface, seed, kill_list.lanes)
         failed, warned = (
             [row for row, verdict in verdicts.items() if verdict is one] for one in (Verdict.FAIL, Verdict.WARN)
@@ -54,7 +40,7 @@ async def run(mutants: Sequence[NamedMutant], seed: int, results: Results) -> No
         results.add(
             Result(
                 KIND,
-                mutant.id,
+                kill_list.mutant,
                 "killed" if failed else "warned" if warned else "survived",
                 kill_list.differences(verdicts),
                 killed_by=dict.fromkeys(failed, ""),

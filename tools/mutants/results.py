@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import click
 import orjson
 
-from tools.mutants.choice import Choosable
+from tools.mutants.choice import Mutant, T
 
-M = TypeVar("M", bound=Choosable)
 EXIT_CAUGHT, EXIT_UNCAUGHT, EXIT_NO_VERDICT, EXIT_INTERRUPTED = 0, 1, 3, 130
 # The outcome of a mutant about which nothing can be said.
 NO_VERDICT: Final = "no-verdict"
@@ -86,14 +85,13 @@ class Results:
         """Return the results of a kind, by mutant and stack."""
         return {(name, stack): one for (of, name, stack), one in self._by_key.items() if of == kind}
 
-    def of(self, kind: str, mutants: Iterable[Choosable]) -> list[dict[str, Any]]:
+    def of(self, kind: str, mutants: Iterable[Mutant[T]]) -> list[dict[str, Any]]:
         """Return the results of some mutants of a kind without stacks, in their order."""
-        keys = [(kind, one.id, "") for one in mutants]
-        return [self._by_key[key] for key in keys if key in self._by_key]
+        return [found for one in mutants if (found := self._by_key.get((kind, one.id, "")))]
 
-    def missing(self, kind: str, mutants: Iterable[M]) -> list[M]:
-        """Return those of some mutants of a kind that have no result yet."""
-        return [one for one in mutants if not self.of(kind, [one])]
+    def missing(self, kind: str, mutants: Iterable[Mutant[T]]) -> list[T]:
+        """Return the data of those of some mutants of a kind that have no result yet."""
+        return [one.data for one in mutants if (kind, one.id, "") not in self._by_key]
 
     def add(self, result: Result) -> None:
         """Add a result, in place of an earlier one of the same mutant, and print its line."""

@@ -71,7 +71,7 @@ class Scratch:
 
     def _refuse_foreign_packages(self, elsewhere: Path) -> None:
         """Raise `Unjudged` if a program started elsewhere would import an installed package instead of the copy's."""
-        code = f"import {', '.join(_PACKAGES)}; print(*({', '.join(f'{one}.__path__[0]' for one in _PACKAGES)}))"
+        code = f"import {', '.join(_PACKAGES)}; print(*({', '.join(f'{one}.__path__[0]' for one in _PACKAGES)},))"
         words = [sys.executable, "-c", code]
         done = subprocess.run(  # noqa: S603 - this Python
             words, cwd=elsewhere, env=self.environment(), capture_output=True, text=True, check=False

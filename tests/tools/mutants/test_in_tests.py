@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tools.mutants import in_tests, scratch
+from tools.mutants.choice import Mutant
 from tools.mutants.data import Edit, EditFault
-from tools.mutants.in_tests import TestedMutant, load
+from tools.mutants.in_tests import MutantForTests, load
 from tools.mutants.results import Results
 from tools.mutants.scratch import ROOT
 
@@ -37,7 +38,7 @@ AREAS = (
 
 
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
-def test_an_entry_fits_the_checkout(mutant: TestedMutant) -> None:
+def test_an_entry_fits_the_checkout(mutant: MutantForTests) -> None:
     """Its text occurs exactly once in its file, and the tests that it names exist."""
     mutant.edited(ROOT)
 
@@ -50,9 +51,9 @@ def test_there_are_sixty_over_all_packages() -> None:
 
 def mutant(
     find: str, put: str, *tests: str, file: str = "it.py", wider: tuple[str, ...] = (), name: str = "it"
-) -> TestedMutant:
+) -> MutantForTests:
     """Return a mutant with one edit."""
-    return TestedMutant(id=name, edits=(Edit(file, find, put),), breaks="It.", tests=tests, wider=wider)
+    return MutantForTests(id=name, edits=(Edit(file, find, put),), breaks="It.", tests=tests, wider=wider)
 
 
 def test_an_entry_that_no_longer_fits_is_refused(tmp_path: Path) -> None:
@@ -93,9 +94,11 @@ def test_a_run_reports_which_test_noticed_each(tmp_path: Path, monkeypatch: pyte
         mutant("'x'", "'y'", "test_trial.py::test_broken", file=file, name="broken"),
         mutant("PRICE = 5", "PRICE = 4", price, file=file, name="unfit"),
     ]
+    listed = [Mutant(one.id, one.place, one.breaks, one) for one in mutants]
     in_tests.run(mutants, results, checkout)
-    kept = Results(tmp_path / "results").of(in_tests.KIND, mutants)
-    assert kept == results.of(in_tests.KIND, mutants)
+    kept = Results(tmp_path / "results").of(in_tests.KIND, listed)
+    assert [{**one, "wrong": [*one["wrong"]]} for one in results.of(in_tests.KIND, listed)] == kept
+    assert results.missing(in_tests.KIND, listed) == []
     assert [one["outcome"] for one in kept] == ["killed", "survived", "no-verdict", "no-verdict"]
     assert kept[0]["killed_by"] == {price: "The price is three."}
     assert [bool(one["wrong"]) for one in kept] == [False, True, True, True]

@@ -13,8 +13,7 @@ from tools.mutants.results import Results
 from tools.mutants.second import trials
 from tools.mutants.second.mutants import SecondMutant, load, load_recorded, record
 from tools.mutants.second.page import page
-from tools.mutants.second.servers import SERVERS, Server
-from tools.mutants.second.trials import ServerMutant, found_by
+from tools.mutants.second.trials import SERVERS, Server, found_by, load_all
 
 HAND_MADE = """
 [[mutant]]
@@ -65,7 +64,7 @@ def test_the_page_lists_what_was_recorded(name: str) -> None:
     """It is what the runner makes of the list and the recorded verdicts."""
     server = SERVERS[name]
     text = (server.source / "mutants.md").read_text("utf-8")
-    assert text == page(server, load(server.source), load_recorded(server.source))
+    assert text == page(server.title, load(server.source), load_recorded(server.source))
 
 
 def test_a_text_that_occurs_twice_is_refused(source: Path, tmp_path: Path) -> None:
@@ -99,11 +98,11 @@ def test_verdicts_are_recorded_in_the_order_of_the_list(source: Path) -> None:
 def test_the_rates_are_those_of_what_a_must_forbids(source: Path) -> None:
     """A row that fails, one that only warns, and a row by name."""
     server = Server("a server", source, lambda _: nullcontext({}), _never)
-    text = page(server, load(source), {"a": ["RAIL-402-01", "RAIL-402-18?"], "b": ["RAIL-402-18?"]})
+    text = page(server.title, load(source), {"a": ["RAIL-402-01", "RAIL-402-18?"], "b": ["RAIL-402-18?"]})
     assert "| of a MUST | 1 | 1 | 0 | 0 | 0 | 1 |" in text
     assert "| of a SHOULD, which can only warn | 1 | 0 | 1 | 0 | 0 | 0 |" in text
     assert "Of 1 that a MUST forbids, 1 fail a row (100 %)" in text
-    missed = page(server, load(source), {"a": []})
+    missed = page(server.title, load(source), {"a": []})
     assert "| `a` | 1 | MUST |  |  |  | **missed** |" in missed
 
 
@@ -126,9 +125,9 @@ def test_a_run_reports_verdicts_that_differ_from_the_recorded_ones(
     record(source, "b", ["RAIL-402-18?"])
     server = Server("a server", source, lambda _: nullcontext({}), _never)
     monkeypatch.setattr(trials, "SERVERS", {"a": server})
-    mutants = [ServerMutant("a", one) for one in load(source)]
+    mutants = load_all()
     results = Results()
-    trials.run(mutants, results)
+    trials.run([one.data for one in mutants], results)
     assert [one["id"] for one in results.of(trials.KIND, mutants)] == ["a/a", "a/b"]
     assert [one["outcome"] for one in results.of(trials.KIND, mutants)] == ["no-start"] * 2
     assert [len(one["wrong"]) for one in results.of(trials.KIND, mutants)] == [0, 2]

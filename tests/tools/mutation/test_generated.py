@@ -16,10 +16,10 @@ from typing import Any
 import orjson
 import pytest
 
-from conformance.cli.selftest.generated import GeneratedChoice, against_generated
+from conformance.cli.selftest.generated import against_generated
 from conformance.cli.usage import UsageFault
 from tools.mutants import generated as command
-from tools.mutants.generated_trials import Trial
+from tools.mutants.generated import Trial
 from tools.mutants.results import Results, Unjudged
 from tools.mutation import judged, killed, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
@@ -181,8 +181,7 @@ def test_the_test_that_holds_a_rule_is_named() -> None:
 def _result_of_tests(mutant: Mutant, path: str) -> dict[str, Any]:
     results = Results()
     command.run_tests([mutant], [path], results)
-    [found] = results.of("generated", [mutant])
-    return found
+    return results.by_stack("generated")[mutant.id, ""]
 
 
 def test_where_every_stack_is_tried_the_one_that_sees_most_comes_first() -> None:
@@ -294,6 +293,4 @@ async def _lines(notes: Notes, process: Process) -> set[int]:
 def test_without_a_checkout_it_says_so(tmp_path: Path) -> None:
     """The wheel has no tools/, and the command says where to run it."""
     with pytest.raises(UsageFault, match="run from a checkout"):
-        against_generated(
-            GeneratedChoice(), as_json=False, only_list=False, whole=False, again=False, checkout=tmp_path
-        )
+        against_generated((), {}, checkout=tmp_path)

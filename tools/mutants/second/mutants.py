@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tools.mutants.data import EditedMutant, load_mutants
 
@@ -47,6 +47,26 @@ class SecondMutant(EditedMutant):
         for file, text in self.edited(source).items():
             (folder / file).write_text(text, "utf-8")
         return folder
+
+
+class Verdicts(NamedTuple):
+    """The requirements that do not pass with a mutant."""
+
+    fails: tuple[str, ...]
+    warns: tuple[str, ...]
+    undecided: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rows: Sequence[str]) -> Verdicts:
+        """Return what recorded rows say by their marks."""
+        fails = tuple(row for row in rows if row[-1] not in "?~")
+        warns, undecided = (tuple(row[:-1] for row in rows if row[-1] == mark) for mark in "?~")
+        return cls(fails, warns, undecided)
+
+    @property
+    def outcome(self) -> str:
+        """The strongest verdict of any row."""
+        return "fails" if self.fails else "warns" if self.warns else "undecided" if self.undecided else "missed"
 
 
 def load(source: Path) -> tuple[SecondMutant, ...]:
