@@ -61,7 +61,7 @@ class Choice:
         """Return the mutants that a pattern matches.
 
         Raises:
-            UsageError: There are none.
+            UsageError: No mutant is left.
         """
         matching = [
             mutant

@@ -201,7 +201,7 @@ def choose(choice: Choice, stacks: Sequence[str], *, again: bool) -> list[Chosen
         again: Whether only mutants are meant that were killed on one of the stacks before.
 
     Raises:
-        UsageError: There are none.
+        UsageError: No mutant is left.
     """
     found = mutants(packages=_packages(choice.patterns))
     matching = choice.match([Chosen(one.id, one.place, one.change, one) for one in found])

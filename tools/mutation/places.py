@@ -130,7 +130,7 @@ def _variants(place: Place) -> list[tuple[Place, Variant]]:
 
 
 def _places(tree: ast.Module) -> Iterator[Place]:
-    """Yield every place below a module where a fault can be put: no annotation, no docstring, no import."""
+    """Yield every place below a module where a mutant can be made: no annotation, no docstring, no import."""
     yield from _below(tree, tree, (), MODULE, frozenset())
 
 

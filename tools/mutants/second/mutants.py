@@ -23,7 +23,7 @@ class SecondMutant(EditedMutant):
         clause: The clause that it breaks, with its rule in a few words.
         judged: One of `JUDGEMENTS`.
         asked: The requirements that are run, by prefixes of their ids.
-        named: The requirement whose sentence names the mistake, None if there is none.
+        named: The requirement whose sentence names the mistake, or None.
         why: A remark, if no requirement fails or if it breaks no rule.
     """
 
@@ -35,7 +35,7 @@ class SecondMutant(EditedMutant):
 
     def __post_init__(self) -> None:
         if self.judged not in JUDGEMENTS:
-            raise ValueError(f"{self.judged!r} is none of {JUDGEMENTS}")
+            raise ValueError(f"{self.judged!r} is not in {JUDGEMENTS}")
 
     def copy_into(self, folder: Path, source: Path) -> Path:
         """Copy the source of the server into a new folder, with the edits, and return the folder.
