@@ -15,7 +15,7 @@ UNIT := $(BIN)/python -m pytest --workers 6
 # Dozens of processes start, and each compiles what is kept nowhere.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: requirements record run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand fuzz simulate faults requests-parsed clean
+.PHONY: requirements record run test test-all lint types docs unit programs wheel-test nodes selftest assertions lines chameleon steady oracle thousand fuzz simulate mutants requests-parsed clean
 
 run: $(READY)
 	$(BIN)/weldproof run --reference --report html --report json --report junit --report-dir report
@@ -88,9 +88,10 @@ simulate: $(READY_TEST)
 	$(BIN)/python -m tests.simulation --seed $(or $(SEED),1) --operations $(or $(OPERATIONS),300) $(if $(WORLDS),--worlds $(WORLDS)) \
 	  $(if $(CROWD),--crowd $(CROWD)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(JOBS),--jobs $(JOBS)) $(if $(LOG),--log $(LOG))
 
-# Mistakes put into a copy of the product, one at a time: the tests must notice each. ONLY=id for one, SHARD=1/4 for a part.
-faults: $(READY_TEST)
-	$(BIN)/python -m tests.seeded_faults $(if $(ONLY),--only $(ONLY)) $(if $(SHARD),--shard $(SHARD))
+# Mutants of one kind: KIND=tests (default: a copy of the product is changed, and the tests must notice), named, generated or
+# second. ONLY='rail-*' chooses ids, SHARD=1/4 a part.
+mutants: $(READY_TEST)
+	$(BIN)/python -m tools.mutants $(or $(KIND),tests) $(if $(ONLY),'$(ONLY)') $(if $(SHARD),--shard $(SHARD))
 
 # Every request of a whole run, taken from the sockets and parsed back by other parsers: it holds the faults that
 # tools/requests_parsed/sends.json says of its check, and no other.

@@ -46,12 +46,12 @@ def _examples(folder: Path) -> Commands:
 
 def _reached(folder: Path) -> Commands:
     del folder
-    yield "tools.mutation", "--record", "--stack", "every"
+    yield "tools.mutants", "generated", "--record", "--stack", "every"
 
 
 def _killed(folder: Path) -> Commands:
-    yield "tools.mutation", "--tidy"
-    yield "tools.mutation", "--again", "--keep", "--stack", "every", "--folder", str(folder)
+    yield "tools.mutants", "generated", "--tidy"
+    yield "tools.mutants", "generated", "--again", "--keep", "--stack", "every", "--folder", str(folder)
 
 
 def _looks(folder: Path) -> Commands:

@@ -16,8 +16,8 @@ from algosdk.transaction import AssetTransferTxn
 
 from tests.algorand_signing import signed_by
 from tests.outside.sides import AlgorandSide
-from tools.breaches import second_rail
-from tools.breaches.trial import verdicts
+from tools.mutants.second import rail as second_rail
+from tools.mutants.second.verdicts import verdicts
 
 # What the other lanes' rows say; every other row of a rail applies and passes.
 OF_OTHER_LANES = {

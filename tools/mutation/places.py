@@ -61,6 +61,16 @@ class Mutant:
         """Dotted name of its module."""
         return self.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
+    @property
+    def place(self) -> str:
+        """`FILE:LINE`."""
+        return f"{self.file}:{self.line}"
+
+    @property
+    def change(self) -> str:
+        """What it changes, and into what."""
+        return f"{self.before} => {self.after}"
+
     def source(self, root: Path = ROOT) -> str:
         """Return the source of its module with the change in it."""
         places = list(_places(ast.parse((root / self.file).read_text("utf-8"))))
@@ -120,7 +130,7 @@ def _variants(place: Place) -> list[tuple[Place, Variant]]:
 
 
 def _places(tree: ast.Module) -> Iterator[Place]:
-    """Yield every place below a module where a fault can be put: no annotation, no docstring, no import."""
+    """Yield every place below a module where a mutant can be made: no annotation, no docstring, no import."""
     yield from _below(tree, tree, (), MODULE, frozenset())
 
 

@@ -15,7 +15,7 @@ from conformance.cli.json_output import print_json
 from conformance.cli.run.receiver import with_receiver
 from conformance.cli.run.shards import part_of
 from conformance.cli.selftest.chameleon import against_chameleon, chosen_seeds
-from conformance.cli.selftest.generated import GeneratedChoice, against_generated
+from conformance.cli.selftest.generated import against_generated
 from conformance.cli.usage import UsageFault
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
@@ -50,8 +50,9 @@ def selftest(
 ) -> None:
     """Run what `weldproof selftest` was asked for, and end the command with its exit code."""
     if generated:
-        choice = GeneratedChoice(ids, only, part, seed, sample, stack, folder)
-        against_generated(choice, as_json=as_json, only_list=only_list, whole=whole, again=again)
+        flags = {"json": as_json, "list": only_list, "whole": whole, "again": again}
+        values = {"shard": part, "seed": seed, "sample": sample, "stack": stack, "folder": folder}
+        against_generated((*ids, *only), {**values, **flags})
     if chameleon:
         seeds = chosen_seeds(ids, part, first=first, number=number)
         ctx.exit(against_chameleon(seeds, rows, logs, as_json=as_json))

@@ -17,8 +17,8 @@ import pytest
 from programs import cache, npm_packages
 from programs.go import go
 from programs.node import node
-from tools.breaches import second_rail
-from tools.breaches.trial import verdicts
+from tools.mutants.second import rail as second_rail
+from tools.mutants.second.verdicts import verdicts
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[2]

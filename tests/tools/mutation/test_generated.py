@@ -16,15 +16,15 @@ from typing import Any
 import orjson
 import pytest
 
-from conformance.cli.selftest.generated import GeneratedChoice, against_generated
+from conformance.cli.selftest.generated import against_generated
 from conformance.cli.usage import UsageFault
-from tools.mutation import __main__ as command
+from tools.mutants import generated as command
+from tools.mutants.generated import Trial
+from tools.mutants.results import Results, Unjudged
 from tools.mutation import judged, killed, reach
 from tools.mutation.places import PACKAGES, Mutant, mutants
 from tools.mutation.recording import Notes
 from tools.mutation.stacks import STACKS
-from tools.mutation.testing import held_by
-from tools.mutation.trying import Trial
 
 ROOT = Path(__file__).parents[3]
 TRIAL_RULE = "protocol/trial:admit_link/refusal-dropped/49cd572b"
@@ -148,8 +148,7 @@ def test_a_run_tells_what_is_killed_what_survives_and_what_nothing_reaches(tmp_p
         "gateway/qr:png/compare-never/b5eb33b4": "survived",
         "gateway/return_addresses:_is_at_home/compare-never/*": "unreached",
     }
-    words = [word for one in chosen for word in ("--only", one)]
-    run = [sys.executable, "-m", "tools.mutation", *words, "--folder", str(tmp_path), "--json"]
+    run = [sys.executable, "-m", "tools.mutants", "generated", *chosen, "--folder", str(tmp_path), "--json"]
     done = subprocess.run(run, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = {one["id"]: one for one in orjson.loads(done.stdout)}
@@ -166,12 +165,23 @@ def test_a_run_tells_what_is_killed_what_survives_and_what_nothing_reaches(tmp_p
 def test_the_test_that_holds_a_rule_is_named() -> None:
     """A rule of trials that is left out fails the test of trials, and no test of screening."""
     [mutant] = [one for one in mutants(packages=("protocol",)) if one.id == TRIAL_RULE]
-    assert (held_by(mutant, ["tests/reference/protocol/test_trial.py"]) or "").startswith(
-        "tests/reference/protocol/test_trial.py::test_the_first_rule_that_does_not_hold_decides["
+    tests = "tests/reference/protocol"
+    killed_one, survived = (
+        _result_of_tests(mutant, f"{tests}/test_trial.py"),
+        _result_of_tests(mutant, f"{tests}/test_screening.py"),
     )
-    assert held_by(mutant, ["tests/reference/protocol/test_screening.py"]) is None
-    with pytest.raises(RuntimeError, match="test_nowhere"):
-        held_by(mutant, ["tests/reference/protocol/test_nowhere.py"])
+    [test] = killed_one["killed_by"]
+    assert test.startswith(f"{tests}/test_trial.py::test_the_first_rule_that_does_not_hold_decides[")
+    assert (killed_one["wrong"], survived["outcome"]) == ((), "survived")
+    assert survived["wrong"]
+    with pytest.raises(Unjudged, match="test_nowhere"):
+        _result_of_tests(mutant, f"{tests}/test_nowhere.py")
+
+
+def _result_of_tests(mutant: Mutant, path: str) -> dict[str, Any]:
+    results = Results()
+    command.run_tests([mutant], [path], results)
+    return results.by_stack("generated")[mutant.id, ""]
 
 
 def test_where_every_stack_is_tried_the_one_that_sees_most_comes_first() -> None:
@@ -283,6 +293,4 @@ async def _lines(notes: Notes, process: Process) -> set[int]:
 def test_without_a_checkout_it_says_so(tmp_path: Path) -> None:
     """The wheel has no tools/, and the command says where to run it."""
     with pytest.raises(UsageFault, match="run from a checkout"):
-        against_generated(
-            GeneratedChoice(), as_json=False, only_list=False, whole=False, again=False, checkout=tmp_path
-        )
+        against_generated((), {}, checkout=tmp_path)

@@ -1,4 +1,4 @@
-"""The operators of this field: each makes small faults of one kind, in the places that it fits."""
+"""The operators of this field: each makes small mutants of one kind, in the places that it fits."""
 
 from __future__ import annotations
 
