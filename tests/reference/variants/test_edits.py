@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,3 +92,13 @@ def test_only_python_is_edited(tmp_path: Path) -> None:
     """Other files are read in ways that the import of modules knows nothing of."""
     with pytest.raises(EditFault, match="is not a Python module"):
         edit_modules([Edit("a.json", "1", "2")], tmp_path)
+
+
+def test_an_edited_module_uses_no_unknown_name(tmp_path: Path) -> None:
+    """A text that an edit puts in keeps up with renamed variables, classes and imports."""
+    for mutant in load_mutants():
+        for module, source in edit_modules(mutant.edits, ROOT).items():
+            (tmp_path / f"{mutant.id}.{module}.py").write_text(source, "utf-8")
+    words = [sys.executable, "-m", "ruff", "check", "--isolated", "--target-version", "py311", "--select", "F821", "."]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
