@@ -12,6 +12,7 @@ from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import PAGE_ROWS, Page
 from reference.gateway.uncounted import listed
 from reference.protocol.receipt_verification import verify_receipt
+from reference.store.payment_search import EVERYTHING, PaymentSearch
 from reference.store.takings import Taking, Takings, Total
 from reference.web.clock import WpClock
 
@@ -53,10 +54,25 @@ class Receipts:
         self._attesting = attesting
         self._platform_keys = platform_keys
 
-    async def listed(self, tenant_id: str, after: str | None = None) -> Page:
-        """Return a page of payments that paid their links, the newest first."""
-        found = await self._takings.listed(tenant_id, most=PAGE_ROWS + 1, after=after)
-        return Page.of([_shown(one) for one in found], "payment_id")
+    async def listed(self, tenant_id: str, after: str | None = None, search: PaymentSearch = EVERYTHING) -> Page:
+        """Return a page of payments that paid their links, the newest first.
+
+        A page of a search may have fewer rows than fit, or none, and still be followed by further ones.
+        """
+        takings, further = await self.part(tenant_id, after, search, most=PAGE_ROWS)
+        return Page([_shown(one) for one in takings], further)
+
+    async def part(
+        self, tenant_id: str, after: str | None, search: PaymentSearch, *, most: int
+    ) -> tuple[Sequence[Taking], str | None]:
+        """Return a part of the payments that a search selects, and the id of the payment behind which it continues.
+
+        The id is None if nothing follows.
+        """
+        found = await self._takings.listed(tenant_id, most=most + 1, after=after, search=search)
+        if len(found) > most:
+            return found[:most], found[most - 1].payment.id
+        return found, await self._takings.last_scanned(tenant_id, after=after, search=search) if search.text else None
 
     async def totals(self, tenant_id: str) -> Sequence[Total]:
         """Return what was paid on each network, in all and in the last thirty days."""
