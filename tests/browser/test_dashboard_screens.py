@@ -99,9 +99,11 @@ async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any
     await page.reload()
     await walker.look("sent again")
     assert made == page.url == dashboard(shop)
-    for screen in ("links", "deliveries", "keys", *(f"settings/{one}" for one in SETTINGS), "trial"):
+    for screen in ("links", "payments", "deliveries", "keys", *(f"settings/{one}" for one in SETTINGS), "trial"):
         await page.goto(f"{tenant}/{screen}")
         await walker.look(screen)
+    await page.goto(f"{tenant}/payments?search=%20&from=x&to=2026-02-30")
+    await walker.look("payments with errors")
     await page.goto(f"{tenant}/settings/networks")
     await walker.submit(address__base_sepolia="0x1", place__solana_devnet="x", address__algorand_testnet="a" * 120)
     await walker.look("networks with errors")
@@ -120,13 +122,13 @@ async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any
     await page.goto(f"{tenant}/nothing")
     await walker.look("nothing")
     other = await _empty_tenant(shop)
-    for screen in ("links", "deliveries", "settings/notifications"):
+    for screen in ("links", "payments", "payments?search=x", "deliveries", "settings/notifications"):
         await page.goto(f"{dashboard(shop)}/tenants/{other}/{screen}")
         await walker.look(f"empty {screen}")
     await context.close()
     assert walker.faults == []
     assert walker.elsewhere == []
-    assert len(walker.seen) == 24
+    assert len(walker.seen) == 28
 
 
 async def _empty_tenant(shop: Shop) -> str:
