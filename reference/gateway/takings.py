@@ -65,7 +65,7 @@ class Receipts:
     async def part(
         self, tenant_id: str, after: str | None, search: PaymentSearch, *, most: int
     ) -> tuple[Sequence[Taking], str | None]:
-        """Return a part of the payments that a search selects, and the id behind which the next part begins, or None."""
+        """Return a part of the payments that a search selects, and the id behind which the next begins, or None."""
         found = await self._takings.listed(tenant_id, most=most + 1, after=after, search=search)
         if len(found) > most:
             return found[:most], found[most - 1].payment.id

@@ -137,8 +137,8 @@ async def filter_and_copy(keyboard: Keyboard) -> None:
         assert await page.evaluate("navigator.clipboard.readText()") == tx_id
         assert (await keyboard.focus()).role == "button"
         await page.evaluate("document.getElementById('copied').textContent = ''")
-    await page.evaluate("navigator.clipboard.writeText = async () => { throw new Error('refused'); }")
-    await page.evaluate("document.execCommand = () => false")
+    await page.evaluate("void (navigator.clipboard.writeText = async () => { throw new Error('refused'); })")
+    await page.evaluate("void (document.execCommand = () => false)")
     await page.keyboard.press("Enter")
     await expect(page.locator("#copied")).to_contain_text("is selected")
     assert "".join((await page.evaluate("getSelection().toString()")).split()) == tx_id
