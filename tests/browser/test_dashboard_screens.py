@@ -171,3 +171,21 @@ async def test_everything_works_without_a_script(browser: Browser, shop: Shop) -
     assert await page.locator("#key").count() == 1, "a page that was left is not shown again after sign-out"
     assert walker.elsewhere == []
     await context.close()
+
+
+async def test_ids_are_whole_without_a_script(browser: Browser, shop: Shop, stocked: str) -> None:
+    """A browser that runs no script shows the whole id, wrapped in a narrow window, and no button that copies it."""
+    context = await browser.new_context(**PHONE, java_script_enabled=False)
+    context.set_default_timeout(PAID_MS)
+    page = await context.new_page()
+    walker = Walker(page, shop.url)
+    await page.goto(dashboard(shop))
+    await walker.sign_in(admin_key(shop))
+    await page.goto(f"{dashboard(shop)}/tenants/{stocked}/payments")
+    shown = page.locator('section[aria-label="Payments"] .copied-id .id').last
+    text, box = (await shown.inner_text()).strip(), await shown.bounding_box()
+    assert (len(text), await page.locator(".copy:visible").count()) == (52, 0)
+    assert box is not None
+    assert box["height"] > 30, "52 characters need several lines of a narrow window"
+    assert box["x"] + box["width"] <= 390
+    await context.close()
