@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ from reference.store.takings import Taking, Takings, Total
 from reference.web.clock import WpClock
 
 _RECENT_SECONDS = 30 * 86400
+# How many statements, each with its limit of rows, search for a text before a page is returned as it is.
+_MOST_SCANS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +69,18 @@ class Receipts:
         self, tenant_id: str, after: str | None, search: PaymentSearch, *, most: int
     ) -> tuple[Sequence[Taking], str | None]:
         """Return a part of the payments that a search selects, and the id behind which the next begins, or None."""
-        found = await self._takings.listed(tenant_id, most=most + 1, after=after, search=search)
-        if len(found) > most:
-            return found[:most], found[most - 1].payment.id
-        return found, await self._takings.last_scanned(tenant_id, after=after, search=search) if search.text else None
+        found: list[Taking] = []
+        for _ in range(_MOST_SCANS):
+            left = most + 1 - len(found)
+            found += await self._takings.listed(tenant_id, most=left, after=after, search=search)
+            if len(found) > most:
+                return found[:most], found[most - 1].payment.id
+            if search.text:
+                after = await self._takings.last_scanned(tenant_id, after=after, search=search)
+            if not search.text or after is None:
+                return found, None
+            await asyncio.sleep(0)  # other calls are served between two statements
+        return found, after
 
     async def totals(self, tenant_id: str) -> Sequence[Total]:
         """Return what was paid on each network, in all and in the last thirty days."""

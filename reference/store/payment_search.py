@@ -15,8 +15,8 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from reference.store.checkout_tables import links
 
-# How many payments one statement compares with a text.
-SCAN_ROWS: Final = 20_000
+# How many payments one statement compares with a text. SQLite reads in the thread that serves all calls.
+SCAN_ROWS: Final = 1000
 # A block is seen after it was made. The day covers clocks that differ, and keeps the index on `seen_at` useful.
 _CLOCK_DIFFERENCE = 86_400
 _END_OF_TIME = 2**62

@@ -189,11 +189,14 @@ async def test_pages_keep_the_filter(
 async def test_a_search_that_has_not_read_everything_says_so(
     store: Shop, seller: Tenant, merchant: Merchant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page leads on to older payments; the file is complete all the same."""
+    """A page reads several parts, then leads on to older payments; the file is complete all the same."""
     for number in range(1, 4):
         await paid_link(store, seller, number, label=f"Order {number}")
         store.pass_time(10)
-    monkeypatch.setattr("reference.store.takings.SCAN_ROWS", 2)
+    monkeypatch.setattr("reference.store.takings.SCAN_ROWS", 1)
+    found = await merchant.show(PAYMENTS, params={"search": "Order 1"})
+    assert (labels(found)[0], found.has(".pages")) == (["Order 1"], False)
+    monkeypatch.setattr("reference.gateway.takings._MOST_SCANS", 2)
     merchant_page = await merchant.show(PAYMENTS, params={"search": "Order 1"})
     assert "No match so far" in merchant_page.text("main")
     (older,) = [str(one.attributes["href"]) for one in merchant_page.tree.css(".pages a")]
