@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,10 +13,13 @@ from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import PAGE_ROWS, Page
 from reference.gateway.uncounted import listed
 from reference.protocol.receipt_verification import verify_receipt
+from reference.store.payment_search import EVERYTHING, PaymentSearch
 from reference.store.takings import Taking, Takings, Total
 from reference.web.clock import WpClock
 
 _RECENT_SECONDS = 30 * 86400
+# How many statements, each with its limit of rows, search for a text before a page is returned as it is.
+_MOST_SCANS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,30 @@ class Receipts:
         self._attesting = attesting
         self._platform_keys = platform_keys
 
-    async def listed(self, tenant_id: str, after: str | None = None) -> Page:
-        """Return a page of payments that paid their links, the newest first."""
-        found = await self._takings.listed(tenant_id, most=PAGE_ROWS + 1, after=after)
-        return Page.of([_shown(one) for one in found], "payment_id")
+    async def listed(self, tenant_id: str, after: str | None = None, search: PaymentSearch = EVERYTHING) -> Page:
+        """Return a page of payments that paid their links, the newest first.
+
+        A page of a search may have fewer rows than fit, or none, and still be followed by further ones.
+        """
+        takings, further = await self.part(tenant_id, after, search, most=PAGE_ROWS)
+        return Page([_shown(one) for one in takings], further)
+
+    async def part(
+        self, tenant_id: str, after: str | None, search: PaymentSearch, *, most: int
+    ) -> tuple[Sequence[Taking], str | None]:
+        """Return a part of the payments that a search selects, and the id behind which the next begins, or None."""
+        found: list[Taking] = []
+        for _ in range(_MOST_SCANS):
+            left = most + 1 - len(found)
+            found += await self._takings.listed(tenant_id, most=left, after=after, search=search)
+            if len(found) > most:
+                return found[:most], found[most - 1].payment.id
+            if search.text:
+                after = await self._takings.last_scanned(tenant_id, after=after, search=search)
+            if not search.text or after is None:
+                return found, None
+            await asyncio.sleep(0)  # other calls are served between two statements
+        return found, after
 
     async def totals(self, tenant_id: str) -> Sequence[Total]:
         """Return what was paid on each network, in all and in the last thirty days."""

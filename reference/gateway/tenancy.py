@@ -18,7 +18,8 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
 from reference.protocol.trial import KeyMode, LinkRefused, Standing, admit_link, mode_of
 from reference.store.links import Links, Listed
-from reference.store.payments import Payments, PaymentState
+from reference.store.payment_search import EVERYTHING, PaymentSearch
+from reference.store.payments import Payments, PaymentState, Uncounted
 from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
@@ -123,10 +124,15 @@ class Tenancy:
             raise refusals.not_found()
         return self._shown_link(found)
 
-    async def uncounted(self, tenant_id: str) -> list[dict[str, Any]]:
+    async def uncounted(self, tenant_id: str, search: PaymentSearch = EVERYTHING) -> list[dict[str, Any]]:
         """Return a tenant's payments that counted for nothing, as `UncountedPayments.of_tenant`."""
         await self.find(tenant_id)
-        return await self._uncounted.of_tenant(tenant_id)
+        return await self._uncounted.of_tenant(tenant_id, search)
+
+    async def selected_uncounted(self, tenant_id: str, search: PaymentSearch, *, most: int) -> list[Uncounted]:
+        """Return a tenant's payments that counted for nothing, as `UncountedPayments.selected`."""
+        await self.find(tenant_id)
+        return await self._uncounted.selected(tenant_id, search, most=most)
 
     async def refund(self, tenant_id: str, payment_id: str, transaction: str) -> None:
         """Note that a payment of a tenant was given back, as `UncountedPayments.refund`."""

@@ -13,6 +13,7 @@ from reference.gateway.page_parts import atomic_pretty
 from reference.protocol.checkout import LinkState
 from reference.protocol.networks import NETWORKS, canonical_tx_id
 from reference.protocol.times import utc_text
+from reference.store.payment_search import EVERYTHING, PaymentSearch
 from reference.store.payments import UNCOUNTED, Payment, Payments, PaymentState, Uncounted
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
@@ -33,16 +34,24 @@ class UncountedPayments:
         self._clock = clock
         self._payments = payments
 
-    async def of_tenant(self, tenant_id: str) -> list[dict[str, Any]]:
+    async def of_tenant(self, tenant_id: str, search: PaymentSearch = EVERYTHING) -> list[dict[str, Any]]:
         """Return a tenant's, given back or not, in the order of the states, each the newest first.
 
         `refund_tx_id` and `refunded_at` are null until one is noted as given back.
         """
-        return [one for state in UNCOUNTED for one in await self.of_state(tenant_id, state)]
+        return [described(one) for one in await self.selected(tenant_id, search)]
 
     async def of_state(self, tenant_id: str, state: PaymentState) -> list[dict[str, Any]]:
         """Return a tenant's of one state, given back or not, the newest first."""
         return [described(one) for one in await self._payments.uncounted(tenant_id, state)]
+
+    async def selected(self, tenant_id: str, search: PaymentSearch, *, most: int = 500) -> list[Uncounted]:
+        """Return those of a tenant that a search selects, at most so many of each state, in the order of the states."""
+        return [
+            one
+            for state in UNCOUNTED
+            for one in await self._payments.uncounted(tenant_id, state, most=most, search=search)
+        ]
 
     async def of_all(self, *, refunded: bool, most: int) -> Sequence[Uncounted]:
         """Return everybody's that are not given back, or those that are, the newest first."""

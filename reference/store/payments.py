@@ -25,6 +25,7 @@ from reference.store.checkout_tables import (
 )
 from reference.store.database import Change, Database, Row, Taken
 from reference.store.links import Link
+from reference.store.payment_search import EVERYTHING, PaymentSearch, contains_text, in_days
 from reference.store.used_transfers import UsedBy
 
 
@@ -204,8 +205,12 @@ _EACH_SURPLUS = (
     .order_by(surpluses.c.seen_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
-_UNPAID = _EACH_UNPAID.where(_ROW.tenant_id == bindparam("tenant_id"))
-_SURPLUS = _EACH_SURPLUS.where(surpluses.c.tenant_id == bindparam("tenant_id"))
+_CONTAINS = contains_text(_ROW, func.coalesce(refunds.c.tx_id, ""))
+_UNPAID = _EACH_UNPAID.where(_ROW.tenant_id == bindparam("tenant_id"), in_days(_ROW))
+_SURPLUS = _EACH_SURPLUS.where(surpluses.c.tenant_id == bindparam("tenant_id"), in_days(_ROW))
+# By whether they contain a text.
+_UNPAID_WITH = {False: _UNPAID, True: _UNPAID.where(_CONTAINS)}
+_SURPLUS_WITH = {False: _SURPLUS, True: _SURPLUS.where(_CONTAINS)}
 _IS_GIVEN_BACK = {True: refunds.c.tx_id.isnot(None), False: refunds.c.tx_id.is_(None)}
 _UNPAID_OF_ALL = {given: _EACH_UNPAID.where(holds) for given, holds in _IS_GIVEN_BACK.items()}
 _SURPLUS_OF_ALL = {given: _EACH_SURPLUS.where(holds) for given, holds in _IS_GIVEN_BACK.items()}
@@ -324,12 +329,14 @@ class Payments:
         """Return a tenant's payments of a state, `paid` or `late`, newest first (P-CK-10)."""
         return _all(await self._database.rows(_OF_TENANT, tenant_id=tenant_id, state=state, most=most))
 
-    async def uncounted(self, tenant_id: str, state: PaymentState, *, most: int = 500) -> Sequence[Uncounted]:
+    async def uncounted(
+        self, tenant_id: str, state: PaymentState, *, most: int = 500, search: PaymentSearch = EVERYTHING
+    ) -> Sequence[Uncounted]:
         """Return what counted for nothing of a tenant, by one of the states `UNCOUNTED`, newest first (P-CK-10)."""
-        asked = {"tenant_id": tenant_id, "most": most}
+        asked = {"tenant_id": tenant_id, "most": most, **search.values}
         if state is PaymentState.SURPLUS:
-            return _uncounted(state, await self._database.rows(_SURPLUS, **asked))
-        return _uncounted(state, await self._database.rows(_UNPAID, **asked, state=state))
+            return _uncounted(state, await self._database.rows(_SURPLUS_WITH[bool(search.text)], **asked))
+        return _uncounted(state, await self._database.rows(_UNPAID_WITH[bool(search.text)], **asked, state=state))
 
     async def uncounted_of_all(self, state: PaymentState, *, refunded: bool, most: int) -> Sequence[Uncounted]:
         """Return the payments of all tenants that counted for nothing, refunded or not, newest first."""

@@ -99,9 +99,11 @@ async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any
     await page.reload()
     await walker.look("sent again")
     assert made == page.url == dashboard(shop)
-    for screen in ("links", "deliveries", "keys", *(f"settings/{one}" for one in SETTINGS), "trial"):
+    for screen in ("links", "payments", "deliveries", "keys", *(f"settings/{one}" for one in SETTINGS), "trial"):
         await page.goto(f"{tenant}/{screen}")
         await walker.look(screen)
+    await page.goto(f"{tenant}/payments?search=%20&from=x&to=2026-02-30")
+    await walker.look("payments with errors")
     await page.goto(f"{tenant}/settings/networks")
     await walker.submit(address__base_sepolia="0x1", place__solana_devnet="x", address__algorand_testnet="a" * 120)
     await walker.look("networks with errors")
@@ -120,13 +122,13 @@ async def walk(browser: Browser, shop: Shop, stocked: str, device: dict[str, Any
     await page.goto(f"{tenant}/nothing")
     await walker.look("nothing")
     other = await _empty_tenant(shop)
-    for screen in ("links", "deliveries", "settings/notifications"):
+    for screen in ("links", "payments", "payments?search=x", "deliveries", "settings/notifications"):
         await page.goto(f"{dashboard(shop)}/tenants/{other}/{screen}")
         await walker.look(f"empty {screen}")
     await context.close()
     assert walker.faults == []
     assert walker.elsewhere == []
-    assert len(walker.seen) == 24
+    assert len(walker.seen) == 28
 
 
 async def _empty_tenant(shop: Shop) -> str:
@@ -168,4 +170,22 @@ async def test_everything_works_without_a_script(browser: Browser, shop: Shop) -
     await page.go_back()
     assert await page.locator("#key").count() == 1, "a page that was left is not shown again after sign-out"
     assert walker.elsewhere == []
+    await context.close()
+
+
+async def test_ids_are_whole_without_a_script(browser: Browser, shop: Shop, stocked: str) -> None:
+    """A browser that runs no script shows the whole id, wrapped in a narrow window, and no button that copies it."""
+    context = await browser.new_context(**PHONE, java_script_enabled=False)
+    context.set_default_timeout(PAID_MS)
+    page = await context.new_page()
+    walker = Walker(page, shop.url)
+    await page.goto(dashboard(shop))
+    await walker.sign_in(admin_key(shop))
+    await page.goto(f"{dashboard(shop)}/tenants/{stocked}/payments")
+    shown = page.locator('section[aria-label="Payments"] .copied-id .id').last
+    text, box = (await shown.inner_text()).strip(), await shown.bounding_box()
+    assert (len(text), await page.locator(".copy:visible").count()) == (52, 0)
+    assert box is not None
+    assert box["height"] > 30, "52 characters need several lines of a narrow window"
+    assert box["x"] + box["width"] <= 390
     await context.close()

@@ -54,7 +54,8 @@ async def merchant(shop: Shop) -> Merchant:
 @pytest_asyncio.fixture(loop_scope="session")
 async def keyboard(browser: Browser, shop: Shop) -> AsyncIterator[Keyboard]:
     """A keyboard user at the dashboard's first page."""
-    context = await browser.new_context(**DESKTOP, accept_downloads=True)
+    clipboard = ["clipboard-read", "clipboard-write"]
+    context = await browser.new_context(**DESKTOP, accept_downloads=True, permissions=clipboard)
     context.set_default_timeout(PAID_MS)
     page = await context.new_page()
     made = Keyboard(page, await context.new_cdp_session(page))
@@ -103,6 +104,7 @@ async def test_the_first_hour_by_keyboard(keyboard: Keyboard, shop: Shop, mercha
     await page.wait_for_selector('#state[data-state="paid"]')
     await page.wait_for_selector("#tx")
     await page.goto(f"{dashboard(shop)}/shop/payments")
+    await filter_and_copy(keyboard)
     await keyboard.enter("link", "Receipt of Order 7")
     await expect(page.locator("main .badge").first).to_have_text("Verified now")
     await keyboard.to("link", "Download receipt")
@@ -115,6 +117,38 @@ async def test_the_first_hour_by_keyboard(keyboard: Keyboard, shop: Shop, mercha
     await expect(page.locator(".steps h3").nth(3)).to_contain_text("Done")
     await keyboard.enter("button", "Sign out")
     await expect(page.locator("#key")).to_be_visible()
+
+
+async def filter_and_copy(keyboard: Keyboard) -> None:
+    """Search for the payment, copy its transaction, and keep the file of what is listed."""
+    page = keyboard.page
+    await keyboard.to("searchbox", "Search")
+    await page.keyboard.type("ORDER 7 by")
+    await keyboard.enter()
+    tx_id = str(await page.get_attribute("[data-name^=transaction]", "data-copy"))
+    shown = page.locator(".copied-id", has_text=tx_id)
+    width = await shown.locator(".id").evaluate("element => element.getBoundingClientRect().width")
+    assert width < 200, "the id is not shortened"
+    await keyboard.to("button", f"Copy transaction {tx_id[:8]}")
+    for key in ("Enter", "Space"):
+        await page.evaluate("navigator.clipboard.writeText('')")
+        await page.keyboard.press(key)
+        await expect(page.locator("#copied")).to_have_text(f"Copied transaction {tx_id[:8]}")
+        assert await page.evaluate("navigator.clipboard.readText()") == tx_id
+        assert (await keyboard.focus()).role == "button"
+        await page.evaluate("document.getElementById('copied').textContent = ''")
+    await page.evaluate("void (navigator.clipboard.writeText = async () => { throw new Error('refused'); })")
+    await page.evaluate("void (document.execCommand = () => false)")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#copied")).to_contain_text("is selected")
+    assert "".join((await page.evaluate("getSelection().toString()")).split()) == tx_id
+    await page.reload()
+    await keyboard.to("link", "Export as CSV")
+    async with page.expect_download() as downloading:
+        await page.keyboard.press("Enter")
+    download = await downloading.value
+    lines = Path(await download.path()).read_text("utf-8").splitlines()
+    assert (download.suggested_filename, len(lines), tx_id in lines[1]) == ("payments.csv", 2, True)
 
 
 async def test_no_page_of_a_shop_has_a_fault(browser: Browser, shop: Shop, merchant: Merchant, tmp_path: Path) -> None:
@@ -172,6 +206,7 @@ async def walk(
     for screen in ("", "/links", "/payments"):
         await page.goto(base + screen)
         await walker.look(f"shop stocked {screen}")
+    await look_at_filters(walker)
     async with page.expect_navigation():
         await page.click("td >> text=Receipt")
     await expect(page.locator("#jws")).to_be_visible()
@@ -182,7 +217,17 @@ async def walk(
     await context.close()
     assert walker.faults == []
     assert walker.elsewhere == []
-    assert len(walker.seen) == 18
+    assert len(walker.seen) == 20
+
+
+async def look_at_filters(walker: Walker) -> None:
+    """Look at a filter of payments without a match and with an error, and go back to all payments."""
+    payments = walker.page.url
+    await walker.submit(search="Nothing")
+    await walker.look("shop payments without a match")
+    await walker.page.goto(f"{payments}?from=x")
+    await walker.look("shop payments with an error")
+    await walker.page.goto(payments)
 
 
 async def test_a_receipt_prints_on_paper(browser: Browser, shop: Shop, merchant: Merchant, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from reference.web.http.exchange import Reply
 # A screen of a tenant: its path, its name, and the scopes of which one opens it.
 SCREENS: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("links", "Links", ("tenants:admin", "payments:read")),
+    ("payments", "Payments", ("payments:read",)),
     ("deliveries", "Deliveries", ("tenants:admin",)),
     ("keys", "Keys", ("tenants:admin", "apikeys:admin")),
     ("settings/networks", "Networks", ("tenants:admin",)),

@@ -1,4 +1,7 @@
-"""The dashboard's HTML, made whole on the server and without a script (P-CV-03)."""
+"""The dashboard's HTML, made whole on the server (P-CV-03).
+
+One script is served, which copies ids. Only the pages that have such ids load it. Pages that show a secret load none.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ SECURITY: Mapping[str, str] = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-STYLE = "dashboard.css"
+# The policy of the pages with ids to copy; the files of the dashboard are the only scripts that they run.
+COPYING_POLICY = SECURITY["Content-Security-Policy"].replace("style-src", "script-src 'self'; style-src")
+STYLE, COPY_SCRIPT = "dashboard.css", "copy.js"
+_COPYING = frozenset({"links.html", "payments.html", "shop_link.html", "shop_links.html", "shop_receipt.html"})
 _HEADINGS = {
     400: "This cannot be read",
     403: "Not allowed",
@@ -41,7 +47,7 @@ _HEADINGS = {
 @cache
 def assets() -> Mapping[str, Asset]:
     """Return the files that pages load, by name."""
-    return {STYLE: asset(__package__, STYLE), ICON: icon()}
+    return {ICON: icon(), **{name: asset(__package__, name) for name in (STYLE, COPY_SCRIPT)}}
 
 
 class Pages:
@@ -65,6 +71,7 @@ class Pages:
             "test_networks": frozenset(key for key, network in NETWORKS.items() if network.is_test),
             "style": f"{ROOT}/assets/{STYLE}?v={assets()[STYLE].version}",
             "icon": f"{ROOT}/assets/{ICON}?v={assets()[ICON].version}",
+            "copy_script": f"{ROOT}/assets/{COPY_SCRIPT}?v={assets()[COPY_SCRIPT].version}",
         }
 
     def page(
@@ -85,9 +92,12 @@ class Pages:
             headers: Further headers.
             values: What the template shows.
         """
-        given: dict[str, Any] = {"faults": {}, "done": None, "tenant": None, "current": "", **values}
+        copies = template in _COPYING
+        given: dict[str, Any] = {"faults": {}, "done": None, "tenant": None, "current": "", "copies": copies, **values}
         html = self._environment.get_template(template).render(visitor=visitor, **given)
-        return Reply(status, html.encode(), {"Content-Type": "text/html; charset=utf-8", **SECURITY, **(headers or {})})
+        policy = {"Content-Security-Policy": COPYING_POLICY} if copies else {}
+        media = {"Content-Type": "text/html; charset=utf-8"}
+        return Reply(status, html.encode(), {**media, **SECURITY, **policy, **(headers or {})})
 
     def refusal(self, refused: Refused, request_id: str, visitor: Visitor | None = None) -> Reply:
         """Return the page of a refusal: status, code and headers are those of the API."""

@@ -14,10 +14,10 @@ from reference.gateway.dashboard.links import LinkScreen
 from reference.gateway.dashboard.networks import NetworkScreen
 from reference.gateway.dashboard.notifications import NotificationScreens
 from reference.gateway.dashboard.pages import Pages
+from reference.gateway.dashboard.payments import PaymentScreens
 from reference.gateway.dashboard.routes import Routes
 from reference.gateway.dashboard.shop_home import ShopHome
 from reference.gateway.dashboard.shop_links import ShopLinks
-from reference.gateway.dashboard.shop_payments import ShopPayments
 from reference.gateway.dashboard.sign_in import SignIn
 from reference.gateway.dashboard.storefront import StorefrontScreen
 from reference.gateway.dashboard.tenants import TenantScreens
@@ -79,7 +79,7 @@ class Dashboard:
             StorefrontScreen(desk, storefronts),
             ShopHome(desk, storefronts, receipts),
             ShopLinks(desk, settings, storefronts, making),
-            ShopPayments(desk, receipts),
+            PaymentScreens(desk, settings.word, receipts),
         )
         routes = [route for screen in screens for route in screen.routes()]
         self._routes = Routes(self._entrance, pages, limits, routes)

@@ -13,6 +13,8 @@ from tests.reference.gateway.gateway_stack import URL, Gateway
 
 ROOT = "/dashboard"
 SIGN_IN = f"{ROOT}/sign-in"
+# The only script of the dashboard.
+COPY_SCRIPT = f"{ROOT}/assets/copy.js"
 
 
 @dataclass
@@ -54,6 +56,15 @@ class Shown:
         found = self.tree.css_first(f'[name="{name}"]')
         assert found is not None, f"no field {name}"
         return str(found.attributes.get("value") or "")
+
+    @property
+    def scripts(self) -> list[str]:
+        """The files of the scripts that it loads; it has no script between its tags, nor in an attribute."""
+        found = self.tree.css("script")
+        assert self.answer.text.count("<script") == len(found)
+        assert [one.text() for one in found] == [""] * len(found)
+        assert not self.has("[onclick], [onload], [onerror], [onfocus], a[href^='javascript:']")
+        return [str(one.attributes["src"]).partition("?")[0] for one in found]
 
     @property
     def secret(self) -> str:

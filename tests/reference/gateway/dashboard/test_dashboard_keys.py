@@ -130,6 +130,8 @@ async def test_live_keys_are_for_approved_tenants(admin: Administrator) -> None:
 # Screens below a tenant, and the scopes of which one opens each.
 OPENS = {
     "/links": {"tenants:admin", "payments:read"},
+    "/payments": {"payments:read"},
+    "/payments/export.csv": {"payments:read"},
     "/deliveries": {"tenants:admin"},
     "/keys": {"tenants:admin", "apikeys:admin"},
     "/settings/networks": {"tenants:admin"},
@@ -148,8 +150,10 @@ async def test_a_key_opens_what_its_scopes_allow(stranger: Administrator, scope:
         page = await stranger.show(f"{ROOT}/tenants/{tenant}{below}")
         if scope in scopes:
             assert page.status == 200, below
+            if below.endswith(".csv"):
+                continue
             named = {str(one.attributes["href"]).partition(tenant)[2] for one in page.tree.css("nav li a")}
-            assert named == {path for path, some in OPENS.items() if scope in some}
+            assert named == {path for path, some in OPENS.items() if scope in some and not path.endswith(".csv")}
         else:
             assert (page.status, page.text("h1")) == (403, "Not allowed"), below
             assert "forbidden_scope" in page.answer.text

@@ -14,19 +14,20 @@ from reference.gateway.dashboard.pages import readable_atomic
 from reference.store.database import DatabaseUnavailable
 from reference.store.sessions import Sessions
 from reference.store.tenants import Tenants
-from tests.reference.gateway.dashboard.administrator import ROOT, SIGN_IN, Administrator
+from tests.reference.gateway.dashboard.administrator import COPY_SCRIPT, ROOT, SIGN_IN, Administrator
 from tests.reference.gateway.gateway_process import GatewayProcess
 
 HTML = "text/html; charset=utf-8"
 ODD = ("%00", "x" * 3000, "%F0%9F%92%A9", "%FF%FE", "'%3B--", "..%2f", "%2e%2e", "-")
 
 
-def is_page(answer: httpx.Response) -> None:
-    """Hold that an answer is a page that no frame, no script and no cache gets hold of."""
+def is_page(answer: httpx.Response, *, copies: bool = False) -> None:
+    """Hold that no frame, no other script and no cache has access to a page; `copies` if it has ids to copy."""
     policy = answer.headers["Content-Security-Policy"]
     assert set(policy.split("; ")) == {
         *("default-src 'none'", "img-src 'self'", "style-src 'self'", "form-action 'self'"),
         *("frame-ancestors 'none'", "base-uri 'none'"),
+        *(["script-src 'self'"] if copies else []),
     }
     wanted = {
         "content-type": HTML,
@@ -40,31 +41,41 @@ def is_page(answer: httpx.Response) -> None:
 
 
 async def test_every_page_is_closed_to_others(admin: Administrator) -> None:
-    """Policy, frames, referrer, cache, on pages and refusals; no script or style in them, nothing from elsewhere."""
+    """Policy, frames, referrer, cache, on pages and refusals; no style in them, nothing from elsewhere.
+
+    Only the lists with ids run a script, which copies them. The pages that show a secret run none.
+    """
     tenant, _ = await admin.make_tenant()
     (key,) = (await admin.shop.internal("GET", f"/{tenant}"))["keys"]
     base = f"{ROOT}/tenants/{tenant}"
-    screens = ("links", "deliveries", "keys", "settings/networks", "settings/notifications", "trial")
+    screens = ("links", "payments", "deliveries", "keys", "settings/networks", "settings/notifications", "trial")
     paths = [ROOT, f"{base}/keys/{key['key_id']}/rotate", f"{ROOT}/nothing", f"{base}/nothing", f"{base}/keys/x/rotate"]
     for path in [*paths, *(f"{base}/{one}" for one in screens)]:
         page = await admin.show(path)
-        is_page(page.answer)
-        assert not page.has("script, style, [style], [onclick], iframe, object, base")
+        copies = path in {f"{base}/links", f"{base}/payments"}
+        is_page(page.answer, copies=copies)
+        assert page.scripts == ([COPY_SCRIPT] if copies else [])
+        assert not page.has("style, [style], iframe, object, base")
         for one in page.tree.css("[src], link[href]"):
             assert str(one.attributes.get("src") or one.attributes.get("href")).startswith(f"{ROOT}/assets/")
         assert len(page.tree.css("main")) == len(page.tree.css("h1")) == 1
         assert page.has('a.skip[href="#main"]')
     made = await admin.submit(await admin.show(f"{base}/keys"))
     is_page(made.answer)
+    assert (bool(made.secret), made.scripts) == (True, [])
     admin.http.cookies.clear()
     is_page((await admin.show(SIGN_IN)).answer)
 
 
 async def test_the_files_of_a_page_may_be_kept(stranger: Administrator) -> None:
-    """Style sheet and icon, by a name that changes with them; others are 404."""
+    """Style sheet, icon and script, by a name that changes with them; others are 404."""
     page = await stranger.show(SIGN_IN)
-    for one in page.tree.css("link"):
-        answer = (await stranger.show(str(one.attributes["href"]))).answer
+    await stranger.sign_in()
+    tenant, _ = await stranger.make_tenant()
+    (script,) = (await stranger.show(f"{ROOT}/tenants/{tenant}/payments")).tree.css("script")
+    files = [str(one.attributes["href"]) for one in page.tree.css("link")] + [str(script.attributes["src"])]
+    for file in files:
+        answer = (await stranger.show(file)).answer
         assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "public, max-age=86400")
     for name in ("checkout.js", "..%2fpages.py", "x"):
         answer = (await stranger.show(f"{ROOT}/assets/{name}")).answer
@@ -129,6 +140,8 @@ async def test_odd_names_are_nobodys(tmp_path: Path, kind: str, request: pytest.
             paths = [f"{ROOT}/tenants/{odd}", f"{ROOT}/tenants/{odd}/links", f"{base}/keys/{odd}/rotate"]
             paths += [f"{base}/keys/{odd}/delete", f"{base}/settings/notifications/{odd}/delete"]
             paths += [f"{base}/deliveries/{odd}/resend", f"{base}/links?after={odd}", f"{ROOT}?tenant={odd}"]
+            for below in ("payments", "payments/export.csv"):
+                paths += [f"{base}/{below}?{name}={odd}" for name in ("search", "from", "to", "after")]
             for path in paths:
                 assert (await admin.http.get(path)).status_code < 500, path
                 answer = await admin.http.post(path, data={"csrf": token, "form": "A" * 22})

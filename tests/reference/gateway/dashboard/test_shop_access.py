@@ -31,6 +31,7 @@ TENANTS = {
     ("POST", "/shop/links"),
     ("GET", "/shop/links/<link_id>"),
     ("GET", "/shop/payments"),
+    ("GET", "/shop/payments/export.csv"),
     ("GET", "/shop/payments/<payment_id>"),
     ("GET", "/shop/payments/<payment_id>/receipt.jws"),
     ("GET", "/shop/deliveries"),

@@ -1,0 +1,107 @@
+"""A tenant's payments: a list with a filter, the same as a file, and the receipt of each (2.3, 2.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reference.gateway import refusals
+from reference.gateway.dashboard.desk import OPENS, ScreenContext
+from reference.gateway.dashboard.links import late_rows
+from reference.gateway.dashboard.pages import SECURITY
+from reference.gateway.dashboard.payment_filter import LONGEST_TEXT, PaymentFilter, read_filter
+from reference.gateway.dashboard.visits import Route, SignedInRequest
+from reference.gateway.payment_export import MOST_ROWS, PaymentExport, TooManyPayments
+from reference.gateway.takings import Receipts
+from reference.gateway.tenancy import Page
+from reference.protocol.service_word import ServiceWord
+from reference.web.http.exchange import Reply
+
+_SCREEN = "payments"
+_JWS = "application/jose"
+_CSV = "text/csv; charset=utf-8; header=present"
+_TOO_MANY = f"More than {MOST_ROWS:,} payments are selected. Give days that select fewer."
+
+
+class PaymentScreens:
+    """Answers at …/payments, for the tenant itself and for administrators, and at the tenant's receipts."""
+
+    def __init__(self, desk: ScreenContext, word: ServiceWord, receipts: Receipts) -> None:
+        self._desk = desk
+        self._word = word
+        self._receipts = receipts
+        self._export = PaymentExport(word, desk.tenancy, receipts)
+
+    def routes(self) -> tuple[Route, ...]:
+        """Return the routes."""
+        path, own, scopes = f"/tenants/<tenant_id>/{_SCREEN}", f"/shop/{_SCREEN}", OPENS[_SCREEN]
+        return (
+            Route("GET", path, self.show, scopes),
+            Route("GET", f"{path}/export.csv", self.export, scopes),
+            Route("GET", own, self.show, for_tenants=True),
+            Route("GET", f"{own}/export.csv", self.export, for_tenants=True),
+            Route("GET", f"{own}/<payment_id>", self.one, for_tenants=True),
+            Route("GET", f"{own}/<payment_id>/receipt.jws", self.download, for_tenants=True),
+        )
+
+    async def show(self, visit: SignedInRequest) -> Reply:
+        """Show payments that paid their links, and those that counted for none, as far as the filter selects them."""
+        return await self._list(visit, read_filter(visit.request.query, self._word))
+
+    async def export(self, visit: SignedInRequest) -> Reply:
+        """Send every payment that the filter selects as a CSV file, or say on the page why there is no file."""
+        chosen = read_filter(visit.request.query, self._word)
+        if chosen.faults:
+            return await self._list(visit, chosen)
+        await self._desk.tenancy.find(visit.tenant_id)
+        try:
+            data = await self._export.csv(visit.tenant_id, chosen.search)
+        except TooManyPayments:
+            return await self._list(visit, chosen, {"from": _TOO_MANY})
+        return Reply(200, data, _file_headers(_CSV, chosen.file_name))
+
+    async def _list(
+        self, visit: SignedInRequest, chosen: PaymentFilter, faults: Mapping[str, str] | None = None
+    ) -> Reply:
+        after, faults = visit.asked("after"), {**chosen.faults, **(faults or {})}
+        tenant = await self._desk.tenancy.record(visit.tenant_id)
+        page = Page((), None)
+        late: list[dict[str, Any]] = []
+        if not faults:
+            page = await self._receipts.listed(visit.tenant_id, after, chosen.search)
+            if after is None:
+                late = late_rows(await self._desk.tenancy.uncounted(visit.tenant_id, chosen.search))
+        return await self._desk.page(
+            visit,
+            "payments.html",
+            _SCREEN,
+            tenant,
+            status=422 if faults else 200,
+            page=page,
+            chosen=chosen,
+            longest=LONGEST_TEXT,
+            totals=await self._receipts.totals(visit.tenant_id),
+            is_first=after is None,
+            late=late,
+            may_refund=False,
+            faults=faults,
+        )
+
+    async def one(self, visit: SignedInRequest) -> Reply:
+        """Show a receipt, verified now."""
+        receipt = await self._receipts.one(visit.tenant_id, visit.arguments["payment_id"])
+        return await self._desk.page(
+            visit, "shop_receipt.html", _SCREEN, receipt=receipt, jwks_url=self._receipts.jwks_url
+        )
+
+    async def download(self, visit: SignedInRequest) -> Reply:
+        """Send a receipt as a file."""
+        receipt = await self._receipts.one(visit.tenant_id, visit.arguments["payment_id"])
+        if not receipt.jws:
+            raise refusals.not_found()
+        name = f"receipt-{receipt.payment['payment_id']}.jws"
+        return Reply(200, receipt.jws.encode(), _file_headers(_JWS, name))
+
+
+def _file_headers(media: str, name: str) -> Mapping[str, str]:
+    return {**SECURITY, "Content-Type": media, "Content-Disposition": f'attachment; filename="{name}"'}

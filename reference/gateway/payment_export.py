@@ -1,0 +1,152 @@
+"""Payments as a CSV file (RFC 4180, UTF-8) for spreadsheets and accounting.
+
+Labels come from a shop's orders, and so from its customers. A spreadsheet runs a cell that begins with one of the
+characters `= + - @` as a formula. The file puts an apostrophe before such a text, which makes it plain text.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Sequence
+from io import StringIO
+from typing import Final
+
+from reference.gateway.takings import Receipts
+from reference.gateway.tenancy import Tenancy
+from reference.gateway.uncounted import described
+from reference.protocol.money import MICRO_DIGITS
+from reference.protocol.networks import NETWORKS
+from reference.protocol.service_word import ServiceWord
+from reference.protocol.times import utc_text
+from reference.store.links import Link
+from reference.store.payment_search import PaymentSearch
+from reference.store.payments import Payment, Uncounted
+from reference.store.takings import Taking
+
+MOST_ROWS: Final = 10_000
+COLUMNS: Final = (
+    "payment_id",
+    "link_id",
+    "label",
+    "state",
+    "reason",
+    "confirmed_at",
+    "seen_at",
+    "network",
+    "amount_usdc",
+    "amount_microunits",
+    "asked_usdc",
+    "asked_microunits",
+    "asset_id",
+    "asset_units",
+    "payer",
+    "paid_to",
+    "tx_id",
+    "memo",
+    "undone_at",
+    "given_back_by",
+    "given_back_at",
+)
+_PART_ROWS = 1000
+# Where a cell begins: at its start, and behind a semicolon, which separates cells where a comma is the decimal mark.
+# Spreadsheets also run the full-width forms, and skip white space before the sign.
+_FORMULA = re.compile(r"(?:^|(?<=;))(?=\s*[=+\-@＝＋－＠]|[\t\r\n])")  # noqa: RUF001 - these forms are meant
+
+
+class TooManyPayments(Exception):
+    """More payments are selected than a file may have."""
+
+
+class PaymentExport:
+    """Writes files of payments; each names its tenant."""
+
+    def __init__(self, word: ServiceWord, tenancy: Tenancy, receipts: Receipts) -> None:
+        self._word = word
+        self._tenancy = tenancy
+        self._receipts = receipts
+
+    async def csv(self, tenant_id: str, search: PaymentSearch) -> bytes:
+        """Return the payments of a tenant that a search selects: first those that paid links, then the others.
+
+        Raises:
+            TooManyPayments: There are more than `MOST_ROWS`.
+        """
+        rows: list[Sequence[str]] = []
+        after: str | None = None
+        while True:
+            takings, after = await self._receipts.part(tenant_id, after, search, most=_PART_ROWS)
+            rows += [self._paid(one) for one in takings]
+            if len(rows) > MOST_ROWS:
+                raise TooManyPayments
+            if after is None:
+                break
+        left = MOST_ROWS + 1 - len(rows)
+        rows += [self._uncounted(one) for one in await self._tenancy.selected_uncounted(tenant_id, search, most=left)]
+        if len(rows) > MOST_ROWS:
+            raise TooManyPayments
+        return csv_file(COLUMNS, rows)
+
+    def _paid(self, taking: Taking) -> Sequence[str]:
+        payment, link = taking.payment, taking.link
+        asset_id = NETWORKS[payment.network].asset_id
+        return (
+            *self._begin(payment, link, "paid", ""),
+            *_amounts(payment.network, payment.value, link, asset_id),
+            *self._end(payment, link),
+            *("", ""),
+        )
+
+    def _uncounted(self, one: Uncounted) -> Sequence[str]:
+        # Of a surplus, the row has the part above the link's amount: the whole is in the row of the paid payment.
+        moved = one.payment.value if one.surplus is None else one.surplus
+        shown = described(one)
+        return (
+            *self._begin(one.payment, one.link, one.state, str(shown["reason"])),
+            *_amounts(one.payment.network, moved, one.link, str(shown["asset_id"])),
+            *self._end(one.payment, one.link),
+            *(one.refund_tx_id or "", _time(one.refunded_at)),
+        )
+
+    def _begin(self, payment: Payment, link: Link, state: str, reason: str) -> Sequence[str]:
+        times = (_time(payment.block_time), _time(payment.seen_at))
+        return (payment.id, link.id, link.label, state, reason, *times, payment.network)
+
+    def _end(self, payment: Payment, link: Link) -> Sequence[str]:
+        memo = self._word.memo(link.token)
+        return (payment.payer, link.pay_to, payment.tx_id, memo, _time(payment.reversed_at))
+
+
+def csv_file(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+    """Return a CSV file with a header, in which no cell is a formula."""
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(columns)
+    writer.writerows([plain_cell(cell) for cell in row] for row in rows)
+    return out.getvalue().encode()
+
+
+def plain_cell(text: str) -> str:
+    """Return a text that no spreadsheet runs as a formula; other texts are unchanged."""
+    return _FORMULA.sub("'", text)
+
+
+def _amounts(network_key: str, value: int, link: Link, asset_id: str) -> Sequence[str]:
+    """Return what moved and what was asked for, exactly; of another asset, only its units are known."""
+    network = NETWORKS[network_key]
+    moved = ("", "")
+    if asset_id == network.asset_id:
+        moved = (_decimal(value, network.decimals, 2), _decimal(value, network.decimals - MICRO_DIGITS, 0))
+    asked = (_decimal(link.amount_microunits, MICRO_DIGITS, 2), str(link.amount_microunits))
+    return (*moved, *asked, asset_id, str(value))
+
+
+def _decimal(value: int, places: int, least: int) -> str:
+    """Return `value / 10**places` to the last digit, with at least some digits behind the point."""
+    whole, rest = divmod(value, 10**places)
+    digits = (f"{rest:0{places}d}" if places else "").rstrip("0").ljust(least, "0")
+    return f"{whole}.{digits}" if digits else str(whole)
+
+
+def _time(unix: int | None) -> str:
+    return "" if unix is None else utc_text(unix)

@@ -1,0 +1,127 @@
+"""Search of payments, on both databases: what text and days select, page by page, of one tenant alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from reference.protocol.eip3009 import nonce_of
+from reference.protocol.service_word import ServiceWord
+from reference.store import takings as takings_module
+from reference.store.database import Database
+from reference.store.links import Link, Links
+from reference.store.payment_search import PaymentSearch
+from reference.store.payments import Payment, Payments, PaymentState
+from reference.store.takings import Takings
+
+NOW = 1_800_000_000
+LINK = Link("l", "t-1", "t", "base_sepolia", 8_410_000, "0x1", "Order", None, "0" * 64, NOW, NOW + 60)
+PAID = Payment("p", "l", "t-1", LINK.network, "0xa", 0, PaymentState.PAID, 8_410_000, "0xPayer", NOW, NOW)
+
+
+@pytest.fixture
+async def stocked(database: Database) -> Database:
+    """A database with three payments of one tenant, and the same three of another."""
+    links, payments = Links(database, ServiceWord()), Payments(database)
+    await links.prepare()
+    for tenant in ("t-1", "t-2"):
+        for number, label in enumerate(("Order 100%", "Tea_pot \\ Äther", "order 1000")):
+            name = f"{tenant}-{number}"
+            link = replace(
+                LINK, id=f"link-{name}", tenant_id=tenant, token=f"Token{name}", pay_to=f"0xShop{name}", label=label
+            )
+            paid = replace(PAID, id=f"pay-{name}", link_id=link.id, tenant_id=tenant, tx_id=f"0xTx{name}")
+            paid = replace(paid, payer=f"0xPayer{name}", block_time=NOW + number * 100, seen_at=NOW + number * 100 + 5)
+            await database.change_all(links.insertion(link), payments.insertion(paid, recheck_at=None))
+            late = replace(paid, id=f"late-{name}", tx_id=f"0xLate{name}", state=PaymentState.LATE)
+            assert await payments.note(late)
+    return database
+
+
+async def found(database: Database, search: PaymentSearch) -> tuple[list[int], list[int]]:
+    """Return the numbers of the paid and of the late payments that a search of the first tenant finds."""
+    paid = [one.payment for one in await Takings(database).listed("t-1", most=50, search=search)]
+    late = [one.payment for one in await Payments(database).uncounted("t-1", PaymentState.LATE, search=search)]
+    assert {one.tenant_id for one in [*paid, *late]} <= {"t-1"}
+    return _numbers(paid), _numbers(late)
+
+
+def _numbers(payments: Sequence[Payment]) -> list[int]:
+    return sorted(int(one.id[-1]) for one in payments)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("ORDER", [0, 2]),
+        ("order 100", [0, 2]),
+        ("100%", [0]),
+        ("%", [0]),
+        ("_", [1]),
+        ("\\", [1]),
+        ("Äther", [1]),
+        ("link-t-1-2", [2]),
+        ("tokent-1-1", [1]),
+        ("0xshopT-1-0", [0]),
+        ("0xpayert-1-2", [2]),
+        ("' OR '1'='1", []),
+        ("') --", []),
+        ("t-2", []),
+        (":text", []),
+        ("?", []),
+    ],
+)
+async def test_a_text_is_looked_for_as_it_is(stocked: Database, text: str, numbers: list[int]) -> None:
+    """In label, ids, addresses, transactions and memos; wildcards, quotes and parameters are text like any other."""
+    assert await found(stocked, PaymentSearch(text=text, memo=text)) == (numbers, numbers)
+
+
+async def test_a_payment_is_found_by_its_id_and_transaction(stocked: Database) -> None:
+    """Each by its own; the link's nonce, which is the memo of an EVM transfer, finds both."""
+    assert await found(stocked, PaymentSearch(text="pay-t-1-1", memo="")) == ([1], [])
+    assert await found(stocked, PaymentSearch(text="0xlatet-1-1", memo="x")) == ([], [1])
+    nonce = nonce_of(ServiceWord().memo("Tokent-1-2"))
+    assert await found(stocked, PaymentSearch(text=nonce.upper().replace("0X", "0x"))) == ([2], [2])
+
+
+async def test_the_transaction_that_gave_money_back_finds_its_payment(stocked: Database) -> None:
+    """It is one of the transactions of a payment that counted for no link."""
+    payments = Payments(stocked)
+    payment = await payments.one_uncounted("late-t-1-2")
+    assert payment is not None
+    assert await payments.give_back(payment, "0xBack", now=NOW)
+    assert await found(stocked, PaymentSearch(text="0xback", memo="0xback")) == ([], [2])
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "numbers"),
+    [
+        (None, None, [0, 1, 2]),
+        (NOW, NOW + 100, [0]),
+        (NOW + 1, None, [1, 2]),
+        (None, NOW, []),
+        (NOW + 999_999, None, []),
+    ],
+)
+async def test_days_select_by_the_time_of_the_block(
+    stocked: Database, since: int | None, until: int | None, numbers: list[int]
+) -> None:
+    """The first moment belongs to them, the last does not; a text and days select together."""
+    assert await found(stocked, PaymentSearch(since=since, until=until)) == (numbers, numbers)
+    both = PaymentSearch(text="order", memo="order", since=since, until=until)
+    assert (await found(stocked, both))[0] == [one for one in numbers if one != 1]
+
+
+async def test_a_search_reads_a_limited_part_and_continues(stocked: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows at a time: the third payment is found behind the second, and then nothing is left to read."""
+    monkeypatch.setattr(takings_module, "SCAN_ROWS", 2)
+    takings, search = Takings(stocked), PaymentSearch(text="100%", memo="100%")
+    assert list(await takings.listed("t-1", most=50, search=search)) == []
+    last = await takings.last_scanned("t-1", after=None, search=search)
+    assert last == "pay-t-1-1"
+    (one,) = await takings.listed("t-1", most=50, after=last, search=search)
+    assert one.payment.id == "pay-t-1-0"
+    assert await takings.last_scanned("t-1", after=last, search=search) is None
+    assert list(await takings.listed("t-2", most=50, after=last, search=PaymentSearch(text="link-t-1", memo="x"))) == []
