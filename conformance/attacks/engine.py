@@ -96,7 +96,7 @@ class Engine:
         """
         first = await purchase(case, operation, case.lane)
         second = await purchase(case, operation, case.lane)
-        others = [one for one in case.session.operations if one.path != operation.path]
+        others = [one for one in case.session.catalog.operations if one.path != operation.path]
         live = [(await challenge(case, one)).reference(case.lane) for one in (operation, operation, *others)]
         bodies = [*operation.other_bodies, *variations(operation.body)]
         spelled = [] if spell is None else spell(str(first.proof.get("tx_id", "")))

@@ -89,7 +89,7 @@ async def _worthless(case: Case, quote: Challenge) -> dict[str, Any]:
     for lane, facts in FACTS.items():
         if lane in offered and facts.no_transaction is not None:
             return {"tx_id": facts.no_transaction, "payment_reference": quote.reference(lane)}
-    payer = await case.session.payer(case.lane)
+    payer = await case.session.payers.for_rail(case.lane)
     if not isinstance(payer, SignsUnfunded):
         raise Inconclusive("no proof is known that names no payment")
     return await payer.unfunded(quote.entry(case.lane))

@@ -49,7 +49,7 @@ async def pass_time(case: Case, seconds: int) -> None:
 async def stays_behind(session: Session, lane: str) -> bool:
     """Return whether a lane's node has control verbs and none that moves its block times (specification 9.1)."""
     try:
-        payer = await session.payer(lane)
+        payer = await session.payers.for_rail(lane)
     except Inconclusive:
         return False
     return payer.has_control and await payer.lacks("block_time_offset")
@@ -63,7 +63,7 @@ def now(case: Case) -> int:
 
 async def _chains_follow(case: Case, offset: float) -> None:
     deadline = time.monotonic() + _CATCH_UP_SECONDS
-    for payer in tuple(case.session.payers.values()):  # asking one of its lane may make another
+    for payer in tuple(case.session.payers.opened.values()):  # asking one of its lane may make another
         if await stays_behind(case.session, payer.lane):
             continue
         while await payer.block_time() < time.time() + offset - _TOLERANCE:

@@ -22,7 +22,8 @@ from conformance.engine.expected_failures import FAULTS, expectation
 from conformance.engine.quick_look import QuickLook
 from conformance.engine.registration import registered, without_extra
 from conformance.engine.schedule import Schedule, company
-from conformance.engine.session import Session, variables
+from conformance.engine.session import Session
+from conformance.engine.tenants import variables
 from conformance.http.client import Client, Counter, JsonFault, Names, Permit, Unreachable
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of

@@ -165,7 +165,7 @@ class _Comparing:
         operations = []
         for party in self._parties:
             try:
-                operations.append(party.session.operations)
+                operations.append(party.session.catalog.operations)
             except Inconclusive as reason:
                 self.told.missing(_SURFACES["rail"], None, f"{party.name}: {reason}")
                 return
@@ -224,7 +224,7 @@ class _Comparing:
         faults = []
         for party in self._parties:
             try:
-                await party.session.payer(lane)
+                await party.session.payers.for_rail(lane)
             except CANNOT as reason:
                 faults.append(f"{party.name}: {reason}")
         return "; ".join(faults) or None

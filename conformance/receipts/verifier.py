@@ -100,7 +100,7 @@ async def present(
     if vector.expected_payment_hash is not None:
         body[hash_member] = vector.expected_payment_hash
     name_texts(case, body, "RECEIPT")
-    sent = case.session.tenant_headers() if headers is None else headers
+    sent = case.session.tenants.headers() if headers is None else headers
     return await target_of(case)("POST", RECEIPT_VERIFY, json_body=body, headers=sent)
 
 
@@ -193,7 +193,7 @@ async def screened(case: Case, body: Mapping[str, Any] | None = None) -> Answer:
     bound = body or case.profile.gateway_bindings.screen_body
     if bound is None:
         raise Inconclusive("unbound: no body is known that can be screened; bind [gateway] screen_body")
-    headers = case.session.tenant_headers()
+    headers = case.session.tenants.headers()
     return await target_of(case)("POST", SCREEN, json_body=dict(bound), headers=headers)
 
 

@@ -145,7 +145,7 @@ async def _live_token(case: Case) -> list[str]:
 
 
 def _of_rail(case: Case, base: str) -> Iterator[Endpoint]:
-    for operation in case.session.operations:
+    for operation in case.session.catalog.operations:
         yield Endpoint("rail", base, "POST", operation.path, operation.path, operation.body)
     if "rail.a2a" in case.profile.claims.options:
         yield Endpoint("rail", base, "POST", A2A, A2A, _greeting())
@@ -156,7 +156,7 @@ def _of_rail(case: Case, base: str) -> Iterator[Endpoint]:
 def _of_gateway(case: Case, base: str) -> Iterator[Endpoint]:
     bindings = case.profile.gateway_bindings
     try:
-        tenant = case.session.tenant()
+        tenant = case.session.tenants.get()
         yield Endpoint("gateway", base, "POST", calls.LINKS, calls.LINKS, calls.link_body(case, tenant), tenant.headers)
         resource = _named_once(bindings.resource_body or {})
         yield Endpoint("gateway", base, "POST", calls.RESOURCES, calls.RESOURCES, resource, tenant.headers)
@@ -165,7 +165,7 @@ def _of_gateway(case: Case, base: str) -> Iterator[Endpoint]:
             yield Endpoint("gateway", base, "POST", path, path, {})
     receipt = {bindings.receipt_member or "jws": _NO_RECEIPT}
     for path, wanted in ((calls.RECEIPT_VERIFY, receipt), (calls.SCREEN, bindings.screen_body or {})):
-        yield Endpoint("gateway", base, "POST", path, path, wanted, case.session.tenant_headers())
+        yield Endpoint("gateway", base, "POST", path, path, wanted, case.session.tenants.headers())
     page = calls.CHECKOUT + UNKNOWN_TOKEN
     yield Endpoint("gateway", base, "GET", page, calls.CHECKOUT + "{token}", answers_json=False)
     if bindings.jwks_path is not None:

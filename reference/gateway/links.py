@@ -22,6 +22,7 @@ from reference.gateway.return_addresses import MAX_REDIRECT, is_at_shop, is_redi
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import Storefronts
 from reference.protocol.canonical_json import NumberText, number_text
+from reference.protocol.error_codes import GATEWAY
 from reference.protocol.keys import base64url
 from reference.protocol.money import decimal_text, microunits_of
 from reference.protocol.networks import NETWORKS, Network
@@ -30,20 +31,13 @@ from reference.protocol.trial import LinkRefused, Standing, admit_link
 from reference.store.links import Link, Links, Price
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
-from reference.web.errors import Refused, Unprocessable
+from reference.web.errors import Unprocessable, refusal
 from reference.web.http.exchange import Reply
 
 TOKEN_BYTES = 16
 _CURRENCY = re.compile(r"[A-Za-z]{3,8}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _TURNS_TEXT = re.compile(f"[{BIDI_CONTROLS}]")
-_STATUSES = {"kyb_required_for_mainnet": 422}
-_MESSAGES = {
-    "kyb_required_for_mainnet": "mainnet is open to approved businesses; complete the verification first",
-    "trial_expired": "the trial is over; complete the verification to go on",
-    "key_mode_mismatch": "test keys reach test networks only, live keys mainnet only",
-    "mainnet_allowance_exhausted": "the free mainnet payments are used up; choose a paid plan",
-}
 
 
 def _number(value: object) -> object:
@@ -216,8 +210,7 @@ class PaymentLinks:
         try:
             admit_link(standing, network, amount, now=now)
         except LinkRefused as refused:
-            status = _STATUSES.get(refused.code, 403)
-            raise Refused(status, refused.code, _MESSAGES[refused.code], context=refused.context) from refused
+            raise refusal(GATEWAY[refused.code], context=refused.context) from refused
 
     async def _used(self, caller: Caller, network: Network) -> int:
         """Return what counts against the allowance; where none does, it is not summed up for every link."""

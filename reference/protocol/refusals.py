@@ -4,35 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-CODES_402 = frozenset(
-    (
-        "payment_required",
-        "payment_not_welded",
-        "method_not_payable",
-        "invalid_payment_header",
-        "unknown_challenge",
-        "lane_mismatch",
-        "request_mismatch",
-        "challenge_expired",
-        "wrong_recipient",
-        "wrong_asset",
-        "wrong_amount",
-        "weld_mismatch",
-        "authorization_not_yet_valid",
-        "authorization_expired",
-        "authorization_used",
-        "invalid_signature",
-        "insufficient_funds",
-        "settlement_failed",
-        "tx_not_found",
-        "tx_not_confirmed",
-        "tx_failed",
-        "payment_too_old",
-        "unsupported_transaction",
-    )
-)
-RETRYABLE = frozenset({"tx_not_found", "tx_not_confirmed"})
-RETRY_SECONDS = 2
+from reference.protocol.error_codes import RAIL
+
+CODES_402 = frozenset(row.code for row in RAIL.values() if row.status == 402)
+RETRYABLE = frozenset(code for code in CODES_402 if RAIL[code].retry is not None)
 # Judged by the age of something: they hold only where the time does.
 AGED = frozenset({"challenge_expired", "payment_too_old", "authorization_expired", "authorization_not_yet_valid"})
 
@@ -60,4 +35,4 @@ class PaymentRefused(Exception):
     @property
     def retry_after(self) -> int | None:
         """Seconds after which the same proof may be sent again, or None when it will not be accepted (P-ER-02)."""
-        return RETRY_SECONDS if self.code in RETRYABLE else None
+        return RAIL[self.code].retry

@@ -7,8 +7,9 @@ from typing import Any
 
 import orjson
 
+from reference.protocol.error_codes import RAIL
 from reference.store.database import DatabaseUnavailable
-from reference.web.errors import Refused, Unprocessable, internal_error
+from reference.web.errors import Refused, Unprocessable, internal_error, refusal
 from reference.web.http.exchange import Reply
 from reference.web.logs import get_logger
 
@@ -23,8 +24,7 @@ def fault_reply(fault: Exception, request_id: str) -> Reply:
         return json_reply(422, fault.body(), fault.headers)
     if isinstance(fault, DatabaseUnavailable):
         _log.error("ledger_unavailable", request_id=request_id)
-        away = Refused(503, "store_unavailable", "the ledger cannot be asked; try again", {"Retry-After": "5"})
-        return fault_reply(away, request_id)
+        return fault_reply(refusal(RAIL["store_unavailable"]), request_id)
     _log.error("unplanned_fault", request_id=request_id, kind=type(fault).__name__, exc_info=True)
     return fault_reply(internal_error(), request_id)
 

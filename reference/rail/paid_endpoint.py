@@ -13,8 +13,9 @@ from reference.deadlines import Deadlines
 from reference.protocol import proof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
+from reference.rail.claims.fulfilment import Served
 from reference.rail.claims.presented_proof import in_progress
-from reference.rail.claims.redemption import Redeemer, Served
+from reference.rail.claims.redemption import Redeemer
 from reference.rail.service_request import Quoted, ServiceRequest, order_of, quoted
 from reference.rail.services import Service
 from reference.web.clock import WpClock

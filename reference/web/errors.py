@@ -8,6 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from reference.protocol.error_codes import SHARED, ErrorCode
+
 _TYPES_WITHOUT_INPUT = ("loc", "msg", "type")
 
 
@@ -67,6 +69,21 @@ class Unprocessable(Exception):
         return {"detail": [dict(item) for item in self.detail]}
 
 
+def refusal(
+    row: ErrorCode, headers: Mapping[str, str] | None = None, context: Mapping[str, Any] | None = None, **values: str
+) -> Refused:
+    """Return the refusal of a row of an error table.
+
+    Args:
+        row: The row.
+        headers: Further headers; `Retry-After` is that of the row.
+        context: Further members of the body.
+        values: What the braces in the row's message stand for.
+    """
+    retry = {} if row.retry is None else {"Retry-After": str(row.retry)}
+    return Refused(row.status, row.code, row.message.format(**values), {**retry, **(headers or {})}, context or {})
+
+
 def internal_error() -> Refused:
     """Return the answer to an unexpected fault, without any detail of the fault."""
-    return Refused(500, "internal_error", "an unexpected fault; the request id helps to find it")
+    return refusal(SHARED["internal_error"])

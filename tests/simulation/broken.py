@@ -24,10 +24,11 @@ from reference.protocol.observed import ObservedTransaction
 from reference.protocol.redemption import State
 from reference.rail.availability.issuing_permission import IssuingPermission
 from reference.rail.availability.lane_health import LaneHealth
-from reference.rail.claims import redemption
+from reference.rail.claims import fulfilment
+from reference.rail.claims.claim_finder import ClaimFinder
 from reference.rail.claims.eligibility import Eligibility
+from reference.rail.claims.fulfilment import Fulfilment
 from reference.rail.claims.presented_proof import in_progress
-from reference.rail.claims.redemption import Redeemer
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.settlement import settler
 from reference.store.database import Change, Taken
@@ -96,7 +97,7 @@ async def _never(*_: Any, **__: Any) -> bool:
 
 
 _payment, _sent = Settling._payment, Dispatcher._sent
-_forget, _claimed, _admit = Redemptions.forget, Redeemer._claimed, PaidEndpoint.admit
+_forget, _claimed, _admit = Redemptions.forget, ClaimFinder.find_or_make, PaidEndpoint.admit
 _observe = BaseLane.observe
 
 
@@ -104,7 +105,7 @@ async def _forget_after_an_hour(self: Redemptions, *, unpaid_before: int, answer
     await _forget(self, unpaid_before=unpaid_before, answers_before=answers_before + 82_800)
 
 
-async def _claimed_while_unpaid(self: Redeemer, presented: Any, call: Any, mine: Any, **how: Any) -> Any:
+async def _claimed_while_unpaid(self: ClaimFinder, presented: Any, call: Any, mine: Any, **how: Any) -> Any:
     row = await _claimed(self, presented, call, mine, **how)
     if row.state is State.PAID:  # a worker that died between "paid" and the answer left an unserved payment
         raise in_progress()
@@ -202,8 +203,8 @@ _NOT_LATE: Replacement = (Eligibility, "_may_come_late", _never)
 # Without the rehearsal the payment is taken first, and then the file is not there.
 _FILES_FAIL_AFTER_PAYMENT: tuple[Replacement, ...] = (
     (ReloadedFile, "_renew", _read_or_fail),
-    (Redeemer, "_rehearse", _do_nothing),
-    (redemption, "answer_unavailable", _unforeseen),
+    (Fulfilment, "rehearse", _do_nothing),
+    (fulfilment, "answer_unavailable", _unforeseen),
 )
 
 _LOSSES_PUT_BACK: Mapping[str, tuple[tuple[Replacement, ...], str]] = {
@@ -243,7 +244,7 @@ BROKEN: Mapping[str, Broken] = {
         ((Redemptions, "forget", _forget_after_an_hour),), Scenario(1, 40, kinds=("honest",)), "answer-lost"
     ),
     "paid-stays-unserved": Broken(
-        ((Redeemer, "_claimed", _claimed_while_unpaid),), Scenario(5, 10, kinds=("struck",)), "honest-lost"
+        ((ClaimFinder, "find_or_make", _claimed_while_unpaid),), Scenario(5, 10, kinds=("struck",)), "honest-lost"
     ),
     "doubted-time-ends-links": Broken(
         ((Watcher, "_over", _over_by_any_time),), Scenario(1, 40, kinds=("link", "cold_boot")), "link-refused"

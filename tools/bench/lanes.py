@@ -52,7 +52,7 @@ async def measure(payments: int, say: Callable[[str], None]) -> dict[str, float]
             session = Session(profile, client, names, seed=0)
             try:
                 await session.open(rehearse=False)
-                operation = session.service(_ROLE)
+                operation = session.catalog.service(_ROLE)
                 rail, found = service_pid(os.getpid(), _RAIL), {}
                 say(f"lanes: the rail takes {await _idle(rail):.0f} us a second while nothing is paid, not taken off")
                 for lane in profile.claims.lanes:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.surfaces.gateway.calls import (
     LINKS,
@@ -64,7 +64,7 @@ async def amounts_are_exact(case: Case) -> None:
     latter one of the two neighbours or a refusal; and a JSON integer, however large. Amounts that a target refuses by
     bounds of its own judge nothing.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     literals = (*EXACT, *BETWEEN, *FAR)
     answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
     judged = 0
@@ -125,7 +125,7 @@ async def an_amount_is_positive(case: Case) -> None:
 
 
 async def _refused(case: Case, row: str, literals: tuple[str, ...], *, envelope: bool) -> None:
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     await link(case, tenant)
     answers = await run_concurrently(post_literal(case, tenant, literal) for literal in literals)
     for literal, answer in zip(literals, answers, strict=True):

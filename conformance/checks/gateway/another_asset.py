@@ -43,7 +43,7 @@ def _on_the_other_network(case: Case) -> Sequence[Way]:
         return []
 
     async def pay(bill: Bill) -> str:
-        elsewhere = checkout_payer(await case.session.payer(case.lane))
+        elsewhere = checkout_payer(await case.session.payers.for_rail(case.lane))
         return await elsewhere.settle(bill.changed(asset=USDC[network]), way(case))
 
     # The interface calls the network of a link preferred.

@@ -15,7 +15,7 @@ from typing import Any
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.status import REPLICA_SECONDS, status_at_end
 from conformance.outcome import Inconclusive
@@ -216,7 +216,7 @@ async def a_link_is_called_off(case: Case) -> None:
     address and memo, and not Paid. Then abandons the cancelled link and cancels it again. Expects 200 and `cancelled`
     as before of the first, and 410 of the second. A chain that cannot be asked decides nothing.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant)
     empty, bare, cancelled = [await created(case, creation) for _ in range(3)]
     nothing: Mapping[str, Any] = {}

@@ -103,7 +103,7 @@ async def the_status_tells_where_payers_return(case: Case) -> None:
     address. Where the tenant's own sites refuse it (3.4), nothing is decided; the reference has to name that reason. A
     wrong address warns where `gateway.records` is not claimed.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     await link(case, tenant)
     body = {"redirect_url": _RETURN, **link_body(case, tenant)}
     returns, ours = body["redirect_url"], case.profile.is_reference

@@ -274,7 +274,7 @@ async def pending_payment(case: Case) -> None:
     confirmed, and the second never. Shows the waiting payment to a target that claims to take that, and abandons its
     link where it says that it is not confirmed yet. Expects a client error, and the status `active`.
     """
-    below, who = await case.session.gateway_payer(case.lane), await payer(case)
+    below, who = await case.session.payers.for_gateway(case.lane), await payer(case)
     names = await below.fault_names() if isinstance(below, Controlled) else ()
     if not isinstance(below, Controlled) or "withhold" not in names:
         for row in ("GW-CHK-12", SILENCE, "GW-CHK-19"):
@@ -347,7 +347,7 @@ async def payment_to_somebody_else(case: Case) -> None:
 def _to_another_tenant(case: Case, who: CheckoutPayer) -> Sequence[Way]:
     """Return a payment to another tenant's address, which the target watches for a link of that tenant's own."""
     network = network_of(case)
-    own, *others = case.session.tenants_on(network)
+    own, *others = case.session.tenants.on(network)
     for other in others:
         if other.payout[network] != own.payout[network]:
             break

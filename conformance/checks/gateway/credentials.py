@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.nothing_created import REFUSED, nothing_created
 from conformance.surfaces.gateway.administration import two_keys
@@ -143,10 +143,10 @@ async def a_call_without_authorization_is_rejected(case: Case) -> None:
     Sends a good creation with X-Tenant-Id alone, and one without either header. Expects a client error in the envelope,
     and that the call's Idempotency-Key is still free for the tenant.
     """
-    if not case.session.tenant_headers():
+    if not case.session.tenants.headers():
         await _without_any(case)
         return
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     for path in await _paths(case, tenant):
         for how, headers in (("a tenant id alone", {"X-Tenant-Id": tenant.id}), ("none", dict[str, str]())):
             await rejected(case, "GW-AUTH-01", path, headers, tenant, how, envelope="GW-AUTH-08")
@@ -170,7 +170,7 @@ async def a_call_without_a_tenant_id_is_rejected(case: Case) -> None:
     Sends good creations with the right key alone, and with an X-Tenant-Id that is empty. Expects a client error in the
     envelope, and that their Idempotency-Keys are still free.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     headers = {"Authorization": f"Bearer {tenant.key}"}
     for path in await _paths(case, tenant):
         await rejected(case, "GW-AUTH-02", path, headers, tenant, "the key alone", envelope="GW-AUTH-08")
@@ -186,7 +186,7 @@ async def a_wrong_key_is_rejected(case: Case) -> None:
     Sends a good creation with unknown keys, most of them one character away from the tenant's key. Expects a client
     error in the envelope, and that nothing was created.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     for path in await _paths(case, tenant):
         await run_concurrently(
             rejected(case, "GW-AUTH-03", path, _with(tenant, f"Bearer {value}"), tenant, how, envelope="GW-AUTH-08")
@@ -230,7 +230,7 @@ async def another_scheme_is_rejected(case: Case) -> None:
     Sends a good creation with the right key under other schemes and under none. Expects a client error in the envelope,
     and that nothing was created.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     for path in await _paths(case, tenant):
         await run_concurrently(
             rejected(case, "GW-AUTH-04", path, _with(tenant, value), tenant, how, envelope="GW-AUTH-08")
@@ -256,7 +256,7 @@ async def a_key_opens_its_own_tenant_only(case: Case) -> None:
     Sends good creations with each tenant's key and the other's id, and with unknown ids, most of them similar to the
     tenant's id. Expects a client error in the envelope, and that nothing was created for either.
     """
-    first, second = case.session.tenant("first"), case.session.tenant("second")
+    first, second = case.session.tenants.get("first"), case.session.tenants.get("second")
     for key_of, id_of in ((first, second), (second, first)):
         for path in await _paths(case, key_of):
             headers = {"Authorization": f"Bearer {key_of.key}", "X-Tenant-Id": id_of.id}
@@ -278,7 +278,7 @@ async def a_key_with_its_tenant_is_accepted(case: Case) -> None:
 
     Creates a link and a resource as each tenant that the profile knows. Expects success each time.
     """
-    tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
+    tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
     if case.profile.gateway_bindings.resource_body is None:
         case.inconclusive("GW-AUTH-07", "unbound: no body creates a resource; give [gateway] resource_body")
     posts = [(tenant, path, body) for tenant in tenants for path, body in bodies(case, tenant).items()]

@@ -37,7 +37,7 @@ async def the_edge_host_creates_nothing(case: Case) -> None:
     if edge is None:
         case.documented("GW-DOC-02", load()["GW-DOC-02"].documented or "no edge host is named")
         return
-    tenant, call = case.session.tenant(), caller_at(case, edge.rstrip("/"))
+    tenant, call = case.session.tenants.get(), caller_at(case, edge.rstrip("/"))
     for path, good in bodies(case, tenant).items():
         await created(case, Creation(path, good, tenant))
         body = link_body(case, tenant) if path == LINKS else resource_body(case)

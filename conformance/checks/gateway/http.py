@@ -75,7 +75,7 @@ async def links_want_json(case: Case) -> None:
 
     Sends a good body with good credentials under other media types, some of which look like JSON. Expects 415.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     await _refused_media_types(case, "GW-HTTP-01", LINKS, link_body(case, tenant), tenant.headers)
 
 
@@ -85,7 +85,7 @@ async def resources_want_json(case: Case) -> None:
 
     Sends a good body with good credentials under other media types, some of which look like JSON. Expects 415.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     await _refused_media_types(case, "GW-HTTP-02", RESOURCES, resource_body(case), tenant.headers)
 
 
@@ -96,7 +96,7 @@ async def receipt_verification_wants_json(case: Case) -> None:
     Sends a good body under other media types, some of which look like JSON. Expects 415.
     """
     body = await receipt_body(case)
-    await _refused_media_types(case, "GW-HTTP-03", RECEIPT_VERIFY, body, case.session.tenant_headers())
+    await _refused_media_types(case, "GW-HTTP-03", RECEIPT_VERIFY, body, case.session.tenants.headers())
 
 
 @check("GW-HTTP-04", surface="gateway", fix=_FIX)
@@ -106,7 +106,7 @@ async def screening_wants_json(case: Case) -> None:
     Sends a body under other media types, some of which look like JSON. Expects 415.
     """
     body = case.profile.gateway_bindings.screen_body or {}
-    await _refused_media_types(case, "GW-HTTP-04", SCREEN, body, case.session.tenant_headers())
+    await _refused_media_types(case, "GW-HTTP-04", SCREEN, body, case.session.tenants.headers())
 
 
 @check(
@@ -119,7 +119,7 @@ async def json_may_name_its_charset(case: Case) -> None:
 
     Creates a link under `application/json` with a charset, in two spellings. Expects it to be created each time.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     await link(case, tenant)
     for media_type in JSON_WITH_CHARSET:
         text = json.dumps(link_body(case, tenant)).encode()
@@ -138,7 +138,7 @@ async def a_wrong_media_type_gets_the_envelope(case: Case) -> None:
     """
     sent = [(path, media) for path in (LINKS, RESOURCES, RECEIPT_VERIFY, SCREEN) for media in USUAL_MEDIA_TYPES]
     answers = await run_concurrently(
-        target_of(case)("POST", path, body=b"{}", headers={"content-type": media, **case.session.tenant_headers()})
+        target_of(case)("POST", path, body=b"{}", headers={"content-type": media, **case.session.tenants.headers()})
         for path, media in sent
     )
     refused = [(place, answer) for place, answer in zip(sent, answers, strict=True) if answer.status == 415]
@@ -172,13 +172,13 @@ async def successes_have_a_request_id(case: Case) -> None:
 
 
 async def _successes(case: Case) -> list[tuple[str, Answer]]:
-    call, headers = target_of(case), case.session.tenant_headers()
+    call, headers = target_of(case), case.session.tenants.headers()
     bindings = case.profile.gateway_bindings
     posts: list[tuple[str, Mapping[str, Any]]] = [(RECEIPT_VERIFY, await receipt_body(case))]
     if bindings.screen_body is not None:
         posts.append((SCREEN, bindings.screen_body))
     if headers:
-        tenant = case.session.tenant()
+        tenant = case.session.tenants.get()
         posts += [entry for _ in range(_MANY) for entry in bodies(case, tenant).items()]
     sent = await run_concurrently(call("POST", path, json_body=dict(body), headers=headers) for path, body in posts)
     answers = [(path, answer) for (path, _), answer in zip(posts, sent, strict=True)]
@@ -200,7 +200,7 @@ async def _reads(
         answers += [(f"{CHECKOUT}{{token}}/status", await call("GET", f"{CHECKOUT}{one}/status")) for one in tokens[:2]]
     if "gateway.records" in claimed:
         ids = [body.get("resource_id") for path, body in posts if path == RESOURCES]
-        headers = case.session.tenant_headers()
+        headers = case.session.tenants.headers()
         answers += [(RESOURCES, await call("GET", f"{RESOURCES}/{one}", headers=headers)) for one in ids[:2] if one]
     return answers
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import differences, identity, judge_nothing_second, judge_original
 from conformance.outcome import Inconclusive
@@ -63,7 +63,7 @@ async def the_key_is_optional(case: Case) -> None:
     Creates one of each without a key, with a short one and with a long one. Expects success each time. Creates links
     for larger amounts without a key. Expects a link wherever the same call with a key gets one.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     if case.profile.gateway_bindings.resource_body is None:
         case.inconclusive("GW-IDEM-02", "unbound: no body creates a resource; give [gateway] resource_body")
     for path in bodies(case, tenant):
@@ -108,7 +108,7 @@ async def a_repeat_returns_the_original_resource(case: Case) -> None:
 
 
 async def _repeated(case: Case, row: str, path: str) -> None:
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
     original = await created(case, creation)
     await created(case, Creation(path, _body(case, path, tenant), tenant))
@@ -134,7 +134,7 @@ async def other_keys_are_other_things(case: Case) -> None:
     with pairs of keys that a server may confuse: long ones that differ in their last character, a letter and its
     escape, a number written in two ways, other punctuation. Expects two links wherever both keys are taken.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
         stem = fresh(case)
         keys = (stem, stem + "a", stem + ".", stem[:-1] + "x", stem.upper(), stem + "A")
@@ -198,7 +198,7 @@ async def a_changed_body_creates_nothing(case: Case) -> None:
     refusal, that the first body still gets the original, that the link's page still shows its amount where it did
     before, and that the name of a refused resource is still free.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
         creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
         original = await created(case, creation)
@@ -252,7 +252,7 @@ async def concurrent_calls_create_one(case: Case) -> None:
     Sends the same creation 20 times at once on connections of their own, three times on each endpoint, and once more
     afterwards. Expects the same object in all answers that succeed; the others may be refused or deferred.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     for path in bodies(case, tenant):
         for _ in range(_ROUNDS):
             creation = Creation(path, _body(case, path, tenant), tenant, fresh(case))
@@ -275,7 +275,7 @@ async def a_key_belongs_to_its_tenant(case: Case) -> None:
     Creates as one tenant with a key, and as the other with the same key and the same body: resources, and links whose
     network alone differs where the tenants' do. Expects a thing of its own for each, whichever comes first.
     """
-    first, second = case.session.tenant("first"), case.session.tenant("second")
+    first, second = case.session.tenants.get("first"), case.session.tenants.get("second")
     for owner, other in ((first, second), (second, first)):
         for path in bodies(case, owner):
             key, body = fresh(case), _body(case, path, owner)

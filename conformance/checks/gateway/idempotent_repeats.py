@@ -48,7 +48,7 @@ async def a_repeat_by_another_client_returns_the_original(case: Case) -> None:
     an administrator may make one, with another API key of the tenant. Creates one with a key of 255 characters and
     repeats it. Expects the original each time; a target may refuse the id in capitals and the long key.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant, fresh(case))
     original = await created(case, creation)
     answer = await _sent(case, creation, {"User-Agent": _OTHER_CLIENT})
@@ -98,7 +98,7 @@ async def a_repeat_returns_a_link_that_has_ended(case: Case) -> None:
     Creates links with a key. Pays one on the first lane that can be paid, and, where the target claims the calls of a
     checkout, cancels one. Repeats both calls. Expects the originals.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     creation = Creation(LINKS, link_body(case, tenant), tenant, fresh(case))
     original = await created(case, creation)
     answer = named(case, await post(target_of(case), creation))
@@ -120,7 +120,7 @@ async def _ended(case: Case, creation: Creation, original: Answer) -> AsyncItera
     try:
         paying = await on_first_lane(case)
         network = network_of(paying)
-        tenant = paying.session.tenant_on(network)
+        tenant = paying.session.tenants.first_on(network)
         body = link_body(case, tenant, preferred_network=network)
         paid = Creation(LINKS, body, tenant, fresh(case))
         first = await created(case, paid)

@@ -31,7 +31,7 @@ UNKNOWN_NETWORKS = (
 
 
 async def _refused(case: Case, row: str, member: str, values: tuple[Any, ...]) -> None:
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     answers = await run_concurrently(
         post(target_of(case), Creation(LINKS, link_body(case, tenant, **{member: value}), tenant)) for value in values
     )

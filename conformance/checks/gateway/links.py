@@ -81,7 +81,7 @@ async def a_link_has_its_members(case: Case) -> None:
 
 async def _for_a_whole_number(case: Case) -> Answer:
     """Return the answer of a link whose amount has no fraction; it is judged where one with a fraction is created."""
-    tenant, bindings = case.session.tenant(), case.profile.gateway_bindings
+    tenant, bindings = case.session.tenants.get(), case.profile.gateway_bindings
     amount = max(2, math.ceil(float(bindings.smallest_amount or 0)))
     answer = named(case, await post(target_of(case), Creation(LINKS, link_body(case, tenant, amount=amount), tenant)))
     if is_refused(answer):
@@ -99,7 +99,7 @@ def _shown(body: Mapping[str, Any], member: str) -> str:
 
 async def _on_each_network(case: Case) -> list[tuple[str, Answer]]:
     """Return (network, answer) of one creation on each network of each tenant; networks out of a key's reach fail."""
-    tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
+    tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
     wanted = [(tenant, network) for tenant in tenants for network in tenant.networks or ("",)]
     answers = await run_concurrently(
         post(target_of(case), Creation(LINKS, link_body(case, tenant, **_network(network)), tenant))
@@ -209,7 +209,7 @@ async def _refused_for_its_underscores(case: Case, made: Sequence[tuple[str, Ans
     accepted = {network for network, answer in made if is_created(case, answer)}
     for network in dict.fromkeys(network for network, _ in made if "_" in network and network not in accepted):
         hyphens = case.profile.network_label(network) or network.replace("_", "-")
-        tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
+        tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
         for tenant in (one for one in tenants if network in one.networks):
             body = link_body(case, tenant, preferred_network=hyphens)
             answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
@@ -262,7 +262,7 @@ async def two_creations_are_two_links(case: Case) -> None:
 
     Creates a link twice with the same body, one after the other, and then ten at once. Expects as many tokens.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     answers = [await link(case, tenant), await link(case, tenant)]
     answers += await run_concurrently(link(case, tenant) for _ in range(_AT_ONCE))
     tokens = [token_of(answer) for answer in answers]

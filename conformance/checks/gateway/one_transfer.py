@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import honest_payment_is_served
 from conformance.lanes.payers import checkout_payer
@@ -59,7 +59,7 @@ async def one_transfer_for_a_call_and_a_link(case: Case) -> None:
     if ways is None:
         case.not_applicable(_ROW, "a transfer of an authorization has one nonce, of a challenge or of a link")
         return
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     where = await _shared(case, operation)
     if where is None:
         case.not_applicable(_ROW, _APART)
@@ -89,7 +89,7 @@ async def _shared(case: Case, operation: Operation) -> _Where | None:
     entry = (await challenge(case, operation)).entry(case.lane)
     price = atomic_amount(entry.get("maxAmountRequired"))
     for tenant in case.profile.tenants:
-        found = case.session.tenant(tenant)
+        found = case.session.tenants.get(tenant)
         network = None if chain is None else case.profile.own_network(chain.network)
         if network is not None and price and found.payout.get(network) == entry.get("payTo"):
             return _Where(found, network, price)
@@ -107,7 +107,7 @@ async def _paid_apart(case: Case, where: _Where) -> None:
         Inconclusive: It is not paid.
     """
     link = await _link(case, where)
-    await checkout_payer(await case.session.payer(case.lane)).settle(link.bill, way(case))
+    await checkout_payer(await case.session.payers.for_rail(case.lane)).settle(link.bill, way(case))
     done = await flip(case, link)
     if done is None:
         raise Inconclusive("the control, an honest payment, did not turn its page to Paid")

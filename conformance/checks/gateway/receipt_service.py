@@ -114,7 +114,7 @@ async def _of_another_client(case: Case, hosted: Verifier, vector: Vector) -> An
     if answer.status not in _NOT_WITHOUT_CREDENTIALS:
         return answer
     tenants = list(case.profile.tenants)
-    return await hosted.present(case, vector, headers={**fresh, **case.session.tenant(tenants[-1]).headers})
+    return await hosted.present(case, vector, headers={**fresh, **case.session.tenants.get(tenants[-1]).headers})
 
 
 def _code_member(answers: Sequence[Answer], case: Case) -> str | None:
@@ -152,7 +152,7 @@ async def body_without_a_receipt(case: Case) -> None:
         "a text instead of an object": "a.b.c",
         "a key set alone": {"jwks": {"keys": []}},
     }
-    call, headers = target_of(case), case.session.tenant_headers()
+    call, headers = target_of(case), case.session.tenants.headers()
     for what, body in bodies.items():
         await asyncio.sleep(0.5 if hosted.spaced else 0)
         answer = await call("POST", RECEIPT_VERIFY, json_body=body, headers=headers)

@@ -12,7 +12,7 @@ from typing import Any
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.checkout_request import USDC
 from conformance.outcome import Inconclusive
@@ -51,7 +51,7 @@ async def a_link_is_answered_whole(case: Case) -> None:
     UTC, its network's USDC as asset_id, the label as it was sent, and a cancel_secret of 43 base64url characters; and
     that no two links share id or secret.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     made = await run_concurrently(link(case, tenant, label=label) for label in _LABELS)
     usdc = case.profile.usdc_of(tenant.networks[0]) if tenant.networks else None
     for label, answer in zip(_LABELS, made, strict=True):
@@ -83,7 +83,7 @@ async def a_resource_is_answered_whole(case: Case) -> None:
     its default. Expects every member as sent or with its default, an id that is a UUID, is_active, price_microalgos and
     the time of its creation.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     offered = [one for one in tenant.networks if one != _DEFAULT_NETWORK]
     least = {**_LEAST, "resource_id": fresh(case, "resource")}
     first = await _made(case, least)
@@ -121,9 +121,9 @@ async def a_resource_is_answered_whole(case: Case) -> None:
 
 
 async def _made(case: Case, body: Mapping[str, Any]) -> Answer:
-    answer = await post(target_of(case), Creation(RESOURCES, body, case.session.tenant()))
+    answer = await post(target_of(case), Creation(RESOURCES, body, case.session.tenants.get()))
     network = str(body.get("payment_network", _DEFAULT_NETWORK))
-    if is_refused(answer) and network not in case.session.tenant().networks:
+    if is_refused(answer) and network not in case.session.tenants.get().networks:
         raise Inconclusive(
             f"a resource on {network}, which the tenant need not be offered, was answered {short(answer)}"
         )
@@ -175,7 +175,7 @@ async def resources_keep_their_limits(case: Case) -> None:
     0, 1, 86400 and one more, ids of 0, 1, 128 and 129 characters and with others than are allowed, an amount that is no
     integer, and an unknown network. Expects a client error of those outside and a resource of the others.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     inside: list[Mapping[str, Any]] = [
         {"amount_microunits": 1},
         *({"access_ttl_secs": seconds} for seconds in (1, 31_536_000)),
@@ -203,7 +203,7 @@ async def resources_keep_their_limits(case: Case) -> None:
 
 def _least(case: Case) -> dict[str, Any]:
     """Return a body of what is required, on a network that the tenant is offered."""
-    networks = case.session.tenant().networks
+    networks = case.session.tenants.get().networks
     network = {"payment_network": networks[0]} if networks else {}
     return {**_LEAST, **network, "resource_id": fresh(case, "resource")}
 
@@ -231,7 +231,7 @@ async def a_resource_is_its_tenants(case: Case) -> None:
     Expects the record with 200, 404 for the other tenant and for an unknown id, a client error without the tenant's key
     and for the second one, and a resource of the other tenant's own.
     """
-    mine, theirs = case.session.tenant(), case.session.tenant("second")
+    mine, theirs = case.session.tenants.get(), case.session.tenants.get("second")
     body = _least(case)
     call = target_of(case)
     created = await post(call, Creation(RESOURCES, body, mine))

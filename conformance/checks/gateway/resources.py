@@ -28,7 +28,7 @@ async def resources_exist(case: Case) -> None:
     Posts an empty object, objects of unknown members and, where one is bound, a good body, as each tenant that the
     profile knows. Expects any answer but 404 and 405.
     """
-    tenants = [case.session.tenant(name) for name in case.profile.tenants] or [case.session.tenant()]
+    tenants = [case.session.tenants.get(name) for name in case.profile.tenants] or [case.session.tenants.get()]
     for tenant in tenants:
         bodies: list[Mapping[str, Any]] = [{}, {"name": "x"}, {"unknown": {"deep": [1]}}]
         if case.profile.gateway_bindings.resource_body is not None:
@@ -49,7 +49,7 @@ async def a_resource_is_created(case: Case) -> None:
 
     Posts the bound body twice, each time with new unique texts. Expects success with a JSON object each time.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     for _ in range(2):
         answer = named(case, await post(target_of(case), Creation(RESOURCES, resource_body(case), tenant)))
         expect_created(case, "GW-RES-02", RESOURCES, answer, "a created resource")

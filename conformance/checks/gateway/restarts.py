@@ -129,7 +129,7 @@ async def a_restart_forgets_no_link(case: Case) -> None:
 
 
 async def _links(case: Case) -> After:
-    tenant, where = case.session.tenant(), {"restart": "after the first call"}
+    tenant, where = case.session.tenants.get(), {"restart": "after the first call"}
     repeated, changed = (Creation(LINKS, link_body(case, tenant), tenant, fresh(case)) for _ in range(2))
     originals = [await created(case, one) for one in (repeated, changed)]
     bindings = case.profile.gateway_bindings
@@ -145,7 +145,7 @@ async def _links(case: Case) -> After:
 
 
 async def _resource(case: Case) -> After:
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     creation = Creation(RESOURCES, resource_body(case), tenant, fresh(case))
     original = await created(case, creation)
     before = await _record(case, creation)
@@ -208,10 +208,10 @@ async def _paid(case: Case) -> After:
 
 async def _large(case: Case) -> list[Opened]:
     """Open a link of the last tenant on the network, else of the first, of an amount that no short float holds."""
-    tenants = case.session.tenants_on(network_of(case))
+    tenants = case.session.tenants.on(network_of(case))
     for tenant in dict.fromkeys((tenants[-1].name, tenants[0].name)):
         with contextlib.suppress(Inconclusive):
-            return [await opened(case, tenant=case.session.tenant(tenant), microunits=_LARGE)]
+            return [await opened(case, tenant=case.session.tenants.get(tenant), microunits=_LARGE)]
     return []
 
 

@@ -57,7 +57,7 @@ async def tokens_cannot_be_guessed(case: Case) -> None:
     Creates 20 links one after the other and 80 more at once. Expects all tokens to differ, symbols that vary in enough
     places for 64 bits, and no common step from one token to the next.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     answers = [await link(case, tenant) for _ in range(_IN_A_ROW)]
     answers += await run_concurrently(link(case, tenant) for _ in range(_SAMPLE - _IN_A_ROW))
     tokens = [token for answer in answers if (token := token_of(answer)) is not None]

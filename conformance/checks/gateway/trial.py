@@ -7,7 +7,7 @@ them at the creation of links, by the key's mode, the decision about the tenant 
 from __future__ import annotations
 
 from conformance.engine.check import Case, check
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.payers import checkout_payer
 from conformance.outcome import Inconclusive, NodeCannotShow
@@ -42,7 +42,7 @@ async def a_tenant_pays_its_way(case: Case) -> None:
     """
     admin, networks = administrator(case), _networks(case)
     test, main = networks
-    payout = {name: case.session.tenant_on(name).payout[name] for name in networks}
+    payout = {name: case.session.tenants.first_on(name).payout[name] for name in networks}
     tenant = await admin.tenant("Weldproof trial", payout)
     await _expect(case, "GW-TEN-01", tenant, test, allowed=True, when="on trial")
     await _expect(case, "GW-TEN-01", tenant, main, allowed=False, when="on trial")
@@ -123,7 +123,7 @@ async def _uses_up(case: Case, tenant: Credentials, network: str) -> None:
         found, where = brief(answer), {"asked for": what, "paid": "nothing"}
         case.expect("GW-TEN-03", held, "a link" if allowed else "a client error", found, exchange=answer, where=where)
     link = await opened(case, microunits=odd_amount(case), network=network, tenant=tenant)
-    await paid_rightly(case, checkout_payer(await case.session.payer(case.lane)), link)
+    await paid_rightly(case, checkout_payer(await case.session.payers.for_rail(case.lane)), link)
     for amount, allowed, what in ((whole, False, "all of it"), (_CENT, True, "a cent")):
         answer = await _asked(case, tenant, network, amount)
         held = 200 <= answer.status < 300 if allowed else _refused(answer)

@@ -39,7 +39,7 @@ async def orders_ask_for_payment(case: Case) -> None:
     and asks for the last one, which received no message: expects it unchanged.
     """
     kept: dict[str, Task] = {}
-    for operation in case.session.operations:
+    for operation in case.session.catalog.operations:
         task = await a2a.ordered(case, operation)
         where = {"operation": operation.path}
         accepted = task.answer.status == 200 and json_rpc.error_code(task.answer) != _NOT_FOUND
@@ -94,7 +94,7 @@ async def _judge_apart(case: Case, first: Task, *others: Task) -> None:
     last = others[-1]
     apart = first.members.get("contextId") != last.members.get("contextId")
     said = ("an order", "a rejection") if apart else ("an order",)
-    order = a2a.orders(case, case.session.operations[0])[0]
+    order = a2a.orders(case, case.session.catalog.operations[0])[0]
     for one in said:
         if await _further_answer(case, "RAIL-A2A-01", first, order, one) is None:
             return
@@ -171,7 +171,7 @@ async def the_rail_speaks_json_rpc(case: Case) -> None:
     is not JSON, and expects the JSON-RPC code for that in an envelope. Then calls methods of A2A that are optional, and
     methods with parameters that fit none. Expects an envelope there as well, if 200 comes with JSON.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     task = await a2a.ordered(case, operation)
     parts = a2a.orders(case, operation)[0]
     for call_id in _IDS:

@@ -69,7 +69,7 @@ async def one_of_many_at_both_doors_is_executed(case: Case) -> None:
     """
     if _has_no_door(case):
         return
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     tasks = [await _ordered(case, operation) for _ in range(_EACH)]
     proof = await pay(case, await challenge(case, operation), case.lane)
 
@@ -132,7 +132,7 @@ async def what_is_no_payment_completes_no_task(case: Case) -> None:
     """
     if _has_no_door(case):
         return
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     payer = await algorand_payer(case)
     task, quote = await quoted_task(case, operation)
     honest = await welded(payer, quote)
@@ -166,7 +166,7 @@ async def what_is_ordered_over_a2a_is_sold(case: Case) -> None:
     if _has_no_door(case):
         return
     bindings = case.profile.rail_bindings
-    chosen = next((one for one in case.session.operations if one.other_bodies and not one.guessed), None)
+    chosen = next((one for one in case.session.catalog.operations if one.other_bodies and not one.guessed), None)
     if chosen is None or bindings.request_hash is None or "{body}" not in json.dumps(bindings.a2a_request):
         case.not_applicable(_BOUND, "what an order holds, and how a receipt binds it, is not bound in the profile")
         return

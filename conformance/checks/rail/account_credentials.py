@@ -60,7 +60,7 @@ async def account_credentials_change_nothing(case: Case) -> None:
             expected = "the same prices as without a credential"
             case.expect("RAIL-402-13", False, expected, others, exchange=answer, where=where)
 
-    for operation in case.session.operations:
+    for operation in case.session.catalog.operations:
         plain = await case.client.call("POST", operation.url, json_body=operation.body)
         await run_concurrently(attempt(operation, plain, what) for what in ACCOUNT_CREDENTIALS)
 

@@ -73,7 +73,7 @@ async def unpaid_call_is_challenged(case: Case) -> None:
     an address of the lane's chain in payTo, one price in atomic units on all lanes, a token that is fresh each time,
     nothing of the service's result, and no leave for shared caches.
     """
-    for operation in case.session.operations:
+    for operation in case.session.catalog.operations:
         first, second = [await case.client.call("POST", operation.url, json_body=operation.body) for _ in range(2)]
         where = {"operation": operation.path}
         case.expect(
@@ -188,7 +188,7 @@ async def every_unpaid_call_is_challenged(case: Case) -> None:
     calls. A server that returns the sold result fails; any other answer warns.
     """
     ours = case.profile.is_reference
-    for operation in case.session.operations:
+    for operation in case.session.catalog.operations:
         calls: dict[str, dict[str, Any]] = {
             what: {"body": body, "headers": {"Content-Type": "application/json"}} for what, body in _NO_ORDERS.items()
         }
@@ -249,12 +249,12 @@ async def every_listed_operation_costs_something(case: Case) -> None:
     calls |= {(path, "POST") for url in urls if (path := path_of(rail, url)) not in declared}
     if not calls:
         raise Inconclusive("no address of a paid operation was found in the catalogs, the index or OpenAPI")
-    bodies = {operation.path: operation.body for operation in case.session.listed}
+    bodies = {operation.path: operation.body for operation in case.session.catalog.listed}
     for path, method in sorted(calls):
         body = None if method == "GET" else bodies.get(path, {})
         answer = await case.client.call(method, rail + path, json_body=body)
         where = {"operation": path, "method": method}
-        if (unsure := case.session.refusal_of(path)) is not None and answer.status in {400, 422}:
+        if (unsure := case.session.catalog.refusal_of(path)) is not None and answer.status in {400, 422}:
             case.inconclusive("RAIL-402-19", unsure, exchange=answer)
             continue
         case.expect("RAIL-402-19", answer.status == 402, "402", answer.status, exchange=answer, where=where)
@@ -312,7 +312,7 @@ async def challenge_is_short_lived(case: Case) -> None:
     Then lets a challenge lapse, pays it, and presents the payment. Expects that the second buys nothing. The lifetime
     is the bound one, else what maxTimeoutSeconds says; a longer one than that breaks nothing that the interface states.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     bound = case.profile.rail_bindings.challenge_ttl
     kept = await challenge(case, operation)
     lifetime = bound or kept.entry(case.lane).get("maxTimeoutSeconds")
@@ -340,7 +340,7 @@ async def challenge_is_short_lived(case: Case) -> None:
 
 async def _judge_late(case: Case, answer: Answer, when: str) -> None:
     """Judge a payment that was made late, in time and in vain: a breach where one that is made at once is served."""
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     at_once = await redeem(case, operation, await pay(case, await challenge(case, operation), case.lane))
     if at_once.status == 200:
         told = f"a payment {when} served, as one at once is"

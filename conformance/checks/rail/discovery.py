@@ -114,7 +114,7 @@ async def openapi_says_what_costs(case: Case) -> None:
     except LeadsElsewhere as reason:
         case.inconclusive("RAIL-DISC-08", str(reason), exchange=answer)
     declared = _object(at_their_paths(_object(openapi), case.session.rail).get("paths"))
-    for path in (operation.path for operation in case.session.listed):
+    for path in (operation.path for operation in case.session.catalog.listed):
         operations = [one for one in _object(declared.get(path)).values() if isinstance(one, dict)]
         paid = [one for one in operations if rail.is_paid(one)]
         where = {"operation": path}

@@ -30,7 +30,7 @@ async def a_proof_spent_at_rest_is_dead_over_a2a(case: Case) -> None:
         for row in (_OTHER, _SAME):
             case.not_applicable(row, _NO_DOOR)
         return
-    operations = case.session.operations
+    operations = case.session.catalog.operations
     bought = await purchase(case, operations[0], case.lane)
     for row, operation in ((_OTHER, operations[-1]), (_SAME, operations[0])):
         if row == _OTHER and len(operations) < 2:
@@ -64,7 +64,7 @@ async def a_proof_spent_over_a2a_is_dead_at_rest(case: Case) -> None:
         for row in (_OTHER, _SAME):
             case.not_applicable(row, _NO_DOOR)
         return
-    operations = case.session.operations
+    operations = case.session.catalog.operations
     task, proof = await _bought(case, operations[0])
     if task is None:
         for row in (_OTHER, _SAME):
@@ -85,7 +85,7 @@ async def _bought(case: Case, operation: Operation) -> tuple[Task | None, Mappin
     entry = next((one for one in task.entries if lane_of(one) == case.lane), None)
     if task.id is None or entry is None:
         return None, {}
-    payer = await case.session.payer(case.lane)
+    payer = await case.session.payers.for_rail(case.lane)
     proof = await payer.pay(entry)
     name_live_values(case, proof)
     became = await a2a.settled(case, task.id, proof)

@@ -36,7 +36,7 @@ async def no_402_holds_what_its_request_is_paid_for(case: Case) -> None:
     lane. Expects no object that has all members of the result, one of these as both results have it, not even where
     x402 has examples: an example is the same for every caller.
     """
-    await run_concurrently(_early(case, operation) for operation in case.session.operations)
+    await run_concurrently(_early(case, operation) for operation in case.session.catalog.operations)
 
 
 async def _early(case: Case, operation: Operation) -> None:

@@ -160,7 +160,7 @@ def _ordinary_payloads(tx_id: str, token: str) -> Mapping[str, Any]:
 
 
 async def _judge(case: Case, row: str, corpus: Corpus) -> None:
-    for operation in case.sample(case.session.operations):
+    for operation in case.sample(case.session.catalog.operations):
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
         for token in (_token(unpaid), _token(unpaid, base=True)):
             case.client.names.name(token, "PAYMENT_REFERENCE")
@@ -242,7 +242,7 @@ async def a_refusal_is_a_whole_challenge(case: Case) -> None:
     the answer is 402, expects x402 version 2, its form, an entry for each lane of the 402s before and after, and no
     leave for shared caches.
     """
-    for operation in case.session.operations:
+    for operation in case.session.catalog.operations:
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
         token = _token(unpaid)
         case.client.names.name(token, "PAYMENT_REFERENCE")

@@ -51,7 +51,7 @@ async def sold_messages_are_verified(case: Case) -> None:
     day ago (P-AG-05), which warns. Where the service has names of its own for a message nothing is judged; what another
     target than the reference says of a sound one warns, and what it refuses is left out.
     """
-    operation, lanes = case.session.service("rfc9421-verify"), case.profile.claims.lanes
+    operation, lanes = case.session.catalog.service("rfc9421-verify"), case.profile.claims.lanes
     if not dict(_members(operation)).keys() >= FAMILY or not operation.sure or not lanes:
         case.not_applicable(_ROW, "how this service takes a message is not known, and so not what it verifies")
         return

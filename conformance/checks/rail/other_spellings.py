@@ -51,7 +51,7 @@ async def no_spelling_of_a_paid_call_is_free(case: Case) -> None:
     pace, tls = case.profile.pace.requests_per_second, context_of(case.profile.tls)
     transport = RawTransport(origin, seconds=_SECONDS, requests_per_second=pace, tls=tls, has_whole_requests=True)
     raw = case.client.over(transport)
-    for number, operation in enumerate(case.sample(case.session.operations)):
+    for number, operation in enumerate(case.sample(case.session.catalog.operations)):
         judged = _Spelled(case, raw, origin, operation)
         spellings = list(call_spellings("POST", urlsplit(operation.url).path, origin))
         if number and pace > 0:

@@ -65,8 +65,8 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
     member names and numbers that JSON encoders write differently, if it accepts any, and the first operation with a
     query, if it quotes a price for that. Expects the recipe of the plain request to hold for these requests.
     """
-    seen = _Seen(case, await case.session.payer(case.lane))
-    await run_concurrently(_bindings(seen, operation) for operation in case.sample(case.session.operations))
+    seen = _Seen(case, await case.session.payers.for_rail(case.lane))
+    await run_concurrently(_bindings(seen, operation) for operation in case.sample(case.session.catalog.operations))
     seen.references.judge(case)
     seen.judge_unknown()
 
@@ -193,7 +193,7 @@ async def _bindings(seen: _Seen, operation: Operation) -> None:
             continue
         hashes.append((await _bound(seen, *another)).value)
         break
-    if operation == case.session.operations[0]:
+    if operation == case.session.catalog.operations[0]:
         await _with_query(seen, operation, first.recipe)
     await _with_unusual_values(seen, operation)
     if len(hashes) < 2:

@@ -110,7 +110,7 @@ async def receipts_are_verified(case: Case) -> None:
     only the first, and the stranger's under his own keys, are verified. If no document states how the service accepts
     receipts, or if it verifies no receipt of the rail (only the reference must), the row is not judged.
     """
-    operation = case.session.service("receipt-verify")
+    operation = case.session.catalog.service("receipt-verify")
     member = member_for(operation.body)
     if member is None or not operation.sure or not case.profile.claims.lanes:
         _leave_open(case, "how this service takes a receipt is not known, and so not what it verifies")

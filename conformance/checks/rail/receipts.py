@@ -39,7 +39,7 @@ async def receipt_verifies_offline(case: Case) -> None:
     that it verifies, and that no changed one does.
     """
     in_set, in_did = await published_keys(case)
-    changes = [case.rng.getrandbits(64) for _ in case.session.operations]
+    changes = [case.rng.getrandbits(64) for _ in case.session.catalog.operations]
 
     async def for_operation(operation: Operation, seed: int) -> None:
         served, token = await bought(case, operation)
@@ -51,7 +51,7 @@ async def receipt_verifies_offline(case: Case) -> None:
             where = {"operation": operation.path}
             case.expect("RAIL-RCPT-09", not survivors, "no changed receipt verifies", survivors, where=where)
 
-    await run_concurrently(map(for_operation, case.session.operations, changes))
+    await run_concurrently(map(for_operation, case.session.catalog.operations, changes))
 
 
 def _judge_signature(

@@ -50,7 +50,7 @@ async def captured_proof_buys_nothing_else(case: Case) -> None:
     gives shared caches leave to keep it, neither a refusal nor the stored answer.
     """
     # Drawn before anything runs side by side, so that the seed alone decides which replays are sent.
-    seeded = [(one, case.rng.getrandbits(64)) for one in case.session.operations]
+    seeded = [(one, case.rng.getrandbits(64)) for one in case.session.catalog.operations]
     await run_concurrently(_replay(case, operation, seed) for operation, seed in case.sample(seeded))
 
 
@@ -68,7 +68,7 @@ async def one_of_many_is_executed(case: Case) -> None:
     Pays each operation once and presents the fresh proof 50 times at once; then pays again and presents that proof on
     two operations at once. Expects that all that is served carries one and the same receipt.
     """
-    for operation in case.sample(case.session.operations):
+    for operation in case.sample(case.session.catalog.operations):
         quote = await challenge(case, operation)
         proof = await pay(case, quote, case.lane)
         answers = await run_concurrently((present(case, operation, proof) for _ in range(_AT_ONCE)), at_once=_AT_ONCE)
@@ -90,7 +90,7 @@ async def one_of_many_is_executed(case: Case) -> None:
 
 
 async def _split(case: Case) -> None:
-    operations = case.session.operations
+    operations = case.session.catalog.operations
     if len(operations) < 2:
         return
     first, other = operations[0], operations[1]
@@ -116,7 +116,7 @@ async def late_replay_buys_nothing(case: Case) -> None:
     Buys one call, lets the challenge lapse, and presents the same proof on the same request and on another operation.
     Expects the stored answer or a refusal.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     bought = await purchase(case, operation, case.lane)
     ttl = case.profile.rail_bindings.challenge_ttl or bought.challenge.entry(case.lane).get("maxTimeoutSeconds")
     if not isinstance(ttl, int):
@@ -130,7 +130,7 @@ async def late_replay_buys_nothing(case: Case) -> None:
     again = await present(case, operation, dict(bought.proof))
     same = again.status != 200 or receipts(again) == receipts(bought.answer)
     case.expect("RAIL-WELD-11", same, "the stored answer or a refusal", again.status, exchange=again)
-    for other in case.session.operations[1:]:
+    for other in case.session.catalog.operations[1:]:
         answer = await present(case, other, dict(bought.proof))
         where = {"operation": other.path}
         case.expect("RAIL-WELD-08", answer.status != 200, "not served", answer.status, exchange=answer, where=where)
@@ -154,7 +154,7 @@ async def unspent_proof_buys_only_its_request(case: Case) -> None:
     inside an object, the order of an array or a query. Those are tried again once it is redeemed. Expects that only its
     own request is served; where a target may read two requests as one, its own receipts decide, or the breach warns.
     """
-    await run_concurrently(map(partial(_unspent, case), case.sample(case.session.operations)))
+    await run_concurrently(map(partial(_unspent, case), case.sample(case.session.catalog.operations)))
 
 
 async def _unspent(case: Case, operation: Operation) -> None:
@@ -181,7 +181,7 @@ async def _redeemed_last(case: Case, operation: Operation, asked: Operation) -> 
 
 async def _on_other_requests(case: Case, operation: Operation, asked: Operation, proof: Mapping[str, Any]) -> None:
     captured = Replay(operation.url, "POST", asked.query, asked.body, proof)
-    others = [one for one in case.session.operations if one.path != operation.path]
+    others = [one for one in case.session.catalog.operations if one.path != operation.path]
     # The full request may have become one of these bodies: it is the proof's own request then.
     known = [body for body in (*operation.other_bodies, *variations(asked.body)) if body != asked.body]
     drawn = [body for body in operation.drawn or () if body not in (*known, asked.body)]

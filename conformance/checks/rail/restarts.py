@@ -103,7 +103,7 @@ async def _started_again(case: Case, words: Sequence[str]) -> Callable[[], Await
 
 
 async def _paid(case: Case, lane: str) -> _Before:
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     bought = await purchase(case, operation, lane)
     quote = await challenge(case, operation)
     return _Before(lane, bought, quote, await pay(case, quote, lane))

@@ -45,7 +45,7 @@ async def receipt_verification_is_sold(case: Case) -> None:
 
     Asks the service's operation for its price. Expects 402 with accepts, and the declared price on every lane.
     """
-    operation = case.session.service("receipt-verify")
+    operation = case.session.catalog.service("receipt-verify")
     answer = await case.client.call("POST", operation.url, json_body=operation.body)
     offered = answer.status == 402 and bool(entries(answer))
     case.expect("RAIL-SVC-01", offered, "402 with accepts", answer.status, exchange=answer)
@@ -69,7 +69,7 @@ async def message_verification_is_sold(case: Case) -> None:
 
     Buys one verification. Expects a result, and a signed token beside it.
     """
-    operation = case.session.service("rfc9421-verify")
+    operation = case.session.catalog.service("rfc9421-verify")
     if not await _is_there(case, "RAIL-SVC-02", operation):
         return
     served = await purchase(case, operation, case.lane)
@@ -96,7 +96,7 @@ async def screening_is_sold(case: Case) -> None:
     specification's examples where the known one screens the allowed one and the service takes them. Expects a signed
     token with a verdict in each answer, and no verdict outside the set, there or in the result.
     """
-    operation = case.session.service("compliance-receipt")
+    operation = case.session.catalog.service("compliance-receipt")
     if not await _is_there(case, "RAIL-SVC-03", operation):
         return
     await run_concurrently(_screened(case, operation, body) for body in screening_bodies(case, operation))
@@ -119,7 +119,7 @@ async def letters_of_an_address_change_no_verdict(case: Case) -> None:
     once in upper case, neither of which is a checksum; on the reference of one that it flags. Expects one verdict.
     Bodies without such an address judge nothing, and another target than the reference is only warned.
     """
-    operation, lanes = case.session.service("compliance-receipt"), case.profile.claims.lanes
+    operation, lanes = case.session.catalog.service("compliance-receipt"), case.profile.claims.lanes
     ours = case.profile.is_reference
     known = [operation.body, *(() if operation.guessed else operation.other_bodies), *((_BY_BYTES,) if ours else ())]
     body = next((one for one in known if respelled(one, str.lower) != respelled(one, str.upper)), None)
@@ -217,7 +217,7 @@ async def nobody_signs_in(case: Case) -> None:
     """
     rail = case.session.rail
     openapi = at_their_paths((await case.client.call("GET", rail + OPENAPI)).object(), rail)
-    bodies = {operation.path: operation.body for operation in case.session.operations}
+    bodies = {operation.path: operation.body for operation in case.session.catalog.operations}
     calls = {("GET", path) for path in (CATALOG, RESOURCES, _SECOND_PAGE, INDEX, OPENAPI, DID, JWKS)}
     calls |= {("POST", path) for path in bodies}
     calls |= {(method, path) for path, method in open_calls(openapi)}

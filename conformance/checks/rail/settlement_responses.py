@@ -33,7 +33,7 @@ async def refused_payment_is_told_of(case: Case) -> None:
     them pays. Expects 402 with PAYMENT-RESPONSE: base64 of a JSON object with success false, errorReason and
     transaction as texts, and as network one of those that its accepts offers.
     """
-    for operation in case.sample(case.session.operations):
+    for operation in case.sample(case.session.catalog.operations):
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
         accepts = unpaid.object().get("accepts")
         entry = accepts[0] if isinstance(accepts, list) and accepts and isinstance(accepts[0], dict) else {}

@@ -63,7 +63,7 @@ def _absent(case: Case) -> str | None:
 
 async def _messages(case: Case) -> Task | None:
     """Judge what is made of messages; return the task of the sound one, None where nothing is known of the service."""
-    operation = case.session.service("rfc9421-verify")
+    operation = case.session.catalog.service("rfc9421-verify")
     if not isinstance(operation.body, Mapping) or not operation.body.keys() >= FAMILY or not operation.sure:
         case.not_applicable(_MESSAGES, "how this service takes a message is not known, and so not what it verifies")
         return None
@@ -79,7 +79,7 @@ async def _messages(case: Case) -> Task | None:
 
 async def _receipts(case: Case, tokens: list[str]) -> None:
     """Judge what is made of receipts, the first of the tokens as the sound one."""
-    operation = case.session.service("receipt-verify")
+    operation = case.session.catalog.service("receipt-verify")
     member = member_for(operation.body)
     if member is None or not operation.sure or not tokens:
         case.not_applicable(_RECEIPTS, "how this service takes a receipt is not known, or no order brought one")

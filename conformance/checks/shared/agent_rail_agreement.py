@@ -56,7 +56,7 @@ async def agent_and_rail_judge_alike(case: Case) -> None:
     validity from both.
     """
     agent = await agent_of(case)
-    operation = case.session.service("rfc9421-verify")
+    operation = case.session.catalog.service("rfc9421-verify")
     lanes = case.profile.claims.lanes
     if not lanes:
         raise Inconclusive("the profile claims no lane to pay on")

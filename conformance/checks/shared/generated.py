@@ -158,7 +158,7 @@ class _Calls:
     def _credentials(self) -> dict[str, str]:
         """Return what opens a secured operation."""
         if self.surface == "gateway":
-            return dict(self.case.session.tenant_headers())
+            return dict(self.case.session.tenants.headers())
         if self.surface == "control_plane" and self.case.profile.is_reference:
             token = token_of(self.case)
             return {} if token is None else {"Authorization": f"Bearer {token}"}

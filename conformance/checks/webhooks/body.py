@@ -74,7 +74,7 @@ async def _is_time(case: Case, one: Received, created: int) -> bool:
     patience = _CLOCK_SECONDS + case.profile.budgets.paid
     if any(abs(created - clock) < patience for clock in (one.now, one.arrival.at)):
         return True
-    block = await (await case.session.gateway_payer(case.lane)).block_time()
+    block = await (await case.session.payers.for_gateway(case.lane)).block_time()
     return abs(created - block) < patience
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import WAITS
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
 from conformance.surfaces.gateway.calls import brief
@@ -88,7 +88,7 @@ async def some_destinations_get_nothing(case: Case) -> None:
     async with AsyncExitStack() as exits:
         kept, gone = [await exits.enter_async_context(await Receiver().start(bound(HOST, 0))) for _ in range(2)]
         untrusted = await exits.enter_async_context(untrusted_listener())
-        payout = case.session.tenant_on(network).payout[network]
+        payout = case.session.tenants.first_on(network).payout[network]
         tenant = await admin.tenant("Weldproof destinations", {network: payout})
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
@@ -138,7 +138,7 @@ async def _many(case: Case) -> None:
     network = network_of(paying)
     async with AsyncExitStack() as exits:
         receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
-        payout = case.session.tenant_on(network).payout[network]
+        payout = case.session.tenants.first_on(network).payout[network]
         tenant = await admin.tenant("Weldproof many destinations", {network: payout})
         path, ids = new_path(case), list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)

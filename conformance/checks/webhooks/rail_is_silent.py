@@ -33,7 +33,7 @@ async def the_rail_tells_nobody(case: Case) -> None:
     must have come to the same destinations.
     """
     control = deliveries(case, (await sales(case))[0])[0]
-    bought = await purchase(case, case.session.operations[0], case.lane)
+    bought = await purchase(case, case.session.catalog.operations[0], case.lane)
     await asyncio.sleep(_SECONDS)
     words = tuple(_words(case.lane, bought))
     came = [one for one in case.session.inbox.received if one.tells_of(words)]

@@ -76,7 +76,7 @@ async def buy_call(case: Case, operation: Operation, attempt: Attempt, agree: Ag
         worth_until=_worth_until(case, quote),
         task=task_id,
     )
-    attempt.payer = payer = await case.session.payer(case.lane)
+    attempt.payer = payer = await case.session.payers.for_rail(case.lane)
     if not isinstance(payer, SignsEntries):
         raise Inconclusive(
             f"the payer of {case.lane} signs no transaction that can be stored before it is sent. Nothing was paid"
@@ -294,9 +294,9 @@ def operation_at(session: Session, address: PaidAddress, body: Any) -> Operation
         PaymentRefused: The rail lists none there.
         Inconclusive: It lists none at all.
     """
-    known = next((one for one in session.listed if one.url == address.bare), None)
+    known = next((one for one in session.catalog.listed if one.url == address.bare), None)
     if known is None:
-        listed = ", ".join(one.path for one in session.listed)
+        listed = ", ".join(one.path for one in session.catalog.listed)
         raise PaymentRefused(f"{address.bare} is not a paid operation of the rail: {listed}. Nothing was paid")
     return Operation(known.role, address.url, known.path, known.body if body is None else body, ())
 

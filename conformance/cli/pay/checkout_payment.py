@@ -45,9 +45,9 @@ async def pay_link(session: Session, client: Client, attempt: Attempt, agree: Ag
         worth_until=int(time.time()),
         paid_lines=[line[:_LONGEST_LINE] for line in sorted(demand.paid_lines)[:_MOST_LINES]],
     )
-    attempt.payer = payer = await session.gateway_payer(demand.lane)
+    attempt.payer = payer = await session.payers.for_gateway(demand.lane)
     demand.check_chain(payer.caip2)
-    till = await session.checkout_payer(demand.lane)
+    till = await session.payers.for_checkout(demand.lane)
     if not isinstance(till, SignsBills):
         raise Inconclusive(
             f"the payer of {demand.lane} signs no transaction that can be stored before it is sent. Nothing was paid"

@@ -58,7 +58,7 @@ async def nothing_is_served(case: Case, lane: type[QuotedPayment], node: Control
     faults = await faults_to_show(case, node)
     if not faults:
         return
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     # Each is presented with a challenge of its own: whichever is served, the other could be as well.
     quotes = [(await lane.ask(case, operation), await lane.ask(case, operation)) for _ in faults]

@@ -35,7 +35,7 @@ async def owner_is_served(case: Case, row: str, invent: Callable[[bytes], str], 
         invent: Spells a transaction id of so many bytes.
         size: Bytes of a transaction id.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     strangers = [(await challenge(case, operation)).reference(case.lane) for _ in range(_FOREIGN // 3)]
@@ -69,7 +69,7 @@ def _elsewhere(
 ) -> list[tuple[Operation, Any, Mapping[str, Any]]]:
     """Return the right pair on requests that it was not quoted for."""
     operation = quote.operation
-    others = [(one, one.body) for one in case.session.operations if one.path != operation.path]
+    others = [(one, one.body) for one in case.session.catalog.operations if one.path != operation.path]
     bodies = [
         (operation, body) for body in (*operation.other_bodies, *variations(operation.body)) if body != quote.body
     ]

@@ -20,7 +20,7 @@ async def lane_is_offered(case: Case, row: str) -> None:
         case.not_applicable(row, f"the profile binds {chain.network}, where that asset is none")
         return
     usdc = _spelled(main.asset_id)
-    for operation in case.session.operations:
+    for operation in case.session.catalog.operations:
         quote = await challenge(case, operation)
         assets = [str(entry.get("asset")) for entry in quote.accepts if lane_of(entry) == case.lane]
         case.expect(

@@ -10,7 +10,7 @@ from conformance.surfaces.rail.purchase import header_value, present, purchase
 
 async def judge_paid_proofs(case: Case, row: str) -> None:
     """Judge the answers to a proof that pays, that was redeemed, and that is for another request."""
-    lanes, operations = case.profile.claims.lanes, case.session.operations
+    lanes, operations = case.profile.claims.lanes, case.session.catalog.operations
     try:
         if not lanes or not operations:
             raise Inconclusive("nothing can be bought by this profile")

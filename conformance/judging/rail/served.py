@@ -23,7 +23,9 @@ QUERY: Final = "asked=with-a-query"
 async def operations_are_served(case: Case, rows: tuple[str, ...]) -> None:
     """Pay every operation, of a quick look some, and judge the answers as `served` does."""
     keys = [key for published in await published_keys(case) for key in published]
-    await run_concurrently(served(case, operation, keys, rows) for operation in case.sample(case.session.operations))
+    await run_concurrently(
+        served(case, operation, keys, rows) for operation in case.sample(case.session.catalog.operations)
+    )
 
 
 async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows: tuple[str, ...]) -> None:
@@ -36,7 +38,7 @@ async def served(case: Case, operation: Operation, keys: list[Ed25519Key], rows:
     others = () if operation.guessed else operation.other_bodies[:1]
     for body in (operation.body, *others):
         await _served(case, replace(operation, body=body), keys, rows)
-    if operation == case.session.operations[0]:
+    if operation == case.session.catalog.operations[0]:
         await _served_with_query(case, operation.asked_with(QUERY), rows)
 
 

@@ -32,7 +32,7 @@ async def near_misses_buy_nothing(
         row: The row to judge.
         misses: What sends each payment, by what is wrong with it.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     quotes = [await lane.ask(case, operation) for _ in misses]
 
     async def attempt(quoted: Q, what: str) -> None:
@@ -60,7 +60,7 @@ async def mixed_pairs_buy_nothing(case: Case, lane: type[QuotedPayment], row: st
             await quoted.buys_nothing("RAIL-WELD-15", tx_id, "transaction and reference of two payments")
         assert_control_is_served(await mine.present(paid_mine), "the right pair")
 
-    await run_concurrently(map(for_operation, case.sample(case.session.operations)))
+    await run_concurrently(map(for_operation, case.sample(case.session.catalog.operations)))
 
 
 async def stray_transfers_buy_nothing(case: Case, lane: type[QuotedPayment]) -> None:
@@ -75,7 +75,7 @@ async def stray_transfers_buy_nothing(case: Case, lane: type[QuotedPayment]) -> 
             for _ in range(2):
                 await quoted.buys_nothing("RAIL-WELD-05", tx_id, f"a stray transfer {what}")
 
-    await run_concurrently(map(for_operation, case.sample(case.session.operations)))
+    await run_concurrently(map(for_operation, case.sample(case.session.catalog.operations)))
 
 
 async def ordinary_client_buys_nothing(
@@ -104,7 +104,7 @@ async def refusals_let_the_client_recover(
     Raises:
         Inconclusive: An honest payment is not served.
     """
-    operation, spent_status = case.session.operations[0], case.profile.rail_bindings.spent_status
+    operation, spent_status = case.session.catalog.operations[0], case.profile.rail_bindings.spent_status
     bought = await lane.ask(case, operation)
     spent = await pay(case, bought.quote, case.lane)
     assert_control_is_served(await present(case, operation, spent))
@@ -124,5 +124,5 @@ async def refusals_let_the_client_recover(
     await judge_fresh_terms(case, operation)
     again = await present(case, operation, {**spent, "payment_reference": quoted.token})
     judge_recovery(case, again, seen, spent_status, "a payment that bought something")
-    for other in case.session.operations[1:2]:
+    for other in case.session.catalog.operations[1:2]:
         judge_recovery(case, await present(case, other, spent), seen, spent_status, "on another operation")

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from conformance.engine.check import Case
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import short
@@ -112,7 +112,7 @@ async def two_keys(case: Case, name: str) -> TwoKeys | None:
     if "gateway.tenants" not in case.profile.claims.options or case.profile.gateway.admin_key is None:
         return None
     admin = administrator(case)
-    kept = await admin.tenant(name, case.session.tenant().payout)
+    kept = await admin.tenant(name, case.session.tenants.get().payout)
     return await _with_another(admin, kept)
 
 

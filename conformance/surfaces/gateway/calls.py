@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from conformance.engine.check import Case
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer, JsonFault
 from conformance.oracles import jose
 from conformance.outcome import Inconclusive
@@ -147,7 +147,7 @@ async def receipt_body(
     bindings = case.profile.gateway_bindings
     token = "e30.e30.AA"  # noqa: S105 - two empty objects and no signature
     if bindings.screen_body is not None:
-        sent = case.session.tenant_headers() if headers is None else headers
+        sent = case.session.tenants.headers() if headers is None else headers
         answer = await (call or target_of(case))("POST", SCREEN, json_body=dict(bindings.screen_body), headers=sent)
         token = next((text for _, text in jose.tokens_in(answer.object(), {})), token)
     case.client.names.name(token, "RECEIPT")
@@ -192,7 +192,7 @@ async def link(case: Case, tenant: Credentials | None = None, *, key: str | None
     Raises:
         Inconclusive: It was not created, which GW-LINK-01 judges, or the profile has no tenant.
     """
-    owner = tenant or case.session.tenant()
+    owner = tenant or case.session.tenants.get()
     return await created(case, Creation(LINKS, link_body(case, owner, **members), owner, key))
 
 

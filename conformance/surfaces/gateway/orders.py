@@ -10,7 +10,7 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.lanes.checkout_request import Bill, CheckoutPayer
 from conformance.outcome import Inconclusive
@@ -105,7 +105,7 @@ async def order(
         Inconclusive: It was not created, or the answer lacks what GW-LINK rows judge.
     """
     network = network or network_of(case)
-    tenant = tenant or case.session.tenant_on(network)
+    tenant = tenant or case.session.tenants.first_on(network)
     wanted = microunits or odd_amount(case)
     # The float's shortest decimal text, which is what is sent, is exactly this decimal.
     amount = float(Decimal(wanted).scaleb(-6))
@@ -272,7 +272,7 @@ async def on_first_lane(case: Case) -> Case:
     for lane in case.profile.claims.lanes:
         found = on_lane(case, lane)
         try:
-            case.session.tenant_on(network_of(found))
+            case.session.tenants.first_on(network_of(found))
             await payer(found)
         except Inconclusive as reason:
             reasons.append(f"{lane}: {reason}")
@@ -283,7 +283,7 @@ async def on_first_lane(case: Case) -> Case:
 
 async def payer(case: Case) -> CheckoutPayer:
     """Return who pays the check's lane."""
-    found: CheckoutPayer = await case.session.checkout_payer(case.lane)
+    found: CheckoutPayer = await case.session.payers.for_checkout(case.lane)
     return found
 
 

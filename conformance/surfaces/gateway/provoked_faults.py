@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.engine.check import Case
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.calls import (
@@ -96,9 +96,9 @@ async def provoked(case: Case) -> list[tuple[str, Answer]]:
     call = target_of(case)
     faults = list(open_faults())
     values: list[tuple[str, str, Mapping[str, Any]]] = []
-    headers = case.session.tenant_headers()
+    headers = case.session.tenants.headers()
     if headers:
-        tenant = case.session.tenant()
+        tenant = case.session.tenants.get()
         faults += tenant_faults(tenant)
         values = list(value_faults(case, tenant))
     sent = await run_concurrently(call(one.method, one.path, body=one.body, headers=one.headers) for one in faults)
@@ -142,5 +142,5 @@ async def refused_as_too_large(case: Case) -> list[tuple[str, Answer]]:
             return None
         return (one.what, answer) if answer.status in _TOO_LARGE else None
 
-    answers = await run_concurrently(map(sent, _large_faults(case.session.tenant_headers())))
+    answers = await run_concurrently(map(sent, _large_faults(case.session.tenants.headers())))
     return [one for one in answers if one is not None]

@@ -14,7 +14,7 @@ from typing import Any
 
 from conformance.engine import clock
 from conformance.engine.check import Case
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer, Client
 from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
@@ -50,7 +50,7 @@ class LimitedGateway:
         Raises:
             Inconclusive: The profile has none of that name.
         """
-        credentials: Credentials = self._case.session.tenant(name, limited=self._own is not None)
+        credentials: Credentials = self._case.session.tenants.get(name, limited=self._own is not None)
         return credentials
 
     async def another_key(self, tenant: Credentials) -> TwoKeys | None:

@@ -109,7 +109,7 @@ async def let_lapse(case: Case) -> None:
         Inconclusive: The lifetime is not known.
         NodeCannotShow: The lane's chain does not follow the clock.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     bound = case.profile.rail_bindings.challenge_ttl
     probe = await challenge(case, operation)
     lifetime = bound or probe.entry(case.lane).get("maxTimeoutSeconds")

@@ -170,13 +170,13 @@ async def redeem(case: Case, operation: Operation, proof: object, *, body: Any =
         await asyncio.sleep(again)
         answer = await present(case, operation, proof, body=body, retry=True)
     if not operation.sure and answer.status in {400, 422}:
-        raise Inconclusive(case.session.refuse_body(operation, refused_body(answer) or str(answer.status)))
+        raise Inconclusive(case.session.catalog.refuse_body(operation, refused_body(answer) or str(answer.status)))
     return answer
 
 
 async def pay(case: Case, quote: Challenge, lane: str) -> dict[str, Any]:
     """Pay a challenge on a lane, welded, and return the proof once the payment is final."""
-    payer: Payer = await case.session.payer(lane)
+    payer: Payer = await case.session.payers.for_rail(lane)
     proof = await payer.pay(quote.entry(lane))
     name_live_values(case, proof)
     return proof

@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from conformance.engine.check import Case
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import JsonFault, Unreachable
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
@@ -127,7 +127,7 @@ async def _deleted(case: Case) -> Deleted:
     admin, network, path = administrator(case), network_of(case), new_path(case)
     receiver = await Receiver().start(bound(HOST, 0))
     case.session.kept.push_async_callback(receiver.close)
-    payout = case.session.tenant_on(network).payout[network]
+    payout = case.session.tenants.first_on(network).payout[network]
     tenant = await admin.tenant("Weldproof deleted destination", {network: payout})
     made: list[str] = []
     case.session.kept.push_async_callback(delete_quietly, admin, tenant, made)

@@ -143,7 +143,7 @@ async def sold(case: Case, link: Opened, *, more: int = 0) -> Sale:
     tx_id = await who.settle(link.bill.changed(amount=link.bill.amount + more), way(case))
     case.client.names.name(tx_id, "TX_ID")
     changed: Mapping[str, int] = await who.credits(tx_id, link.order.asset)
-    below = await case.session.gateway_payer(case.lane)
+    below = await case.session.payers.for_gateway(case.lane)
     senders = {owner for owner, amount in changed.items() if amount < 0} | {below.address}
     return Sale(case.lane, link, tx_id, frozenset(senders), places)
 
@@ -227,7 +227,7 @@ async def _oversold(case: Case) -> Sale:
     Raises:
         Inconclusive: A link could not be made or paid, or nobody can receive.
     """
-    below = await case.session.gateway_payer(case.lane)
+    below = await case.session.payers.for_gateway(case.lane)
     if below.has_control and not await below.lacks("mint"):
         try:
             return await sold(case, await opened(case, microunits=case.rng.randrange(*_THOUSANDS, 2)), more=_MORE)

@@ -17,7 +17,7 @@ from reference.protocol.a2a import ErrorCode, Outcome, Task
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.rail.challenges import Call, Challenges
-from reference.rail.claims.redemption import Served
+from reference.rail.claims.fulfilment import Served
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.service_request import Faults, Quoted, ServiceRequest, error_details
 from reference.rail.services import Service

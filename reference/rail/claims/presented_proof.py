@@ -17,6 +17,7 @@ from reference.lanes.registry import LANES
 from reference.protocol import networks, redemption
 from reference.protocol.challenge import Terms, Token
 from reference.protocol.eip3009 import Authorization
+from reference.protocol.error_codes import RAIL
 from reference.protocol.observed import ObservedTransaction, TxStatus
 from reference.protocol.proof import MinedProof, Proof
 from reference.protocol.refusals import PaymentRefused
@@ -25,7 +26,7 @@ from reference.rail.settings import RailSettings
 from reference.records import record
 from reference.store.database import Change
 from reference.store.redemption_rows import Redemption
-from reference.web.errors import Refused
+from reference.web.errors import Refused, refusal
 from reference.web.process.shutdown import ENDING
 
 POLL_SECONDS = 0.05
@@ -206,6 +207,4 @@ Collectors = Mapping[str, Collector]
 
 def in_progress() -> Refused:
     """Return the refusal of a payment that is being worked on."""
-    return Refused(
-        409, "payment_in_progress", "this payment is being redeemed; send the same proof again", {"Retry-After": "1"}
-    )
+    return refusal(RAIL["payment_in_progress"])

@@ -359,7 +359,7 @@ def test_checks_of_checkouts_that_pay_at_nodes_of_the_rail_say_so() -> None:
     for one in registered():
         if one.surface in {"gateway", "webhooks"}:
             source = inspect.getsource(inspect.getmodule(one.run) or one.run)
-            asks = any(name in source for name in ("session.operations", "session.payer("))
+            asks = any(name in source for name in ("session.catalog.operations", "session.payers.for_rail("))
             assert one.pays_rail is asks, one.id
 
 

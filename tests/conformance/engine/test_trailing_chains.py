@@ -148,10 +148,10 @@ async def test_nothing_is_paid_on_a_chain_that_trails(nodes: Nodes) -> None:
     nodes.ages["solana"] = 300.0
 
     async def pays(case: Case) -> None:
-        await case.session.payer("solana")
+        await case.session.payers.for_rail("solana")
 
     async def buys(case: Case) -> None:
-        await case.session.gateway_payer("solana")
+        await case.session.payers.for_gateway("solana")
 
     for body in (pays, buys):
         row = await judged("rail", body)

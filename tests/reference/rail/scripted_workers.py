@@ -22,9 +22,10 @@ from reference.protocol.proof import MinedProof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.challenges import Call
+from reference.rail.claims.fulfilment import Served
 from reference.rail.claims.prepared_answer import PreparedAnswer
 from reference.rail.claims.presented_proof import MinedPaymentSource
-from reference.rail.claims.redemption import Redeemer, Served
+from reference.rail.claims.redemption import Redeemer
 from reference.rail.claims.refusal_notes import RefusalNotes
 from reference.rail.claims.undecided_claims import UndecidedClaims
 from reference.rail.housekeeping import Housekeeping

@@ -20,9 +20,9 @@ from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.claims import redemption
+from reference.rail.claims.fulfilment import Served
 from reference.rail.claims.leases import LeaseWatch
 from reference.rail.claims.presented_proof import MinedPaymentSource, PresentedProof
-from reference.rail.claims.redemption import Served
 from reference.store.generations import Generations
 from reference.store.opening import sqlite_dsn
 from reference.store.redemption_rows import Redemption

@@ -38,7 +38,7 @@ async def each_link_takes_its_own_transfer(case: Case) -> None:
     of each amount. Links are made, memos stand, and transfers stand by falling amounts in some and by rising ones in
     others. Expects Paid on every page: who takes any transfer that is enough leaves too little for another link.
     """
-    who, fours = await case.session.gateway_payer(case.lane), []
+    who, fours = await case.session.payers.for_gateway(case.lane), []
     if not isinstance(who, SolanaPayer):
         raise Inconclusive("the payer of this lane pays no several transfers at once")
     for made, memos, transfers in _FALLING:

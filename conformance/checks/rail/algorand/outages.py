@@ -41,7 +41,7 @@ async def payment_that_outlives_an_outage(case: Case) -> None:
     moved.
     """
     payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     first = await redeem(case, operation, await welded(payer, await challenge(case, operation)))
     case.expect("RAIL-PAY-02", first.status == 200, "200", brief(first), exchange=first)
     offset_file = case.profile.clock.offset_file

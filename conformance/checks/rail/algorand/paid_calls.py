@@ -53,7 +53,7 @@ async def algorand_payment_in_a_group_is_served(case: Case) -> None:
     Pays in a group whose other transaction pays the fee of both, and in one after an opt-in. Expects 200. The interface
     leaves open whether such a payment is valid, so a refusal is warned of.
     """
-    payer, operation = await algorand_payer(case), case.session.operations[0]
+    payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
 
     async def attempt(what: str) -> None:
@@ -85,7 +85,7 @@ async def proof_is_read_as_json(case: Case) -> None:
     Pays one call for each spelling: members in the other order, white space between them, letters as escapes, the
     header's name in lower case. Expects 200 each time.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
 
     async def attempt(what: str) -> None:
         quote = await challenge(case, operation)

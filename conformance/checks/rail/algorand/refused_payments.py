@@ -48,8 +48,8 @@ async def unknown_transaction(case: Case) -> None:
         quotes = [await challenge(case, operation) for _ in ids]
         await run_concurrently(map(unknown, quotes, ids))
 
-    drawn = [[case.rng.randbytes(32) for _ in range(2)] for _ in case.session.operations]
-    await run_concurrently(map(for_operation, case.session.operations, drawn))
+    drawn = [[case.rng.randbytes(32) for _ in range(2)] for _ in case.session.catalog.operations]
+    await run_concurrently(map(for_operation, case.session.catalog.operations, drawn))
 
 
 @check(
@@ -68,7 +68,7 @@ async def payment_of_something_else(case: Case) -> None:
     is native coin). Expects that none is served.
     """
     payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     asset = payer.asset_id((await challenge(case, operation)).entry(case.lane))
     stranger = await payer.new_account(assets=[asset])
@@ -130,7 +130,7 @@ async def unconfirmed_transaction(case: Case) -> None:
     given payments that are presented at once: with ordinary rounds each waits two rounds for its block.
     """
     payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     if "withhold" not in await payer.fault_names():
         await _waiting_for_its_round(case, payer, operation)
@@ -190,7 +190,7 @@ async def failed_transaction(case: Case) -> None:
     presents both. Expects that neither is served.
     """
     payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     penniless = await payer.new_account()
@@ -226,7 +226,7 @@ async def proof_of_another_lane(case: Case) -> None:
     served.
     """
     payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     proof = await welded(payer, quote)

@@ -18,7 +18,7 @@ async def close_out_whose_amount_is_too_small(case: Case) -> None:
     payer, so that far more than the price moves and none of it to the payee. Expects that none is served.
     """
     payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     asset = payer.asset_id((await challenge(case, operation)).entry(case.lane))
     refuge = await payer.new_account(assets=[asset])
@@ -39,7 +39,7 @@ async def clawback_that_brings_nothing(case: Case) -> None:
     Expects that it is not served: nothing was gained. Only the issuer can do that, so the row needs a simulated node.
     """
     payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     payee, price = str(quote.entry(case.lane)["payTo"]), str(price_of(quote.entry(case.lane)))

@@ -68,7 +68,7 @@ async def note_without_the_token(case: Case) -> None:
     Sends right payments whose notes are empty, garbage, or the token with something around it, cut, folded or
     re-encoded. Expects that none is served.
     """
-    payer, operation = await algorand_payer(case), case.session.operations[0]
+    payer, operation = await algorand_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
     misses = {f"note: {name}": partial(_send_with_note, name=name) for name in wrong_notes("x")}
@@ -129,7 +129,7 @@ async def expired_challenge(case: Case) -> None:
     third one's transaction in time, but sends it only after its lifetime. Expects that none is served, and that a
     fresh one is.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     in_time, late = await challenge(case, operation), await challenge(case, operation)
     proof = await pay(case, in_time, case.lane)
     named = await _named_in_time(case) if FACTS[case.lane].family == "algorand" else None
@@ -145,7 +145,7 @@ async def expired_challenge(case: Case) -> None:
 
 async def _named_in_time(case: Case) -> tuple[Challenge, Any]:
     """Present the id of a welded payment that is not sent yet, and return its challenge and the payment."""
-    payer, quote = await algorand_payer(case), await challenge(case, case.session.operations[0])
+    payer, quote = await algorand_payer(case), await challenge(case, case.session.catalog.operations[0])
     entry, token = quote.entry(case.lane), quote.reference(case.lane)
     draft = await payer.draft(
         asset=payer.asset_id(entry), receiver=str(entry["payTo"]), amount=price_of(entry), note=token.encode()
@@ -168,7 +168,7 @@ async def token_the_rail_never_issued(case: Case) -> None:
     token. Expects that none is served.
     """
     payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     await payer.hold(payer.asset_id((await challenge(case, operation)).entry(case.lane)))
     quotes = [await challenge(case, operation) for _ in range(12)]
@@ -223,7 +223,7 @@ async def ordinary_x402_client(case: Case) -> None:
     as version 2 and as version 1. Expects that none is served.
     """
     payer = await algorand_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quote = await challenge(case, operation)
     tx_id = (await welded(payer, quote, note=b""))["tx_id"]

@@ -38,7 +38,7 @@ async def token_that_looks_like_the_asset(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     terms = (await stakes.stake(operation, prices=0)).entry
     domain = payer.domain(terms)
@@ -100,7 +100,7 @@ async def authorization_used_for_something_else(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     stranger = (await payer.new_account()).address
 
@@ -138,7 +138,7 @@ async def transfer_of_something_else_in_the_same_transaction(case: Case) -> None
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     batcher = await payer.batcher()
     drawn = [case.rng.randbytes(32) for _ in range(2)]
@@ -193,12 +193,12 @@ async def one_transfer_for_many_nonces(case: Case) -> None:
     transfer is a plain one.
     """
     payer = await base_payer(case)
-    await honest_payment_is_served(case, case.session.operations[0])
+    await honest_payment_is_served(case, case.session.catalog.operations[0])
     await run_concurrently(_batched(case, payer, paying) for paying in (0, 1, 2, None))
 
 
 async def _batched(case: Case, payer: BasePayer, paying: int | None) -> None:
-    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     first = await stakes.stake(operation, prices=3, coin=True)
     all_ = [first, *[await stakes.stake(operation, account=first.account) for _ in range(2)]]
     used = [await (one.sign() if at == paying else one.sign(to=first.account.address)) for at, one in enumerate(all_)]

@@ -68,7 +68,7 @@ async def authorization_with_wrong_members(case: Case) -> None:
     and with a member twice and a number of thousands of digits. Expects 402 with accepts each time.
     """
     payer = await base_payer(case)
-    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     stake = await stakes.stake(operation, prices=0)
     right = (await stake.sign()).proof()
     values = {what: encoded_json(value) for what, value in spoiled_members(right).items()}

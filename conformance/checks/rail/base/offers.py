@@ -21,7 +21,7 @@ async def base_lane_is_offered(case: Case) -> None:
     """
     await lane_is_offered(case, "RAIL-LANE-02")
     seen: set[str] = set()
-    for operation in (*case.session.operations, *case.session.operations):
+    for operation in (*case.session.catalog.operations, *case.session.catalog.operations):
         quote = await challenge(case, operation)
         seen |= {str(entry.get("asset")).lower() for entry in quote.accepts if lane_of(entry) == case.lane}
     case.expect("RAIL-LANE-04", len(seen) == 1, "one contract in every challenge", sorted(seen))

@@ -75,7 +75,7 @@ async def served_call_is_paid(case: Case) -> None:
             where={"operation": operation.path},
         )
 
-    await run_concurrently(map(for_operation, case.sample(case.session.operations)))
+    await run_concurrently(map(for_operation, case.sample(case.session.catalog.operations)))
 
 
 @check(
@@ -94,7 +94,7 @@ async def other_spellings_of_an_authorization(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
 
     async def attempt(what: str, spell: Spelling, **changes: Any) -> None:
@@ -128,7 +128,7 @@ async def authorization_of_other_terms(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     stranger = (await payer.new_account()).address
 
@@ -187,7 +187,7 @@ async def authorization_outside_its_window(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     now = await payer.block_time()
     windows = {
@@ -228,7 +228,7 @@ async def authorization_that_cannot_be_settled(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
 
     async def poor(what: str, short: int | None) -> None:
@@ -271,7 +271,7 @@ async def base_proof_of_another_lane(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     drawn = case.rng.randbytes(32)
 

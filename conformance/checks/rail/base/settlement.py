@@ -43,7 +43,7 @@ async def settlement_by_a_third_party(case: Case) -> None:
     noted; expects one price moved, and no second receipt.
     """
     payer = await base_payer(case)
-    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     stranger = await payer.new_account(coin=True)
 
@@ -87,7 +87,7 @@ async def settled_before_the_window_closed(case: Case) -> None:
     nothing.
     """
     payer = await base_payer(case)
-    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     third_party = await payer.new_account(coin=True)
     stake = await stakes.stake(operation, prices=2)
@@ -155,10 +155,10 @@ async def fifty_at_once_move_one_price(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    for operation in case.session.operations:
+    for operation in case.session.catalog.operations:
         stake = await stakes.stake(operation, prices=_AT_ONCE if payer.has_control else 3)
         given = await stake.sign()
-        mixed = operation is case.session.operations[-1]
+        mixed = operation is case.session.catalog.operations[-1]
         ways = [Authorization.proof, *(spellings(payer.caip2).values() if mixed else ())]
         proofs = [ways[at % len(ways)](given) for at in range(_AT_ONCE)]
         answers = await run_concurrently((stake.present(case, proof) for proof in proofs), at_once=_AT_ONCE)
@@ -191,7 +191,7 @@ async def spent_authorization_in_another_spelling(case: Case) -> None:
     signed once more with another window. Expects the stored answer or a refusal: no second receipt and no second price.
     """
     payer = await base_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     stake = await FundedChallenges(case, payer).stake(operation, prices=3)
     given = await stake.sign()
     first = await stake.redeem(case, given)
@@ -228,7 +228,7 @@ async def payer_is_not_locked_out(case: Case) -> None:
     half in the payer's name with another's signature, at once; then the payer's own. Expects 200 for it.
     """
     payer = await base_payer(case)
-    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     stake = await stakes.stake(operation)
     given = await stake.sign()
 
@@ -262,7 +262,7 @@ async def settlement_whose_log_comes_late(case: Case) -> None:
     if not payer.has_control:
         case.documented("RAIL-PAY-07", "this node's searches cannot be made to trail (no control verb `lag`)")
         return
-    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     honest, dishonest = await run_concurrently(stakes.stake(operation) for _ in range(2))
     right, wrong = await honest.sign(), await dishonest.sign()

@@ -35,7 +35,7 @@ async def signature_of_somebody_else(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     noise = case.rng.randbytes(64)
     forged = _Forgeries(payer, stakes, operation, (await payer.new_account()).address)
@@ -148,7 +148,7 @@ async def signature_of_another_form(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     forms: dict[str, Change] = {
         "the malleable twin": Authorization.malleated,
@@ -184,7 +184,7 @@ async def payer_that_is_a_contract(case: Case) -> None:
         case.documented("RAIL-PAY-12", "money that is given to a contract wallet could not be given back")
         return
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
 
     async def wallet(*, hushed: bool = False) -> FundedChallenge:

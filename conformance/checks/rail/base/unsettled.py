@@ -55,7 +55,7 @@ async def settlement_that_waits_and_fails(case: Case) -> None:
     payer = await base_payer(case)
     if not await can_show(case, payer, "withhold"):
         return
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     away = (await payer.new_account()).address
 
@@ -131,7 +131,7 @@ async def settlement_that_is_taken_back(case: Case) -> None:
     payer = await base_payer(case)
     if not await can_show(case, payer, "reject_late", "early_finality"):
         return
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     stakes = FundedChallenges(case, payer)
     # No reorganisation must take back what gave the accounts their money.

@@ -63,7 +63,7 @@ async def nonce_that_is_not_the_tokens(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     drawn = case.rng.randbytes(32)
 
@@ -107,7 +107,7 @@ async def nonce_of_another_challenges_token(case: Case) -> None:
         await stakes.audit()
         assert_control_is_served(await mine.redeem(case, mine_given), "the right pair")
 
-    await run_concurrently(map(for_operation, case.sample(case.session.operations)))
+    await run_concurrently(map(for_operation, case.sample(case.session.catalog.operations)))
 
 
 @check(
@@ -141,10 +141,10 @@ async def stray_base_transfer(case: Case) -> None:
         ):
             await stakes.buys_nothing("RAIL-WELD-05", stake, proof, what)
 
-    await honest_payment_is_served(case, case.session.operations[0])
+    await honest_payment_is_served(case, case.session.catalog.operations[0])
     await run_concurrently(
         for_operation(operation, before=before)
-        for operation in case.sample(case.session.operations)
+        for operation in case.sample(case.session.catalog.operations)
         for before in (True, False)
     )
     await stakes.audit()
@@ -164,7 +164,7 @@ async def base_token_the_rail_never_issued(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     forged = forgeries(case, await challenge(case, operation))
 
@@ -203,7 +203,7 @@ async def ordinary_x402_client_on_base(case: Case) -> None:
     """
     payer = await base_payer(case)
     stakes = FundedChallenges(case, payer)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     drawn = [case.rng.randbytes(32) for _ in range(4)]
 
@@ -239,7 +239,7 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
     to be served for those; 409 also passes for what already bought something.
     """
     payer = await base_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     bought = await challenge(case, operation)
     spent = await pay(case, bought, case.lane)
     assert_control_is_served(await redeem(case, operation, spent))
@@ -254,7 +254,7 @@ async def base_refusal_lets_the_client_recover(case: Case) -> None:
     spent_status = case.profile.rail_bindings.spent_status
     again = await present(case, operation, {**spent, "challenge_token": token})
     judge_recovery(case, again, seen, spent_status, "a payment that bought something, another token")
-    for other in case.session.operations[1:2]:
+    for other in case.session.catalog.operations[1:2]:
         judge_recovery(case, await present(case, other, spent), seen, spent_status, "on another operation")
 
 
@@ -303,7 +303,7 @@ async def base_chain_that_cannot_be_asked(case: Case) -> None:
     names = await faults_to_show(case, payer)
     if not names:
         return
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     stakes = FundedChallenges(case, payer)
 

@@ -50,7 +50,7 @@ async def unconfirmed_solana_transaction(case: Case) -> None:
     Has the node hold a welded payment back, presents it, then lets it into a slot and presents it again. Expects that
     the first is not served and that the second is.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
+    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if "withhold" not in await payer.fault_names():
         case.documented(
             "RAIL-PAY-07", "this node cannot be made to hold a transaction back (no control verb `withhold`)"
@@ -86,7 +86,7 @@ async def solana_payment_that_is_taken_back(case: Case) -> None:
     while it is confirmed and not final, and has it taken back meanwhile. Expects that the first is not served. When a
     target serves what is confirmed is its own matter, so the answer to the second is noted only.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
+    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if not payer.has_control:
         case.documented("RAIL-PAY-07", "this node has no control verb that takes a transaction back")
         return
@@ -120,7 +120,7 @@ async def solana_chain_that_lies_about_finality(case: Case) -> None:
     Has the node call everything final that is in a slot, pays and presents a challenge, and has the payment taken back.
     Then presents it again, and a new payment for the same challenge. Expects the stored answer or a refusal.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
+    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if "early_finality" not in await payer.fault_names():
         case.documented("RAIL-WELD-11", "this node cannot be made to lie about finality (no `early_finality`)")
         return

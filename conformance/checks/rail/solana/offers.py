@@ -38,7 +38,7 @@ async def reference_account_is_told(case: Case) -> None:
     token.
     """
     told: dict[str, str] = {}
-    for operation in (*case.session.operations, *case.session.operations):
+    for operation in (*case.session.catalog.operations, *case.session.catalog.operations):
         quote = await challenge(case, operation)
         entry = quote.entry(case.lane)
         found = references(entry)
@@ -50,7 +50,7 @@ async def reference_account_is_told(case: Case) -> None:
         expected = "one reference account in extra"
         case.expect("RAIL-LANE-05", bool(found), expected, found or "none", exchange=quote.answer, where=where)
         told.update(dict.fromkeys(found, operation.path))
-    fresh = len(told) == 2 * len(case.session.operations)
+    fresh = len(told) == 2 * len(case.session.catalog.operations)
     case.expect("RAIL-LANE-05", fresh, "a reference account of its own for each token", f"{len(told)} different ones")
 
 

@@ -68,7 +68,7 @@ async def other_forms_of_a_solana_payment(case: Case) -> None:
     a target takes is its own matter, and is noted; the money has moved, so a server error is a breach.
     """
     payer = await solana_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     forms = other_forms(payer, case.rng.randbytes(32))
     quotes = [await Quoted.ask(case, operation) for _ in forms]
@@ -104,7 +104,7 @@ async def solana_payment_as_wallets_make_it(case: Case) -> None:
     destination or the reference from an address lookup table, and with all of it and two tables. Expects 200 for each:
     the payer chooses none of that, and the money has moved. Where the node has no guard program, the report says so.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
+    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     shapes, unguarded = await shapes_of(payer)
     if unguarded:
@@ -138,7 +138,7 @@ async def an_id_of_any_length_is_served(case: Case) -> None:
     sends that alone and presents it. Expects 200. A payer cannot choose the length.
     """
     payer = await solana_payer(case)
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     made = await quoted.transfer()
@@ -197,8 +197,8 @@ async def unknown_solana_transaction(case: Case) -> None:
     letter changed, the id of a welded payment that is signed but never sent, and texts that are no id. Expects that
     none is served.
     """
-    drawn = [[secrets.token_bytes(64) for _ in range(2)] for _ in case.session.operations]
-    await run_concurrently(map(partial(_unknown, case), case.session.operations, drawn))
+    drawn = [[secrets.token_bytes(64) for _ in range(2)] for _ in case.session.catalog.operations]
+    await run_concurrently(map(partial(_unknown, case), case.session.catalog.operations, drawn))
 
 
 async def _unknown(case: Case, operation: Operation, drawn: list[bytes]) -> None:
@@ -235,7 +235,7 @@ async def proof_of_another_lane_for_solana(case: Case) -> None:
     Pays a Solana challenge and presents the payment in the shape of a Base proof, with ids of other chains as tx_id,
     and with the tokens of the other lanes that the challenge offers. Expects that none is served.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     proof = quoted.proof(await quoted.send())

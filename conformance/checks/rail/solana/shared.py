@@ -27,7 +27,7 @@ async def one_solana_transfer_for_many_challenges(case: Case) -> None:
     dearest first, and presents it for each of them, one after the other; and another one, for all of them at once.
     Expects one served call each time.
     """
-    operations = case.session.operations
+    operations = case.session.catalog.operations
     await honest_payment_is_served(case, operations[0])
     for at_once, what in ((1, "one after the other"), (_CHALLENGES, "all at once")):
         quotes = [await Quoted.ask(case, operations[place % len(operations)]) for place in range(_CHALLENGES)]

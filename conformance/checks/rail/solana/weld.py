@@ -53,7 +53,7 @@ async def transfer_without_the_reference(case: Case) -> None:
     lookup table and names it in another instruction only. Expects that none is served.
     """
     payer = await solana_payer(case)
-    await honest_payment_is_served(case, case.session.operations[0])
+    await honest_payment_is_served(case, case.session.catalog.operations[0])
     misses = _without_reference(payer.main.key, Pubkey(case.rng.randbytes(32)))
     await near_misses_buy_nothing(case, Quoted, "RAIL-WELD-04", misses)
 
@@ -130,7 +130,7 @@ async def transfer_inside_a_program_call(case: Case) -> None:
     that the program makes does not. Expects that it is not served. Where the inner transfer itself names the reference,
     the answer is noted only.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
+    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     try:
         relay = await payer.relay()
@@ -198,7 +198,7 @@ async def solana_payment_named_in_time_and_sent_late(case: Case) -> None:
     served, before or after, and that a fresh one is. Where a challenge outlives a signed transaction on the chain, as
     when time has to be waited for, no client can send one that late, and its id must still pay no call.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     draft = await quoted.payer.draft([(await quoted.transfer()).instruction()])
@@ -226,7 +226,7 @@ async def solana_token_the_rail_never_issued(case: Case) -> None:
     such a token would have, where the target's derivation is known, and with one that names a live token's reference.
     Expects that none is served.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     first = await Quoted.ask(case, operation)
     forged = forgeries(case, first.quote)
@@ -272,7 +272,7 @@ async def ordinary_solana_x402_client(case: Case) -> None:
     PAYMENT-SIGNATURE, as version 2 and as version 1; then sends it, and presents it so again. Expects that none is
     served.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     quoted = await Quoted.ask(case, operation)
     transfer = (await quoted.transfer(references=())).instruction()

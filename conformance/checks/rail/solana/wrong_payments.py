@@ -39,7 +39,7 @@ async def solana_payment_to_somebody_else(case: Case) -> None:
     sends one to an account of the payer's own that an address lookup table loads next to the payee's account. Expects
     that none is served. One to a token account that is the payee's though not his associated one may be served.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
+    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     mint = (await Quoted.ask(case, operation)).order.mint
     stranger, me = await payer.new_account(funded=False), payer.main.key
@@ -109,7 +109,7 @@ async def solana_payment_of_less(case: Case) -> None:
     one transaction and in two transactions; and an instruction to a program that moves nothing, whose bytes and
     accounts read like a token transfer. Expects that none is served.
     """
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
 
     async def once(what: str, send: Callable[[Quoted], Awaitable[str]]) -> None:
@@ -162,7 +162,7 @@ async def solana_payment_in_something_else(case: Case) -> None:
     mint, once with and once without naming the mint, in a token of the program Token-2022, and in native coin. Expects
     that none is served.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
+    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
     fake = await payer.create_mint()
 
@@ -204,7 +204,7 @@ async def failed_solana_transaction(case: Case) -> None:
     lacks the token, and a right one whose transaction fails afterwards by another instruction. Expects that none is
     served.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
+    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     await honest_payment_is_served(case, operation)
 
     def too_much_after(made: TokenTransfer) -> list[Instruction]:
@@ -230,7 +230,7 @@ async def dropped_solana_transaction(case: Case) -> None:
 
     Has the node take a welded payment and drop it, and presents it. Expects that it is not served.
     """
-    payer, operation = await solana_payer(case), case.session.operations[0]
+    payer, operation = await solana_payer(case), case.session.catalog.operations[0]
     if "reject_late" not in await payer.fault_names():
         case.documented("RAIL-PAY-11", "this node cannot be made to drop a transaction (no fault `reject_late`)")
         return

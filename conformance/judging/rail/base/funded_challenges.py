@@ -27,7 +27,7 @@ _BLOCKS_LATER = 2
 
 async def base_payer(case: Case, lane: str | None = None) -> BasePayer:
     """Return a lane's payer with a Base lane's own powers: by default the check's, Base's where it is of no lane."""
-    payer = await case.session.payer(lane or case.check.lane or "base")
+    payer = await case.session.payers.for_rail(lane or case.check.lane or "base")
     if not isinstance(payer, BasePayer):
         raise Inconclusive("the Base lane has no payer")
     return payer

@@ -45,7 +45,7 @@ async def settlement_on_its_way(case: Case, lane: str) -> AsyncIterator[Judge | 
     if not await can_show(case, payer, "withhold", rows=["RAIL-PAY-07"]):
         yield None
         return
-    stakes, operation = FundedChallenges(case, payer), case.session.operations[0]
+    stakes, operation = FundedChallenges(case, payer), case.session.catalog.operations[0]
     control, stake = await run_concurrently(stakes.stake(operation) for _ in range(2))
     given = await stake.sign()
 

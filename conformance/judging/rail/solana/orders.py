@@ -24,7 +24,7 @@ Around = Callable[[TokenTransfer], Sequence[Instruction]]
 
 async def solana_payer(case: Case) -> SolanaPayer:
     """Return the payer of the check's lane with a Solana lane's own powers; Solana's, where it is of no lane."""
-    payer = await case.session.payer(case.check.lane or "solana")
+    payer = await case.session.payers.for_rail(case.check.lane or "solana")
     if not isinstance(payer, SolanaPayer):
         raise Inconclusive("the Solana lane has no payer")
     return payer

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # checks that pay on any lane come by here, and the SDK only 
 
 async def algorand_payer(case: Case) -> AlgorandPayer:
     """Return the payer of the check's lane with an Algorand lane's own powers; Algorand's, where it is of no lane."""
-    return cast("AlgorandPayer", await case.session.payer(case.check.lane or "algorand"))
+    return cast("AlgorandPayer", await case.session.payers.for_rail(case.check.lane or "algorand"))
 
 
 def price_of(entry: Mapping[str, Any]) -> int:

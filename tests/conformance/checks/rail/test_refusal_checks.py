@@ -300,13 +300,13 @@ async def test_who_pays_what_a_refusal_asks_for_is_served(body: bytes | None, ve
     rail, names, log = bound_to(body), Names(), EventLog()
 
     async def run(case: Case) -> None:
-        await judge_fresh_terms(case, case.session.operations[0])
+        await judge_fresh_terms(case, case.session.catalog.operations[0])
 
     row = Check("made_up", ("RAIL-WELD-16",), "rail", "algorand", Exclusive.NOTHING, "Mend it.", run)
     client, profile = Client(rail, log, row.id, names, Counter()), target.parse(PROFILE)
     session = Session(profile, client, names, 1)
     await session.open()
-    session._payers["algorand"] = Payer(rail)
+    session.payers.opened["algorand"] = Payer(rail)
     try:
         await run(Case(row, profile, client, log, random.Random(1), session))
     finally:

@@ -344,8 +344,8 @@ async def _judged(name: str, one: Shop, profile: Profile) -> tuple[dict[str, Ver
     table, log = Names(), EventLog()
     client = Client(one, log, name, table, Counter())
     session = Session(profile, client, table, 1)
-    session._checkout_payers["algorand"] = Telling(one)
-    session._payers["gateway algorand"] = Below()  # type: ignore[assignment]
+    session.payers.checkouts["algorand"] = Telling(one)
+    session.payers.opened["gateway algorand"] = Below()  # type: ignore[assignment]
     await session.open()
     await session.receive()
     session.inbox.wait = partial(_heard_out, one, session.inbox)  # type: ignore[method-assign]

@@ -12,7 +12,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 
 from conformance.checks.webhooks import rail_is_silent
 from conformance.discovery.rail import Operation
-from conformance.engine.session import Session
+from conformance.engine.operation_catalog import OperationCatalog
 from conformance.http.client import Answer
 from conformance.outcome import Verdict
 from conformance.surfaces.gateway import orders
@@ -39,7 +39,7 @@ def bought() -> Purchase:
 def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_0123456789abcdef")
     monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(Session, "operations", property(lambda _: (None,)))
+    monkeypatch.setattr(OperationCatalog, "operations", property(lambda _: (None,)))
 
 
 def selling(monkeypatch: pytest.MonkeyPatch, shop: Shop, events: Sequence[Event]) -> None:

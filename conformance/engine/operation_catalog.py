@@ -1,0 +1,90 @@
+"""Paid operations of the rail: what its documents list, and which of them checks try."""
+
+from __future__ import annotations
+
+from conformance.discovery.rail import Operation, discover
+from conformance.discovery.rehearsing import refusal
+from conformance.http.client import Client, JsonFault, Unreachable
+from conformance.outcome import Inconclusive
+from conformance.target import Profile
+
+
+class OperationCatalog:
+    """The paid operations of one rail.
+
+    Nothing here judges: what cannot be found or reached becomes the reason of an inconclusive row.
+    """
+
+    def __init__(self, profile: Profile, client: Client) -> None:
+        self._profile = profile
+        self._client = client
+        self._operations: tuple[Operation, ...] = ()
+        self._trouble: str | None = None
+        self._refused: dict[str, str] = {}
+
+    async def discover(self, *, rehearse: bool = True) -> None:
+        """Read the rail's documents.
+
+        Args:
+            rehearse: Whether bodies that the profile does not bind are tried, as a run does before it pays for any.
+        """
+        try:
+            self._operations = await discover(self._client, self._profile)
+            for operation in (one for one in self._operations if rehearse and not one.sure):
+                if (told := await refusal(self._client, operation)) is not None:
+                    self.refuse_body(operation, told)
+        except (Unreachable, Inconclusive, JsonFault) as fault:
+            self._trouble = f"the rail's operations could not be discovered: {fault}"
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The paid operations that are tried, ordered by path: those the profile binds, else all that are listed.
+
+        One whose only known body was refused is not among them.
+
+        Raises:
+            Inconclusive: None was found, or no body is known for any.
+        """
+        bound = set((self._profile.rail_bindings.services or {}).values())
+        chosen = tuple(one for one in self.listed if not bound or one.path in bound) or self.listed
+        tried = tuple(one for one in chosen if one.path not in self._refused)
+        if not tried:
+            raise Inconclusive(self._refused[chosen[0].path])
+        return tried
+
+    def refuse_body(self, operation: Operation, told: str) -> str:
+        """Keep in mind that an operation refuses its only known body; returns the reason for what hangs on it."""
+        role = operation.role or "ROLE"
+        also = "" if operation.role else f", and [rail.services] {role} = {operation.path!r}"
+        reason = f"unbound: {operation.path} refuses {operation.body!r:.200} ({told}); bind [rail.bodies] {role}{also}"
+        self._refused.setdefault(operation.path, reason)
+        return reason
+
+    def refusal_of(self, path: str) -> str | None:
+        """Return why nothing can be judged by calls of a path, None where its body is not known to be refused."""
+        return self._refused.get(path)
+
+    @property
+    def listed(self) -> tuple[Operation, ...]:
+        """Every paid operation that a published document lists, ordered by path.
+
+        Raises:
+            Inconclusive: None was found.
+        """
+        if not self._operations:
+            raise Inconclusive(self._trouble or "no paid operation was found in the catalogs, the index or OpenAPI")
+        return self._operations
+
+    def service(self, role: str) -> Operation:
+        """Return the operation of a service: `receipt-verify`, `rfc9421-verify` or `compliance-receipt`.
+
+        Raises:
+            Inconclusive: The profile binds no path for it and none could be told from the catalog, or no body is known.
+        """
+        for operation in self.listed:
+            if operation.role == role and operation.path in self._refused:
+                raise Inconclusive(self._refused[operation.path])
+        for operation in self.operations:
+            if operation.role == role:
+                return operation
+        raise Inconclusive(f"unbound: no operation is known to be {role}; bind [rail.services] {role}")

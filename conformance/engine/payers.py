@@ -1,0 +1,76 @@
+"""Funded payers of a run: one a lane and node, opened at first use."""
+
+from __future__ import annotations
+
+import asyncio
+
+from conformance.engine.trailing import Trailing
+from conformance.http.client import Names
+from conformance.lanes.checkout_request import CheckoutPayer
+from conformance.lanes.descriptor import Payer
+from conformance.lanes.payers import checkout_payer, payer_for
+from conformance.lanes.spending import Wallet
+from conformance.target import Chains, Profile
+
+
+class Payers:
+    """The payers of one target.
+
+    Attributes:
+        opened: The payers opened so far, by lane; those on the gateway's nodes by `gateway LANE`.
+        checkouts: What pays the checkout links of a lane, as far as it was opened.
+    """
+
+    def __init__(self, profile: Profile, names: Names, wallet: Wallet, trailing: Trailing) -> None:
+        self._profile = profile
+        self._names = names
+        self._wallet = wallet
+        self._trailing = trailing
+        self._lock = asyncio.Lock()
+        self.opened: dict[str, Payer] = {}
+        self.checkouts: dict[str, CheckoutPayer] = {}
+
+    async def close(self) -> None:
+        """Close the connections of every payer."""
+        for payer in self.opened.values():
+            await payer.close()
+
+    async def for_rail(self, lane: str) -> Payer:
+        """Return the funded payer of a lane, opening it at first use.
+
+        Raises:
+            Inconclusive: The profile says no way to reach the lane's node or to fund a payer, or its chain trails.
+        """
+        await self._refuse_trailing(self._profile.chains, lane)
+        async with self._lock:
+            if lane not in self.opened:
+                self.opened[lane] = await payer_for(lane, self._profile, self._names, wallet=self._wallet)
+            return self.opened[lane]
+
+    async def for_gateway(self, lane: str) -> Payer:
+        """Return the funded payer of a lane on the node that checkout payments are made on, opening it at first use.
+
+        Raises:
+            Inconclusive: The profile says no way to reach that node or to fund a payer, or its chain trails.
+        """
+        await self._refuse_trailing(self._profile.gateway_chains, lane)
+        place = f"gateway {lane}"
+        async with self._lock:
+            if place not in self.opened:
+                nodes = self._profile.gateway_chains
+                self.opened[place] = await payer_for(lane, self._profile, self._names, nodes, self._wallet)
+            return self.opened[place]
+
+    async def _refuse_trailing(self, chains: Chains, lane: str) -> None:
+        if (chain := chains.of(lane)) is not None:
+            await self._trailing.refuse(chain)
+
+    async def for_checkout(self, lane: str) -> CheckoutPayer:
+        """Return what pays a lane's checkout links, from the account of `for_gateway`.
+
+        Raises:
+            Inconclusive: The profile says no way to reach that node or to fund a payer.
+        """
+        if lane not in self.checkouts:
+            self.checkouts[lane] = checkout_payer(await self.for_gateway(lane))
+        return self.checkouts[lane]

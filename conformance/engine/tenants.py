@@ -1,0 +1,113 @@
+"""Credentials of the target's tenants: read from the profile, and hidden in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from conformance.http.client import Names
+from conformance.outcome import Inconclusive
+from conformance.target import Profile, Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """A tenant of the gateway with its key in hand.
+
+    Attributes:
+        name: Its name in the profile.
+        id: The tenant id.
+        key: The API key; the log has its name only.
+        networks: Network keys that its links can be made for, the usual one first; empty when the profile tells none.
+        payout: Payout address by network key, in the tenant's order.
+    """
+
+    name: str
+    id: str
+    key: str
+    networks: tuple[str, ...]
+    payout: Mapping[str, str]
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The two header fields of an authenticated call."""
+        return {"Authorization": f"Bearer {self.key}", "X-Tenant-Id": self.id}
+
+
+class Tenants:
+    """The tenants of one target, by their names in the profile."""
+
+    def __init__(self, profile: Profile, names: Names, prefix: str = "") -> None:
+        self._profile = profile
+        self._names = names
+        self._prefix = prefix
+        self._known: dict[str, Credentials] = {}
+        self._limited: dict[str, Credentials] = {}
+
+    def open(self) -> None:
+        """Read the credentials, and their secrets into the redaction table."""
+        self._known = {name: self._of(name, tenant) for name, tenant in self._profile.tenants.items()}
+        if (limited := self._profile.limited.get("gateway")) is not None:
+            self._limited = {
+                name: self._of(name, tenant, "LIMITED_", self._known.get(name))
+                for name, tenant in limited.tenants.items()
+            }
+
+    def get(self, name: str = "first", *, limited: bool = False) -> Credentials:
+        """Return the credentials of a tenant, of the target or of the service for limit rows.
+
+        Raises:
+            Inconclusive: The profile has no such tenant.
+        """
+        known = self._limited if limited else self._known
+        if name not in known:
+            table = f"limited.gateway.tenants.{name}" if limited else f"tenants.{name}"
+            raise Inconclusive(f"needs a tenant's credentials: give [{table}] with id, key and payout")
+        return known[name]
+
+    def headers(self) -> dict[str, str]:
+        """Return a tenant's header fields for calls that may or may not need them, none where there is no tenant."""
+        return next((one.headers for one in self._known.values()), {})
+
+    def first_on(self, network: str) -> Credentials:
+        """Return the first tenant that is paid on a network.
+
+        Raises:
+            Inconclusive: The profile has none.
+        """
+        return self.on(network)[0]
+
+    def on(self, network: str) -> Sequence[Credentials]:
+        """Return the tenants that are paid on a network, in the profile's order; one at least.
+
+        Raises:
+            Inconclusive: The profile has none.
+        """
+        if found := [known for known in self._known.values() if network in known.payout]:
+            return found
+        usual = self._profile.usual_network(network)
+        raise Inconclusive(
+            f"needs a tenant with a payout address on {network}: give [tenants.NAME.payout] {network}, or, where the "
+            f'target has another key for it, [networks.KEY] network = "{usual}", or, where its links are paid on '
+            f"another network, the node of that in [gateway.chains.{network.partition('_')[0]}] with its network"
+        )
+
+    def _of(self, name: str, tenant: Tenant, prefix: str = "", like: Credentials | None = None) -> Credentials:
+        """Return a tenant's credentials; what the profile says of no networks of it are those of the tenant `like`."""
+        key = tenant.key.read()
+        prefix = self._prefix + prefix
+        self._names.secret(key, f"{prefix}TENANT_{name.upper()}_KEY")
+        self._names.name(tenant.id, f"{prefix}TENANT_{name.upper()}_ID")
+        own = tenant.networks or tuple(tenant.payout)
+        networks, payout = (own, tenant.payout) if own or like is None else (like.networks, like.payout)
+        return Credentials(name, tenant.id, key, networks, payout)
+
+
+def variables(profile: Profile) -> list[str]:
+    """Return the names of what the operator gave, which stand in the log in its place, in alphabetical order."""
+    of_tenants = [f"TENANT_{name.upper()}_{part}" for name in profile.tenants for part in ("ID", "KEY")]
+    others = {"ADMIN_KEY": profile.gateway.admin_key, "ADMIN_TOKEN": profile.hub.token}
+    if "gateway" in profile.limited:
+        others["LIMITED_ADMIN_KEY"] = profile.limited["gateway"].admin_key
+    given = [name for name, secret in others.items() if secret is not None]
+    return sorted({*of_tenants, *map(str.upper, profile.secrets), *given})

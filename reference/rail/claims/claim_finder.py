@@ -1,0 +1,99 @@
+"""Finding or making the claim of a proof, under the lease of this worker: step 13 of specification 5.7 (P-ST-06).
+
+A token has at most a few unpaid claims, and a claim is worked on by one worker at a time. A claim without a holder, or
+one whose holder does not renew its lease, is taken over.
+"""
+
+from __future__ import annotations
+
+import time
+
+from reference.rail.availability.lane_health import LaneHealth
+from reference.rail.challenges import Call
+from reference.rail.claims.claim_eviction import make_room
+from reference.rail.claims.eligibility import Eligibility
+from reference.rail.claims.leases import LeaseWatch
+from reference.rail.claims.presented_proof import POLL_SECONDS, Collectors, PresentedProof, in_progress
+from reference.rail.settings import RailSettings
+from reference.store.redemption_rows import NewClaim, Redemption
+from reference.store.redemptions import Redemptions
+from reference.web.clock import WpClock
+from reference.web.process.shutdown import ENDING
+
+
+class ClaimFinder:
+    """Finds, makes and takes over the claims of one worker."""
+
+    def __init__(
+        self,
+        settings: RailSettings,
+        clock: WpClock,
+        collectors: Collectors,
+        ledger: Redemptions,
+        eligibility: Eligibility,
+        *,
+        worker: str,
+        lane_health: LaneHealth | None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._collectors = collectors
+        self._ledger = ledger
+        self._eligibility = eligibility
+        self._worker = worker
+        self._presence = lane_health
+        self._order = time.time_ns()
+        self._watch = LeaseWatch(settings.rail_lease_seconds)
+
+    async def find_or_make(
+        self, presented: PresentedProof, call: Call, mine: Redemption | None, *, crowded: bool = True
+    ) -> Redemption:
+        """Return the claim row under this worker's lease: a new one, or one whose worker is gone (P-ST-06)."""
+        if mine is None:
+            if crowded:
+                away = self._presence is not None and presented.terms.network not in self._presence.here
+                await make_room(self._ledger, self._collectors[presented.terms.network], presented.token, is_away=away)
+            self._order = max(self._order + 1, time.time_ns())
+            now = self._clock.now()
+            new = NewClaim(
+                token=presented.token.text,
+                payment_key=presented.payment_key,
+                request_hash=call.request_hash,
+                service_id=call.service.id,
+                network=presented.terms.network,
+                tx_id=presented.tx_id,
+                amount=presented.terms.amount,
+                pay_to=presented.terms.pay_to,
+                expires_at=max(presented.token.unix + self._settings.challenge_ttl, now),
+            )
+            # The payer of an authorization may not come back once its transaction is final.
+            request = None if presented.authorization is None else call.kept
+            claimed = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order, request=request)
+            if claimed is not None:
+                return claimed
+            rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+            self._eligibility.refuse_foreign(rows, presented, call)
+            mine = claim_of(rows, presented)
+        return await self._take_over(presented, call, mine)
+
+    async def _take_over(self, presented: PresentedProof, call: Call, mine: Redemption | None) -> Redemption:
+        """Wait for another worker's answer; take the row when its lease is free or stood still too long."""
+        ends = time.monotonic() + self._settings.rail_join_wait
+        while mine is not None and not mine.is_over:
+            if self._watch.has_run_out(mine) and await self._ledger.take_lease(mine, worker=self._worker):
+                taken = await self._ledger.get(mine.id)
+                if taken is not None:
+                    return taken
+            if time.monotonic() > ends or ENDING.is_told:
+                raise in_progress()
+            await ENDING.pause(POLL_SECONDS)
+            mine = await self._ledger.get(mine.id)
+        if mine is None:
+            return await self.find_or_make(presented, call, None)
+        return mine
+
+
+def claim_of(rows: list[Redemption], presented: PresentedProof) -> Redemption | None:
+    """Return the claim among some rows that was made with a proof, or None."""
+    wanted = (presented.token.text, presented.payment_key)
+    return next((row for row in rows if (row.token, row.payment_key) == wanted), None)

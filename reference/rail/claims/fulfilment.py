@@ -1,0 +1,258 @@
+"""Paying and serving a claim that this worker holds: steps 14 and 15 of specification 5.7.
+
+A service is executed at most once for a payment (5.8). A failure is an exception: `PaymentRefused` becomes a 402 with
+fresh tokens, `Refused` any other status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from reference.lanes.lane import ChainUnavailable
+from reference.protocol.redemption import State
+from reference.protocol.refusals import AGED, RETRYABLE, PaymentRefused
+from reference.protocol.weld import Payment
+from reference.rail.availability.lane_health import LaneHealth
+from reference.rail.challenges import Call
+from reference.rail.claims.eligibility import Eligibility
+from reference.rail.claims.leases import Lease
+from reference.rail.claims.non_402_refusals import (
+    already_spent,
+    answer_unavailable,
+    chain_unavailable,
+    payment_refunded,
+)
+from reference.rail.claims.prepared_answer import PreparedAnswer
+from reference.rail.claims.presented_proof import Collectors, PresentedProof, in_progress
+from reference.rail.claims.refusal_notes import RefusalNotes, is_second_payment
+from reference.rail.settings import RailSettings
+from reference.rail.signing import Signer
+from reference.records import record
+from reference.store.orders import MOST_UNPAID_BYTES
+from reference.store.redemption_rows import Answer, Redemption
+from reference.store.redemptions import Redemptions
+from reference.web.clock import WpClock
+from reference.web.errors import Refused
+
+
+@record
+class Served:
+    """A paid answer as it is sent."""
+
+    body: bytes
+    payment_response: str
+    replayed: bool
+
+
+class Fulfilment:
+    """Collects the payments of one worker's claims, and serves their answers."""
+
+    def __init__(
+        self,
+        settings: RailSettings,
+        clock: WpClock,
+        collectors: Collectors,
+        ledger: Redemptions,
+        signer: Signer,
+        eligibility: Eligibility,
+        notes: RefusalNotes,
+        *,
+        worker: str,
+        lane_health: LaneHealth | None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._collectors = collectors
+        self._ledger = ledger
+        self._signer = signer
+        self._eligibility = eligibility
+        self._notes = notes
+        self._worker = worker
+        self._presence = lane_health
+
+    async def rehearse(self, row: Redemption, call: Call, request: Any) -> PreparedAnswer | None:
+        """Try all that comes after the payment before it is taken: run the service and sign, with what is known.
+
+        Returns:
+            What was made. None where the rail sends the payment itself: what receipts name is not known yet.
+
+        Raises:
+            Refused: 503; the claim stays for as long as it takes.
+        """
+        now = self._clock.now()
+        try:
+            answer = self._signer.answer(row, call.service, request)
+        except Exception as fault:
+            await self._keep(row, call)
+            raise answer_unavailable(fault) from fault
+        return PreparedAnswer(answer, row.tx_id, now) if row.tx_id else None
+
+    def _prepare(self, row: Redemption, call: Call, request: Any, now: int) -> PreparedAnswer | None:
+        """Return the answer to a payment that the rail sent, as its receipts can be written now.
+
+        None when it cannot be made, which is reported once the payment is marked.
+        """
+        try:
+            return PreparedAnswer(self._signer.answer(row, call.service, request), row.tx_id, now)
+        except Exception:  # noqa: BLE001 - whatever it is, the money is there
+            return None
+
+    async def _keep(self, row: Redemption, call: Call) -> None:
+        """Let a claim not lapse, and keep its request: it may be found paid while its payer is not there."""
+        await self._ledger.keep(row, now=self._clock.now())
+        request = call.kept
+        if len(request) <= MOST_UNPAID_BYTES:
+            await self._ledger.keep_order(row.id, request)
+
+    # Step 14: what the chain shows.
+
+    async def _paid_on_chain(self, presented: PresentedProof, row: Redemption, call: Call) -> Payment:
+        try:
+            if self._presence is not None:
+                self._presence.refuse_unchecked(row.network)
+            if presented.authorization is not None and row.lease_counter:  # taken over: an older claim may lack it
+                await self._ledger.keep_order(row.id, call.kept)
+            return await self._collectors[presented.terms.network].collect(presented, row)
+        except ChainUnavailable as fault:
+            await self._keep(row, call)
+            raise chain_unavailable() from fault
+        except asyncio.CancelledError:  # the process ends, and nothing is known of a payment that may be there
+            await self._keep(row, call)
+            raise
+        except PaymentRefused as refusal:
+            if refusal.code in AGED:
+                self._clock.refuse_in_doubt()
+            if refusal.code not in RETRYABLE:
+                await self.has_received(presented, refusal.code, call)
+                await self._ledger.drop_unpaid(row.id)
+            elif row.is_kept:
+                await self._ledger.let_go(row, now=self._clock.now())
+            raise
+
+    async def has_received(self, presented: PresentedProof, code: str, call: Call) -> bool:
+        """Ask the chain whether a refused proof moved money to the payee, and note that it did (P-ST-11).
+
+        Raises:
+            PaymentRefused: `tx_not_confirmed`: it is on its way, so that nothing is decided yet.
+            Refused: 503: the chain cannot be asked.
+        """
+        try:
+            return await self._notes.has_received(presented, code, call.service.id)
+        except ChainUnavailable as fault:
+            raise chain_unavailable() from fault
+
+    async def pay_and_serve(
+        self,
+        row: Redemption,
+        presented: PresentedProof,
+        call: Call,
+        request: Any,
+        prepared: PreparedAnswer | None,
+        lease: Lease,
+    ) -> Served | None:
+        """Steps 14 to 15; one statement decides among all who claim this token or this payment (14b).
+
+        A payment that is found before the second of the rehearsal is over is marked as paid together with the answer
+        that was made then, and one that the rail sent itself together with an answer that is made once it is found.
+        Any other, and one that cannot be answered now, is marked first and answered again.
+
+        Returns:
+            The answer, or None when the claim is no longer this worker's and no other worker was faster.
+
+        Raises:
+            PaymentRefused: It is no payment, or none yet.
+            Refused: 409, the token, the payment or the very transfer bought something else.
+        """
+        payment = await self._paid_on_chain(presented, row, call)
+        now = self._clock.now()
+        if prepared is None:
+            prepared = self._prepare(replace(row, tx_id=payment.tx_id), call, request, now)
+        beside = self._collectors[presented.terms.network].closing(presented, payment)
+        worker, recheck_at = self._worker, now + self._settings.rail_recheck_seconds
+        if prepared is not None and prepared.holds(payment, now):
+            answer = prepared.paid_by(payment.payer)
+            if await self._ledger.mark_paid_and_spend(
+                row, payment, answer, *beside, worker=worker, now=now, recheck_at=recheck_at
+            ):
+                return self._sent(answer, lease)
+        else:
+            paid = await self._ledger.mark_paid(row, payment, *beside, worker=worker, now=now, request=call.kept)
+            if paid is not None:
+                return await self.serve(paid, call, request, lease)
+        await self._refuse_bought(row, presented, call)
+        return None
+
+    async def _refuse_bought(self, row: Redemption, presented: PresentedProof, call: Call) -> None:
+        """Refuse a claim that could not be marked paid because its token or its payment bought something else.
+
+        Raises:
+            Refused: 409.
+        """
+        rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+        try:
+            self._eligibility.refuse_foreign(rows, presented, call)
+            if await self._is_still_held(row):  # so another claim has that transfer, by another token and payment
+                raise already_spent()
+        except Refused as refusal:
+            if is_second_payment(rows, presented):
+                await self.has_received(presented, refusal.code, call)
+            await self._ledger.drop_unpaid(row.id)
+            raise
+
+    async def _is_still_held(self, claim: Redemption) -> bool:
+        now = await self._ledger.get(claim.id)
+        return now is not None and now.state is State.UNPAID and now.lease == self._worker
+
+    # Step 15: run the service, sign, store, reply.
+
+    async def serve(self, row: Redemption, call: Call, request: Any, lease: Lease) -> Served:
+        """Run the service for a payment that is marked as paid, and store the answer before it is sent.
+
+        Raises:
+            Refused: 503 if no answer can be made now; 409 if another worker has the claim.
+        """
+        try:
+            answer = self._signer.answer(row, call.service, request)
+        except Exception as fault:
+            raise answer_unavailable(fault) from fault
+        now = self._clock.now()
+        recheck_at = now + self._settings.rail_recheck_seconds
+        stored = await self._ledger.spend(row.id, answer, worker=self._worker, now=now, recheck_at=recheck_at)
+        if not stored:
+            spent = await self._ledger.get(row.id)
+            if spent is None or not spent.is_over:
+                raise in_progress()
+            return await self.serve_again(spent)
+        return self._sent(answer, lease)
+
+    async def serve_again(self, spent: Redemption) -> Served:
+        """Return what was stored for a payment that was served.
+
+        Raises:
+            Refused: The answer is past its time, or the payment was given back.
+        """
+        if spent.is_refunded:
+            raise payment_refunded()
+        if spent.is_unfetched:
+            await self._ledger.fetched(spent.id, now=self._clock.now())
+        else:
+            self._eligibility.refuse_forgotten(spent)
+        return stored_answer(spent)
+
+    @staticmethod
+    def _sent(answer: Answer, lease: Lease) -> Served:
+        lease.given_back = True  # by the very statement that stored the answer
+        return Served(answer.body, answer.payment_response, replayed=False)
+
+
+def stored_answer(row: Redemption) -> Served:
+    """Return what was stored, as it was sent first (P-ST-04).
+
+    Raises:
+        Refused: The answer is past its time.
+    """
+    if row.answer is None or row.payment_response is None:
+        raise already_spent()
+    return Served(row.answer, row.payment_response, replayed=True)
