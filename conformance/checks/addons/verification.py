@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from conformance.discovery.unusual_bodies import NAMES, TEXTS
 from conformance.engine.check import Case, check
@@ -25,11 +26,20 @@ _UNUSUAL = {"note": TEXTS[0], "marks": dict.fromkeys(NAMES, 1), "counts": [1e-7,
 _OPEN = "whether a credential may have further members is left open"
 
 
-async def _asked(case: Case, subject: Subject, addon: Running, one: Issued, *, again: bool = False) -> Answer:
+async def _asked(
+    case: Case,
+    subject: Subject,
+    addon: Running,
+    one: Issued,
+    *,
+    again: bool = False,
+    conditions: Mapping[str, object] = MappingProxyType({}),
+) -> Answer:
     question = subject.addon.question
     assert question is not None  # noqa: S101 - asked only where it is bound
     body = documents.filled(question.body, {"credential": one.text, "zk_receipt": one.text})
-    return await case.client.call("POST", addon.url + question.path, json_body=body, retry=again)
+    asked = {**body, **conditions}
+    return await case.client.call("POST", addon.url + question.path, json_body=asked, retry=again)
 
 
 async def _made(case: Case, subject: Subject, label: str) -> Issued:
@@ -71,7 +81,9 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
     credential of an issuer whose key is there to be accepted, and neither one whose key stands in the trust set alone,
     nor one that names the issuer and is signed with another key, nor one that was changed after it was signed. A
     credential with further members that encoders of JSON write differently must be accepted, too: the signature is over
-    the RFC 8785 form. Another target than the reference is only warned of that.
+    the RFC 8785 form. Another target than the reference is only warned of that. The reference is also asked under each
+    condition of a question (8.2): a passport has no score and reaches none, not even 0; with another expected issuer,
+    and at a time after its end, it must not be accepted either; with its own issuer it must be.
     """
     if _VERIFIER not in bundled_names(case):
         case.not_applicable("CP-TRUST-07", "the profile says that there is no ATB credential verifier")
@@ -97,11 +109,32 @@ async def the_verifier_resolves_atb_keys(case: Case) -> None:
                 taken, beyond = _accepted(subject, answer), None if case.profile.is_reference else _OPEN
                 where = {"key": "in atb-keys.json", "credential": "unusual texts, names and numbers"}
                 case.expect("CP-TRUST-07", taken, "accepted", _said(taken), exchange=answer, where=where, beyond=beyond)
+                if case.profile.is_reference:
+                    await _judge_conditions(case, subject, addon, known)
             answer = await _asked(case, subject, addon, apart)
             where = {"key": "in the trust set alone"}
             taken = _accepted(subject, answer)
             refused(case, "CP-TRUST-07", answer, taken=taken, word="accepted", where=where)
             await _refuses_forgeries(case, subject, addon, known, "CP-TRUST-07")
+
+
+async def _judge_conditions(case: Case, subject: Subject, addon: Running, known: Issued) -> None:
+    """Judge an accepted passport under each condition of a question (8.2); the interface names none of them."""
+    where = {"key": "in atb-keys.json"}
+    own = await _asked(case, subject, addon, known, conditions={"expected_issuer": known.did})
+    taken = _accepted(subject, own)
+    condition = {**where, "condition": "its own issuer expected"}
+    case.expect("CP-TRUST-07", taken, "accepted", _said(taken), exchange=own, where=condition)
+    unmet: Mapping[str, Mapping[str, object]] = {
+        "a min_score of 0": {"min_score": 0},
+        "a min_score of 0.5": {"min_score": 0.5},
+        "another issuer expected": {"expected_issuer": "did:web:another.example"},
+        "a time after its end": {"now": "2099-01-01T00:00:00Z"},
+    }
+    for what, conditions in unmet.items():
+        answer = await _asked(case, subject, addon, known, conditions=conditions)
+        condition = {**where, "condition": what}
+        refused(case, "CP-TRUST-07", answer, taken=_accepted(subject, answer), word="accepted", where=condition)
 
 
 async def _refuses_forgeries(case: Case, subject: Subject, addon: Running, known: Issued, row: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,7 @@ _FIX = (
     "key; forget the private half. Read no key from the request."
 )
 _CALLS = 6
+_HOUR = 3600
 # What signing adds to a request, or changes in it.
 _SIGNING = frozenset({"signature-input", "signature", FIELD})
 _EXTRAS: Mapping[str, object] = {"x-unknown": "text", "comment": None, "nested": {"a": [1]}, "public": True}
@@ -156,7 +158,7 @@ async def demo_requests_are_signed(case: Case) -> None:
     begins, and a matching covered digest where there is a body, also where the request came with a wrong one. Then
     requests with an empty path: where they are signed, the path is a slash. By the profile's own names, the signed
     request has every field that was given, and a request that bears signature fields already is refused, or what is
-    returned for it is valid.
+    returned for it is valid. By these names, a request with a `created` an hour from now expires after that.
     """
     agent = await agent_of(case)
     for what, asked in requests().items():
@@ -172,6 +174,7 @@ async def demo_requests_are_signed(case: Case) -> None:
     await _judge_empty_paths(case, agent)
     await _judge_kept_fields(case, agent)
     await _judge_signed_before(case, agent)
+    await _judge_given_created(case, agent)
 
 
 async def _judge_wrong_digests(case: Case, agent: Agent) -> None:
@@ -249,6 +252,25 @@ async def _judge_as_it_stands(case: Case, agent: Agent, answer: Answer, where: M
     unchanged = await agent.call("POST", VERIFY, json_body=answer.object())
     told, holds = "200, valid, for the answer of sign as it stands", is_positive(agent, unchanged)
     case.expect("AGENT-SIGN-04", holds, told, verdict_of(agent, unchanged), exchange=unchanged, where=where)
+
+
+async def _judge_given_created(case: Case, agent: Agent) -> None:
+    """Judge a request to be signed as of an hour from now: its lifetime begins then, not at the call (P-SG-03).
+
+    Nothing is asked where the names are not the profile's, and an agent that refuses or replaces the time is not judged
+    by it.
+    """
+    if not agent.ours:
+        return
+    created = int(time.time()) + _HOUR
+    case.client.names.name(str(created), "CREATED")
+    asked = requests()["a plain GET"]
+    answer = await agent.sign(asked, created=created)
+    if answer.status != 200:
+        return
+    faults = _lifetime_faults(read(case, agent, asked, answer), agent)
+    told, where = "an expires later than created", {"request": "with a created an hour from now"}
+    case.expect("AGENT-SIGN-05", not faults, told, "; ".join(faults), exchange=answer, where=where)
 
 
 def _lost(asked: Message, fields: Fields) -> list[str]:

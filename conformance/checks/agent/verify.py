@@ -25,7 +25,7 @@ from conformance.judging.agent.verdicts import (
     verdict_of,
     with_signature,
 )
-from conformance.oracles.message_signatures import keys
+from conformance.oracles.message_signatures import keys, signing, structured
 from conformance.oracles.message_signatures.algorithms import ED25519, SigningKey
 from conformance.surfaces.agent import VERIFY, Agent, Subject, agent_of, signer
 from conformance.surfaces.agent import subject as signed
@@ -51,6 +51,7 @@ _TYPE_IS_OPEN = "the interface does not say in so many words that a verifier loo
 
 # Half of a skew is left for the way to the target; a shorter one is lost on the way (seconds).
 TELLABLE_SKEW = 10
+_HOUR = 3600
 
 
 @check("AGENT-VERIFY-01", "AGENT-VERIFY-04", "AGENT-VERIFY-05", "AGENT-VERIFY-11", surface="agent", fix=FIX)
@@ -227,6 +228,52 @@ async def clocks_may_differ_by_the_skew(case: Case) -> None:
         case.not_applicable("AGENT-VERIFY-01", "the skew is too short to be told from the time that a call takes")
     beyond = {"created ahead": _timed(case, created=now + much), "expired": _timed(case, expires=now - much)}
     await judge_verdicts(case, agent, "AGENT-VERIFY-11", beyond, valid=False)
+
+
+@check(
+    "AGENT-VERIFY-01",
+    "AGENT-VERIFY-11",
+    surface="agent",
+    fix="Judge the age by created alone. With max_age_seconds, a signature without created is too old.",
+)
+async def only_created_shows_the_age(case: Case) -> None:
+    """A signature without `created` is too old if the request limits its age, whatever other parameters it bears.
+
+    Asks with `max_age_seconds` about a message signed now. Expects it to be valid. Then asks about messages without
+    `created`: without any time, with an `expires` ahead, and with every other parameter. Expects none to be valid.
+    Nothing is asked where the names are not the profile's.
+    """
+    agent = await agent_of(case)
+    if not agent.ours:
+        for row in ("AGENT-VERIFY-01", "AGENT-VERIFY-11"):
+            case.not_applicable(row, "the interface names no member that limits the age of a signature")
+        return
+    fresh = await agent.verify(signed(case), max_age_seconds=_HOUR)
+    told, found = "200, valid", verdict_of(agent, fresh)
+    where = {"message": "signed now, with max_age_seconds"}
+    case.expect("AGENT-VERIFY-01", is_positive(agent, fresh), told, found, exchange=fresh, where=where)
+    ahead = int(time.time()) + _HOUR
+    case.client.names.name(str(ahead), "EXPIRES")
+    ageless: Mapping[str, Mapping[str, structured.BareItem]] = {
+        "no time": {},
+        "expires": {"expires": ahead},
+        "every other parameter": {"expires": ahead, "nonce": "n0nce", "alg": ED25519, "keyid": "key-1", "tag": "order"},
+    }
+    for what, parameters in ageless.items():
+        answer = await agent.verify(_ageless(case, parameters), max_age_seconds=_HOUR)
+        found, negative = verdict_of(agent, answer), is_negative(agent, answer)
+        where = {"message": f"without created, with {what}", "asked": "max_age_seconds"}
+        case.expect("AGENT-VERIFY-11", negative, "200, not valid", found, exchange=answer, where=where)
+
+
+def _ageless(case: Case, parameters: Mapping[str, structured.BareItem]) -> Subject:
+    """Return a message that holds and whose signature bears these parameters and no `created`."""
+    key = signer(case)
+    one = signed(case, key)
+    bare = one.with_field("Signature", None).with_field("Signature-Input", None).message
+    made = signing.sign(bare, key, signing.default_components(bare), parameters)
+    name_signature(case, made.signature)
+    return Subject(made.message, raw_public(key))
 
 
 def _timed(case: Case, **times: int) -> Subject:

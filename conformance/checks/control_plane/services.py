@@ -42,6 +42,8 @@ from conformance.webhook_receiver.receiver import redirect
 _SILENT = 7
 # A path of health that no control plane takes for the usual one.
 _OTHER_HEALTH = "/status/alive"
+_FURTHER_HEALTH = "/status/ready"
+_AT_LAST_PATH = f"a service that was registered again with {_FURTHER_HEALTH} called there"
 _AT_ITS_PATH = f"a service that names {_OTHER_HEALTH} called there, where it can name a path and that is taken"
 # From here on a status says that a call broke down, which neither registers nor refuses.
 _BROKEN = 500
@@ -154,7 +156,8 @@ async def a_service_is_called_at_the_path_that_it_names(case: Case) -> None:
     """A service that has its health elsewhere than at /health is called where it says.
 
     Where the profile's body of a registration says the path, registers a service whose health is at another path and
-    nowhere else. Unless that is refused, which no 5xx says, expects a call there.
+    nowhere else. Unless that is refused, which no 5xx says, expects a call there. Then registers the same name again
+    with a further path, at another address. Unless that is refused, expects a call at the path that was named last.
     """
     hub = await hub_of(case)
     hub.known_token  # noqa: B018 - without it nothing can be registered
@@ -173,8 +176,25 @@ async def a_service_is_called_at_the_path_that_it_names(case: Case) -> None:
             return
         kept.push_async_callback(hub.remove_service, service)
         posture = await hub.seen(lambda _: service.was_called, _given(answer))
-        found = "called" if service.was_called else "called elsewhere only" if service.calls else "not called"
-        _judge_called(case, answer, posture, found, _AT_ITS_PATH)
+        _judge_called(case, answer, posture, _where_called(service), _AT_ITS_PATH)
+        if success(answer) and service.was_called:
+            await _judge_renamed_path(case, hub, kept, service)
+
+
+async def _judge_renamed_path(case: Case, hub: Hub, kept: AsyncExitStack, service: Played) -> None:
+    """Judge that a name that is registered again has its health asked for at the path of the last registration."""
+    renamed = replace(await played(case, kept, "renamed", health=_FURTHER_HEALTH), name=service.name)
+    answer = await hub.register_service(renamed)
+    if answer.status < _BROKEN and not success(answer):
+        case.expect("CP-SVC-03", True, _AT_ITS_PATH, f"refused: {answer.status}", exchange=answer)
+        return
+    kept.push_async_callback(hub.remove_service, renamed)
+    posture = await hub.seen(lambda _: renamed.was_called, _given(answer))
+    _judge_called(case, answer, posture, _where_called(renamed), _AT_LAST_PATH)
+
+
+def _where_called(service: Played) -> str:
+    return "called" if service.was_called else "called elsewhere only" if service.calls else "not called"
 
 
 def _given(registration: Answer) -> float | None:

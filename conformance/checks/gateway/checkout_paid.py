@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from conformance.engine.check import Case, check
 from conformance.engine.clock import now, pass_time
@@ -12,6 +12,7 @@ from conformance.engine.quick import sample
 from conformance.lanes.checkout_request import MEMO_WAYS, CheckoutPayer, Way
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
+from conformance.surfaces.gateway.calls import CHECKOUT
 from conformance.surfaces.gateway.orders import (
     Flip,
     Opened,
@@ -28,6 +29,7 @@ from conformance.surfaces.gateway.orders import (
 from conformance.text.times import utc_time
 
 _LATER_LOOKS = 3
+_VERIFIED = 200
 _LIFETIME, _AFTERWARDS = 120, 5
 
 
@@ -102,28 +104,64 @@ async def payment_in_another_shape_is_paid(case: Case) -> None:
     account creation in front, a compute budget and a guard program's instructions around, accounts from lookup tables,
     and all of it. Algorand: in a group whose other transaction pays the fee or opts in. Base: by an authorization that
     a relayer or a contract submits. Expects Paid on each page. On Algorand and Base an unpaid page is warned of.
+
+    Where the target claims the checkout's calls and the lane has a further way to carry a memo, also pays a link in
+    that way. A page that stays unpaid fails if `verify` then accepts the transaction as the link's payment: the memo is
+    recognised, but only after a manual step.
     """
     who = await payer(case)
-    shapes = case.sample(await who.shaped(way(case)))
+    other_ways = _other_memo_ways(case, who)
+    shapes = [*case.sample(await who.shaped(way(case))), *other_ways]
     *links, control = await several(case, len(shapes) + 1)
 
-    async def pay(one: Way, link: Opened) -> bool:
+    async def pay(one: Way, link: Opened) -> str | None:
         try:
-            await one.pay(link.bill)
+            return await one.pay(link.bill)
         except Inconclusive as reason:
             case.note(f"{one.what}: {reason}")
-            return False
-        return True
+            return None
 
     sent = await run_concurrently(map(pay, shapes, links))
     usual = await paid_rightly(case, who, control)
     case.expect("GW-CHK-09", True, "Paid", "Paid", exchange=usual.answer, where={"payment": "the usual one"})
-    tried = [(one, link) for one, link, there in zip(shapes, links, sent, strict=True) if there]
-    flips = await run_concurrently(flip(case, link) for _, link in tried)
-    for (one, link), done in zip(tried, flips, strict=True):
-        found = "not Paid" if done is None else "Paid"
+    tried = [(one, link, tx_id) for one, link, tx_id in zip(shapes, links, sent, strict=True) if tx_id is not None]
+    flips = await run_concurrently(flip(case, link) for _, link, _ in tried)
+    for (one, link, tx_id), done in zip(tried, flips, strict=True):
         where = {"payment": one.what}
+        if done is None and one in other_ways:
+            await _judge_verified_only(case, link, tx_id, one.what)
+            continue
+        found = "not Paid" if done is None else "Paid"
         case.expect("GW-CHK-09", done is not None, "Paid", found, exchange=link.page, where=where, beyond=one.beyond)
+
+
+def _other_memo_ways(case: Case, who: CheckoutPayer) -> Sequence[Way]:
+    """Return a payment for each way of the lane to carry a memo except the bound one (by default the usual one).
+
+    Only the answer of `verify` shows whether the target accepts such a way, so there are none without that call.
+    """
+    if "gateway.checkout" not in case.profile.claims.options:
+        return []
+    usual = way(case) or MEMO_WAYS[case.lane][0]
+
+    def carry(other: str) -> Way:
+        return Way(f"the memo carried by {other}", lambda bill: who.settle(bill, other))
+
+    return [carry(other) for other in MEMO_WAYS[case.lane] if other != usual]
+
+
+async def _judge_verified_only(case: Case, link: Opened, tx_id: str, what: str) -> None:
+    """Judge a payment that did not turn its page to Paid: a target may leave out a way, but not leave it to the payer.
+
+    The control was Paid meanwhile, so the target watches this chain.
+    """
+    url = f"{case.session.gateway}{CHECKOUT}{link.order.token}/verify"
+    answer = await case.client.call("POST", url, json_body={"tx_id": tx_id})
+    if answer.status != _VERIFIED or answer.object().get("status") != "paid":
+        case.note(f"{what}: the target does not accept this way, which the interface leaves open")
+        return
+    found, where = "not Paid until verify accepted the transaction", {"payment": what}
+    case.expect("GW-CHK-09", False, "Paid without any manual step", found, exchange=answer, where=where)
 
 
 def _text(address: str) -> str:

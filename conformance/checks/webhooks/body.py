@@ -112,9 +112,9 @@ async def an_event_says_what_was_paid(case: Case) -> None:
 
     Looks at the events of two payments. Expects `tenant_label` to be the label of the link, `chain` to have a colon
     between two parts, `asset` to have a text `id`, the label USDC and six decimals, `amount_microunits` to be a text of
-    decimal digits, and `amount_pretty` to be a text that denotes the amount that the link asked for; of a third link,
-    which is paid a little more than it asks, the amount as well, where an event tells of it. Where the chain mints on
-    request, that link asks for more than a thousand USDC.
+    decimal digits, and `amount_pretty` to be a text that denotes the amount that the link asked for, and the same
+    amount as `amount_microunits`. Expects this also of a third link, which is paid a little more than it asks, if an
+    event reports it. Where the chain mints on request, that link asks for more than a thousand USDC.
     """
     for sale, one in await confirming_deliveries(case):
         data = one.data
@@ -145,6 +145,10 @@ def _amount(case: Case, sale: Sale, one: Received, where: Mapping[str, str]) -> 
     right = isinstance(pretty, str) and _denotes(pretty, sale.link.order.microunits)
     expected = f"a text that denotes {sale.link.order.microunits} millionths"
     case.expect("WH-BODY-11", right, expected, shown(pretty), exchange=one, where=where)
+    if right and digits and isinstance(amount, str):
+        # The two members are read separately by receivers, so an event must not state two amounts.
+        same, found = amount.lstrip("0") == str(sale.link.order.microunits), f"{shown(pretty)} next to {shown(amount)}"
+        case.expect("WH-BODY-11", same, "one amount in both members", found, exchange=one, where=where)
 
 
 def _denotes(text: str, microunits: int) -> bool:

@@ -102,6 +102,18 @@ def is_valid(text: str) -> bool:
     return holds(base64.b64decode(key), jcs_bytes(payload), signature)
 
 
+def meets_conditions(body: dict[str, Any]) -> bool:
+    """Return whether a passport meets the conditions of a question: without a score, it reaches no `min_score`."""
+    text = body["credential"]
+    payload = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))["payload"]
+    reaches = FLAW == "a passport reaches any score" or "min_score" not in body or "score" in payload
+    issued = (
+        body.get("expected_issuer") in {None, payload.get("issuer_did")} or FLAW == "any issuer is the expected one"
+    )
+    lasts = body.get("now", "") <= payload["expires_at"] or FLAW == "asks its own clock only"
+    return reaches and issued and lasts
+
+
 class Handler(BaseHTTPRequestHandler):
     """Answers health and questions."""
 
@@ -114,7 +126,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Answer a question about a credential."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        valid = is_valid(body["credential"])
+        valid = is_valid(body["credential"]) and (FLAW == "looks at no condition" or meets_conditions(body))
         self._say(500 if FLAW == "breaks on what it refuses" and not valid else 200, {"valid": valid})
 
     def _say(self, status: int, value: Any) -> None:

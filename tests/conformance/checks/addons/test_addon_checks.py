@@ -42,6 +42,7 @@ environment = {PORT = "{port}", FLAW = "THE-FLAW", PYTHONPATH = "ROOT"}
 issuers_at = "issuers"
 question = {path = "/verify", body = {credential = "{credential}"}, valid_at = "valid"}
 """
+LIKE_THE_REFERENCE = PROFILE.replace('name = "an addon"', 'name = "an addon"\ndefaults = "reference"')
 CHECKS = {one.id: one for one in registered() if one.run.__module__.startswith("conformance.checks.addons.")}
 JOINS, LISTED, SHARES = (
     "an_addon_joins_the_suites_hub",
@@ -137,6 +138,23 @@ def test_a_flaw_breaks_exactly_its_rows(
         pytest.skip("this machine allows no network namespaces")
     assert breached(log) == rows
     assert set(verdicts(log).values()) <= {"pass", "fail", "warn"}
+
+
+CONDITIONS = ["a passport reaches any score", "any issuer is the expected one", "asks its own clock only"]
+
+
+@pytest.mark.parametrize("flaw", CONDITIONS)
+async def test_a_condition_of_a_question_that_is_not_judged_is_caught(flaw: str) -> None:
+    """A verifier with the reference's choices judges each condition of a question."""
+    log = await judged(RESOLVES, flaw=flaw, profile=LIKE_THE_REFERENCE, budget=SHORT)
+    assert breached(log) == {"CP-TRUST-07"}
+
+
+@pytest.mark.parametrize(("flaw", "reference"), [("", True), ("looks at no condition", False)])
+async def test_conditions_are_asked_where_the_reference_binds(flaw: str, reference: bool) -> None:
+    """The interface names no conditions, so a verifier with other choices may know none."""
+    log = await judged(RESOLVES, flaw=flaw, profile=LIKE_THE_REFERENCE if reference else PROFILE)
+    assert set(verdicts(log).values()) == {"pass"}
 
 
 @pytest.mark.parametrize("way", ["registers first", "nested, with the health path"])

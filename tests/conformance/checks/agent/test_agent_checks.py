@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -509,6 +510,34 @@ async def test_codes_of_a_policy_that_an_agent_does_not_know_fail_nobody() -> No
     assert breached(await judged("vectors_are_judged", Agent(look=Unasked()), bound)) == set()
     renamed = Agent(at(VERIFY, says(error_codes=["another_fault"])), look=Unasked())
     assert "AGENT-VERIFY-04" in breached(await judged("vectors_are_judged", renamed, bound))
+
+
+def _take_expires_for_age(call: Call, reply: Reply) -> Reply:
+    """Take a signature with an expires and no created for young."""
+    limited = call.path == VERIFY and b"max_age_seconds" in call.body
+    taken = limited and b"created=" not in call.body and b"expires=" in call.body
+    return Reply(200, VALID(reply.document)) if taken else reply
+
+
+async def test_an_age_that_is_judged_by_expires_is_caught() -> None:
+    """Only `created` shows the age of a signature."""
+    found = await judged("only_created_shows_the_age", Agent(_take_expires_for_age))
+    assert breached(found) == {"AGENT-VERIFY-11"}
+
+
+def _expire_from_now(call: Call, reply: Reply) -> Reply:
+    """Sign a request with an expires that begins at the call, whatever created is given."""
+    if call.path != SIGN or reply.status != 200 or "created" not in call.members:
+        return reply
+    text = json.dumps(reply.document)
+    early = f"created={call.members['created']};expires={int(time.time()) + 300}"
+    return Reply(200, json.loads(re.sub(r"created=[0-9]+", early, text)))
+
+
+async def test_a_demo_that_expires_before_it_begins_is_caught() -> None:
+    """The lifetime of a demo signature begins at the given created."""
+    found = await judged("demo_requests_are_signed", Agent(_expire_from_now))
+    assert breached(found) == {"AGENT-SIGN-05"}
 
 
 @pytest.mark.parametrize(("skew", "messages"), [(0, 2), (1, 2), (9, 2), (10, 4), (60, 4)])

@@ -336,6 +336,8 @@ class Hub:
             return 201, {}
         if self.flaw == "keeps the first address" and key in self.services:
             return 200, {"name": name}
+        if self.flaw == "keeps the first path" and key in self.services:
+            path = self.services[key]["path"]
         if self.flaw != "registers no service":
             self.services[key] = {"name": name, "url": url, "path": path}
             self._keep()

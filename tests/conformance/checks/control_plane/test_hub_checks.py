@@ -120,6 +120,7 @@ FLAWS = [
     ("calls no service", "registered_services_are_listed_and_called", {"CP-SVC-03"}),
     ("keeps the first address", "a_service_that_moved_is_called_where_it_is", {"CP-SVC-03"}),
     ("asks /health only", "a_service_is_called_at_the_path_that_it_names", {"CP-SVC-03"}),
+    ("keeps the first path", "a_service_is_called_at_the_path_that_it_names", {"CP-SVC-03"}),
     ("follows redirects", "a_redirect_of_health_is_not_followed", {"CP-CONF-06"}),
     ("takes any path", "a_health_path_leads_to_no_other_host", {"CP-CONF-06"}),
     ("well below 500", "the_posture_shows_services_as_they_are", {"CP-POST-04"}),

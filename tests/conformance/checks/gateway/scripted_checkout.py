@@ -225,9 +225,8 @@ class Payer:
     network: str = NETWORK
 
     async def settle(self, bill: Bill, way: str | None = None) -> str:
-        """Pay a bill."""
-        del way
-        return self._enter(bill)
+        """Pay a bill; a way other than the note is the shape of the transfer."""
+        return self._enter(bill) if way in {None, "note"} else self._enter(bill, shape=way)
 
     async def settle_again(self, bill: Bill, way: str | None = None) -> str:
         """Pay a bill once more."""

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import segno
 
-from conformance.checks.gateway import another_asset
+from conformance.checks.gateway import another_asset, checkout_paid
 from conformance.engine.session import Session
 from conformance.http.client import Client, Counter, Names
 from conformance.lanes.checkout_request import USDC
@@ -123,6 +123,30 @@ async def test_a_shape_that_is_not_paid_is_named(shape: str, verdict: Verdict) -
     assert [one["text"].partition(":")[0] for one in log.events if one["event"] == "note"] == [
         "by a program that is not there"
     ]
+
+
+@pytest.mark.parametrize(
+    ("watched", "verified", "options", "verdict"),
+    [
+        (True, True, '"gateway.checkout"', Verdict.PASS),
+        (False, False, '"gateway.checkout"', Verdict.PASS),
+        (False, True, '"gateway.checkout"', Verdict.FAIL),
+        (False, True, "", Verdict.PASS),
+    ],
+)
+async def test_a_way_that_only_verify_accepts_is_caught(
+    watched: bool, verified: bool, options: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A target may refuse a further way to carry a memo, but one that it accepts needs no manual step."""
+    monkeypatch.setattr(checkout_paid, "MEMO_WAYS", {"algorand": ("note", "lease")})
+    checkout = Checkout(
+        rule=lambda link, seen: honest(link, seen) and (watched or seen.shape != "lease"),
+        door=lambda link, seen: honest(link, seen) and (verified or seen.shape != "lease"),
+    )
+    verdicts = await judged("payment_in_another_shape_is_paid", checkout, options=options)
+    assert verdicts == {"GW-CHK-09": verdict}
+    paid = [seen.shape for seen in checkout.transfers]
+    assert ("lease" in paid) is bool(options)
 
 
 def changed(edit: Callable[[str, Link], str]) -> Callable[[Link], str]:

@@ -149,6 +149,20 @@ async def test_an_event_that_states_what_was_paid_is_caught(name: str, row: str,
     assert breached(verdicts) == {row}
 
 
+class GenerousInUnits(Shop):
+    """Takes more for payment, and states what was paid in `amount_microunits` only."""
+
+    def _event(self, link: Link, number: int) -> Event:
+        return data(amount_microunits=str(self.transfers[number - 1].amount))(super()._event(link, number))
+
+
+@pytest.mark.parametrize(("name", "row"), [(AMOUNT, "X-AMT-01"), (DATA, "WH-BODY-11")])
+async def test_two_amounts_of_one_event_are_caught(name: str, row: str, tmp_path: Path) -> None:
+    """The two amounts of an event are one, also where more was paid."""
+    verdicts, _ = await judged(name, tmp_path, shop=GenerousInUnits())
+    assert breached(verdicts) == {row}
+
+
 @pytest.mark.parametrize("name", [AMOUNT, DATA])
 async def test_a_sender_that_takes_no_over_payment_passes(name: str, tmp_path: Path) -> None:
     """Whether more than the amount pays a link is left open."""

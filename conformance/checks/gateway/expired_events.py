@@ -1,0 +1,109 @@
+"""GW-CHK-20 as webhooks report it: a link that expired was not cancelled (P-WH-12)."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+
+from conformance.engine.check import Case, check
+from conformance.engine.clock import pass_time
+from conformance.engine.exclusive import Exclusive
+from conformance.judging.gateway.status import status_at_end
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.administration import administrator
+from conformance.surfaces.gateway.calls import CHECKOUT, brief
+from conformance.surfaces.gateway.orders import Opened, network_of, on_first_lane, opened
+from conformance.surfaces.webhooks.own_destinations import (
+    HOST,
+    address_of,
+    delete_quietly,
+    new_path,
+    received,
+    unavailable,
+)
+from conformance.webhook_receiver.receiver import Arrival, Receiver, bound
+
+_LIFETIME, _AFTERWARDS = 120, 5
+_SETTLE_SECONDS = 1.0
+_CANCELLED = "payment.cancelled"
+_EVENTS = ("payment.confirmed", _CANCELLED)
+_OPEN = "the interface names no event but payment.confirmed"
+
+
+@check(
+    "GW-CHK-20",
+    surface="gateway",
+    exclusive=Exclusive.CLOCK,
+    fix="Send payment.cancelled only for a link that was cancelled or abandoned, not for one whose time is over.",
+)
+async def an_expired_link_is_not_reported_as_cancelled(case: Case) -> None:
+    """No `payment.cancelled` is sent for a link that expired, to a destination that asks for such events (P-WH-12).
+
+    Where an administrator may, has a tenant made with one destination on this machine that asks for both types of
+    events. Opens a link of two minutes, lets its time pass until its status is `expired`, and cancels another link. As
+    a control, `payment.cancelled` of that one must come. Expects none of the first. Another target than the reference
+    is only warned of that. Where such events cannot be had, other checks decide.
+    """
+    reason = unavailable(case)
+    if reason is None:
+        try:
+            await _expired(case)
+        except Inconclusive as fault:
+            reason = str(fault)
+    if reason is not None:
+        case.not_applicable("GW-CHK-20", f"no event of an expired link was asked for: {reason}")
+
+
+async def _expired(case: Case) -> None:
+    """Judge the row on a tenant of the check's own.
+
+    Raises:
+        Inconclusive: It could not be made, no link of it expired, or the control did not come.
+    """
+    admin, paying = administrator(case), await on_first_lane(case)
+    network = network_of(paying)
+    async with AsyncExitStack() as exits:
+        receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
+        payout = case.session.tenant_on(network).payout[network]
+        tenant = await admin.tenant("Weldproof expired link", {network: payout})
+        ids = list[str]()
+        exits.push_async_callback(delete_quietly, admin, tenant, ids)
+        url = address_of(case, receiver) + new_path(case)
+        made = await admin.done("POST", tenant.id, "webhooks", body={"url": url, "events": list(_EVENTS)})
+        ids.append(str(made.get("destination_id")))
+        late = await opened(paying, network=network, tenant=tenant, members={"expires_in_seconds": _LIFETIME})
+        await pass_time(paying, _LIFETIME + _AFTERWARDS)
+        at = f"{case.session.gateway}{CHECKOUT}{late.order.token}"
+        status = await status_at_end(case, lambda: case.client.call("GET", f"{at}/status"))
+        if status.object().get("status") != "expired":
+            raise Inconclusive(f"a link whose time is over is not expired, which another check judges: {brief(status)}")
+        await _cancel(case, receiver, await opened(paying, network=network, tenant=tenant))
+        await asyncio.sleep(_SETTLE_SECONDS)
+        came = [one for one in receiver.arrivals if _cancels(one, late)]
+        beyond = None if case.profile.is_reference else _OPEN
+        expected, found = "no payment.cancelled of an expired link", f"{len(came)}"
+        case.expect("GW-CHK-20", not came, expected, found, exchange=status, beyond=beyond)
+
+
+async def _cancel(case: Case, receiver: Receiver, link: Opened) -> None:
+    """Cancel a link and wait for its event.
+
+    Raises:
+        Inconclusive: It could not be cancelled, or no event reports that.
+    """
+    secret = link.order.answer.object().get("cancel_secret")
+    if not isinstance(secret, str):
+        raise Inconclusive("a link was created without a cancel_secret, which GW-LINK-25 judges")
+    case.client.names.secret(secret, "CANCEL_SECRET")
+    url = f"{case.session.gateway}{CHECKOUT}{link.order.token}/cancel"
+    answer = await case.client.call("POST", url, json_body={"cancel_secret": secret})
+    if not 200 <= answer.status < 300:
+        raise Inconclusive(f"cancelling a link was answered {brief(answer)}, which GW-CHK-22 judges")
+    if not await receiver.next(lambda one: _cancels(one, link), seconds=case.profile.budgets.paid):
+        raise Inconclusive("no payment.cancelled of a cancelled link came to a destination that asked for it")
+
+
+def _cancels(arrival: Arrival, link: Opened) -> bool:
+    """Return whether something that arrived says that a link was cancelled."""
+    one = received(arrival)
+    return one.event.get("type") == _CANCELLED and one.tells_of((link.order.mark, link.order.token))

@@ -1,0 +1,145 @@
+"""WH-SIG-04 over the life of a secret: what a destination gets after its secret was rotated (P-WH-07).
+
+Only an administrator can rotate a secret, so a tenant of the check's own gets a destination of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+
+from conformance.engine.check import Case, check
+from conformance.engine.quick import WAITS
+from conformance.engine.session import Credentials
+from conformance.oracles.webhook_signature import SignatureHeader, verify
+from conformance.outcome import Inconclusive
+from conformance.surfaces.gateway.administration import Administrator, administrator
+from conformance.surfaces.gateway.orders import network_of, on_first_lane, opened, payer, way
+from conformance.surfaces.webhooks.constructions import usual_string
+from conformance.surfaces.webhooks.mac_keys import mac_key
+from conformance.surfaces.webhooks.own_destinations import (
+    HOST,
+    address_of,
+    delete_quietly,
+    new_path,
+    received,
+    tells_of,
+    unavailable,
+)
+from conformance.surfaces.webhooks.signatures import usable_header
+from conformance.webhook_receiver.inbox import Received
+from conformance.webhook_receiver.receiver import Receiver, bound
+
+# A gateway with several processes may use what it knew of a destination for so long.
+_KNOWN_SECONDS = 3.0
+_ROTATIONS = 2
+
+
+@check(
+    "WH-SIG-04",
+    surface="webhooks",
+    quick=WAITS,
+    fix="Read a destination's secret for each attempt, so that a rotated secret signs no more.",
+)
+async def a_rotated_secret_signs_no_more(case: Case) -> None:
+    """After a rotation v1 verifies with the destination's new secret, and not with the one before.
+
+    Where an administrator may, has a tenant made with one destination on this machine, and pays a link. As a control,
+    v1 of its event must verify with the secret of the destination. Has the secret rotated twice, and pays a link after
+    each rotation. Expects that v1 verifies with the newest secret. Where no secret can be rotated, other checks decide.
+    """
+    reason = unavailable(case)
+    if reason is None:
+        try:
+            await _rotated(case)
+        except Inconclusive as fault:
+            reason = f"no secret of a destination on this machine could be rotated: {fault}"
+    if reason is not None:
+        case.not_applicable("WH-SIG-04", reason)
+
+
+async def _rotated(case: Case) -> None:
+    """Judge the row on a tenant of the check's own.
+
+    Raises:
+        Inconclusive: It could not be made or paid, its secret not rotated, or its first event does not verify.
+    """
+    admin, paying = administrator(case), await on_first_lane(case)
+    network = network_of(paying)
+    async with AsyncExitStack() as exits:
+        receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
+        payout = case.session.tenant_on(network).payout[network]
+        tenant = await admin.tenant("Weldproof rotated secret", {network: payout})
+        ids = list[str]()
+        exits.push_async_callback(delete_quietly, admin, tenant, ids)
+        url = address_of(case, receiver) + new_path(case)
+        made = await admin.done("POST", tenant.id, "webhooks", body={"url": url})
+        destination, secret = made.get("destination_id"), made.get("secret")
+        if not isinstance(destination, str) or not isinstance(secret, str):
+            raise Inconclusive("a destination was made without destination_id or secret")
+        ids.append(destination)
+        first = await _event(paying, receiver, tenant)
+        string = _string(case, first, secret)
+        for rotation in range(1, _ROTATIONS + 1):
+            before, secret = secret, await _rotate(admin, tenant, destination)
+            await asyncio.sleep(_KNOWN_SECONDS)
+            try:
+                one = await _event(paying, receiver, tenant)
+                header, body = usable_header(case, one), one.arrival.body
+            except Inconclusive as fault:
+                case.inconclusive("WH-SIG-04", f"after the rotation of a secret: {fault}")
+                return
+            held = _verifies(case, header, secret, string, body)
+            if not held and not _verifies(case, header, before, string, body):
+                case.inconclusive("WH-SIG-04", "after the rotation of a secret, v1 verifies with neither of the two")
+                return
+            found = "it verifies" if held else "it verifies with the secret before the rotation"
+            where = {"destination": "one whose secret was rotated", "rotation": str(rotation)}
+            case.expect("WH-SIG-04", held, "v1 with the destination's new secret", found, where=where)
+
+
+async def _event(case: Case, receiver: Receiver, tenant: Credentials) -> Received:
+    """Pay a link of the tenant and return its event.
+
+    Raises:
+        Inconclusive: None came, which WH-DELIV-02 judges.
+    """
+    link = await opened(case, network=network_of(case), tenant=tenant)
+    case.client.names.name(await (await payer(case)).settle(link.bill, way(case)), "TX_ID")
+    came = await receiver.next(lambda one: tells_of(one, link), seconds=case.profile.budgets.paid)
+    if not came:
+        raise Inconclusive("no event came to a destination that was just configured, which WH-DELIV-02 judges")
+    return received(came[0])
+
+
+async def _rotate(admin: Administrator, tenant: Credentials, destination: str) -> str:
+    """Have a destination's secret rotated, and return the new one.
+
+    Raises:
+        Inconclusive: It was not.
+    """
+    secret = (await admin.done("POST", tenant.id, "webhooks", destination, "rotate")).get("secret")
+    if not isinstance(secret, str):
+        raise Inconclusive("a secret was rotated without a secret in the answer")
+    return secret
+
+
+def _string(case: Case, one: Received, secret: str) -> str:
+    """Return the string that v1 covers, as bound or as the first event shows it.
+
+    Raises:
+        Inconclusive: v1 does not verify with the secret of a destination that was just configured.
+    """
+    header, body = usable_header(case, one), one.arrival.body
+    string = case.profile.webhook_bindings.signed_string or usual_string(header, _key(case, secret), body)
+    if string is None or "{body}" not in string or not _verifies(case, header, secret, string, body):
+        raise Inconclusive("v1 of the control, an event before the rotation, does not verify, which WH-SIG-04 judges")
+    return string
+
+
+def _verifies(case: Case, header: SignatureHeader, secret: str, string: str, body: bytes) -> bool:
+    return verify(header, [_key(case, secret)], string, body) is not None
+
+
+def _key(case: Case, secret: str) -> bytes:
+    return mac_key(secret, case.profile.webhook_bindings.key or "text")
