@@ -102,5 +102,32 @@ OTHER_ENCODINGS: Final[Mapping[str, Encoder]] = {
     "is Go's json.Marshal": encoder(text=_escaped(_HTML), order=sorted),
 }
 
+
+def _in_escapes(text: str) -> str:
+    """Write every UTF-16 code unit of a text as an escape."""
+    units = text.encode("utf-16-be", "surrogatepass").hex()
+    return '"' + "".join(rf"\u{units[place : place + 4]}" for place in range(0, len(units), 4)) + '"'
+
+
+def _with_a_zero(value: float) -> str:
+    """Write a number that has a fraction with one more zero at its end."""
+    text = _number(value)
+    return f"{text}0" if "." in text and "e" not in text else text
+
+
+def same_value_spellings(value: Mapping[str, Any]) -> dict[str, bytes]:
+    """Return encodings of one JSON object that differ in their bytes alone, by what is different in each.
+
+    All of them have the same RFC 8785 form. Clients differ in these habits: libraries put spaces, sort members, escape
+    texts and write numbers in their own way.
+    """
+    return {
+        "line breaks and spaces": json.dumps(value, indent=2, separators=(" , ", " : ")).encode(),
+        "members in reverse order": encoder(order=lambda names: reversed([*names]))(value),
+        "texts in escapes": encoder(text=_in_escapes, order=list)(value),
+        "a zero at the end of a fraction": encoder(order=list, number=_with_a_zero)(value),
+    }
+
+
 # A usual recipe by itself, of which a verifier who has the bytes that were sent can make the same.
 AS_SENT: Final = encoder(order=list)

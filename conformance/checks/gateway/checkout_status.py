@@ -19,6 +19,7 @@ from conformance.surfaces.gateway.calls import (
     LINKS,
     Creation,
     brief,
+    follows_records,
     is_created,
     is_refused,
     link,
@@ -35,7 +36,6 @@ from conformance.surfaces.gateway.orders import (
     payer,
     way,
 )
-from conformance.vocabulary.claims import RECORDS
 
 _RETURN = "https://shop.example/thanks"
 # The type of a refusal by a tenant's own addresses (3.9).
@@ -65,7 +65,7 @@ async def the_status_tells_of_the_payment(case: Case) -> None:
     members = before.object()
     held = before.status == 200 and members.get("status") == "active" and members.get("tx_id", "") is None
     wanted = case.profile.gateway_bindings.link_body.get("redirect_url")
-    held = held and (not _tells_members(case) or members.get("redirect_url", "") == wanted)
+    held = held and (not follows_records(case) or members.get("redirect_url", "") == wanted)
     case.expect("GW-CHK-19", held, "200, active and no transaction", brief(before), exchange=before)
     if not await _wants_its_secret(case, link, url):
         return
@@ -120,13 +120,8 @@ async def the_status_tells_where_payers_return(case: Case) -> None:
         raise Inconclusive(f"no link with a token was created, which GW-LINK judges: {brief(made)}")
     status = await case.client.call("GET", f"{case.session.gateway}{CHECKOUT}{token}/status")
     held = status.status == 200 and status.object().get("redirect_url") == returns
-    beyond = None if _tells_members(case) else "the profile does not claim the members of links (3.4)"
+    beyond = None if follows_records(case) else "the profile does not claim the members of links (3.4)"
     case.expect("GW-CHK-19", held, f"200 and {returns}", brief(status), exchange=status, beyond=beyond)
-
-
-def _tells_members(case: Case) -> bool:
-    """Return whether the target is bound to the members of links (3.4)."""
-    return case.profile.is_reference or RECORDS in case.profile.claims.options
 
 
 async def _wants_its_secret(case: Case, link: Opened, url: str) -> bool:

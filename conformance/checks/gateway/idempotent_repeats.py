@@ -1,4 +1,4 @@
-"""GW-IDEM-03 beyond the plain repeat: sent by another client of the tenant, and after the link has ended."""
+"""GW-IDEM-03 and -04 beyond the plain repeat: sent by other clients, in other spellings, after the link has ended."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from collections.abc import AsyncIterator, Mapping
 from conformance.engine.check import Case, check
 from conformance.http.client import Answer
 from conformance.judging.gateway.originals import judge_original
+from conformance.oracles.json_encodings import same_value_spellings
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import two_keys
 from conformance.surfaces.gateway.calls import (
     CHECKOUT,
     LINKS,
+    RESOURCES,
     Creation,
+    bodies,
     created,
+    follows_records,
     fresh,
     is_created,
+    is_refused,
     link_body,
     named,
     post,
@@ -32,6 +37,7 @@ from conformance.surfaces.gateway.orders import (
 )
 
 _LONGEST = 255
+_SAME_BODY_IS_OPEN = "which spellings of a JSON are the same body is this suite's default (P-ID-03)"
 _OTHER_CLIENT = "order-service/2.0 (retry)"
 
 
@@ -84,6 +90,35 @@ def _long_key(case: Case) -> str:
     key = fresh(case).ljust(_LONGEST, "x")
     case.client.names.name(key, "KEY")
     return key
+
+
+@check(
+    "GW-IDEM-03",
+    "GW-IDEM-04",
+    surface="gateway",
+    fix="Hash the RFC 8785 form of a body and not its bytes: clients may write the same JSON differently in a repeat.",
+)
+async def a_repeat_in_another_spelling_returns_the_original(case: Case) -> None:
+    """A repeat whose body is the same JSON returns the original, however that is spelled (P-ID-03).
+
+    Creates a link and a resource with a key and repeats the calls with the same JSON in other bytes: with spaces,
+    with its members in reverse order, with its texts in escapes, with a zero more at the end of a fraction. Expects the
+    originals, and never another thing. A refusal of such a repeat is a breach only where the target claims the records
+    of links and resources: the interface leaves open which bodies are the same. Others get a warning.
+    """
+    tenant = case.session.tenant()
+    known = bodies(case, tenant)
+    if RESOURCES not in known:
+        case.inconclusive("GW-IDEM-04", "unbound: no body creates a resource; give [gateway] resource_body")
+    for path, body in known.items():
+        row = "GW-IDEM-03" if path == LINKS else "GW-IDEM-04"
+        creation = Creation(path, body, tenant, fresh(case))
+        original = await created(case, creation)
+        for spelling, content in same_value_spellings(body).items():
+            headers = {"Content-Type": "application/json", **creation.headers}
+            answer = named(case, await target_of(case)("POST", path, body=content, headers=headers))
+            beyond = None if follows_records(case) or not is_refused(answer) else _SAME_BODY_IS_OPEN
+            judge_original(case, row, creation, original, answer, {"spelling": spelling}, beyond=beyond)
 
 
 @check(

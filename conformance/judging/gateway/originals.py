@@ -18,13 +18,15 @@ def judge_original(
     original: Answer,
     answer: Answer,
     where: Mapping[str, str] | None = None,
+    *,
+    beyond: str | None = None,
 ) -> None:
-    """Judge that an answer is the original creation."""
+    """Judge that an answer is the original creation; `beyond` says what the interface leaves open (`Case.expect`)."""
     first, again = (whole(creation.path, one, creation.body) for one in (original, answer))
     apart = differences(first, again)
     holds = is_created(case, answer) and not apart
     found = f"{answer.status}, differing in {', '.join(apart) or 'nothing'}"
-    case.expect(row, holds, f"the original: {', '.join(first)}", found, exchange=answer, where=where)
+    case.expect(row, holds, f"the original: {', '.join(first)}", found, exchange=answer, where=where, beyond=beyond)
 
 
 def judge_nothing_second(

@@ -15,6 +15,7 @@ from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
 from conformance.surfaces.gateway.unbound import asked_for
 from conformance.target import GatewayBindings
+from conformance.vocabulary.claims import RECORDS
 
 LINKS = "/v1/payment-links"
 RESOURCES = "/v1/resources"
@@ -62,6 +63,11 @@ def caller_at(case: Case, address: str) -> Caller:
         return await case.client.call(method, address + path, json_body=json_body, body=body, headers=headers or {})
 
     return call
+
+
+def follows_records(case: Case) -> bool:
+    """Return whether the target is bound to what the specification says of links and resources (3.3, 3.4, 3.8)."""
+    return case.profile.is_reference or RECORDS in case.profile.claims.options
 
 
 def fresh(case: Case, what: str = "key") -> str:
