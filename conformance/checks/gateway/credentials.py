@@ -200,10 +200,11 @@ async def a_wrong_key_is_rejected(case: Case) -> None:
     fix="Look a key up at every call, or clear its cache entry when it is deleted.",
 )
 async def a_deleted_key_is_rejected(case: Case) -> None:
-    """A key that was deleted is no valid key any more, and the tenant's other key is one still.
+    """A key that was deleted is no valid key any more, whatever its state was, and the tenant's other keys still are.
 
     Where an administrator may, has a tenant made with two keys, and one of them deleted once a link was made with it.
-    Expects a client error for that one, within three seconds, and a link for the other.
+    Then has a further key rotated, and deleted while it works next to its successor. Expects a client error for each
+    deleted key, within three seconds, and a link for the key that is left and for the successor.
     """
     keys = await two_keys(case, "Weldproof keys")
     if keys is None:
@@ -211,15 +212,30 @@ async def a_deleted_key_is_rejected(case: Case) -> None:
         return
     await created(case, Creation(LINKS, link_body(case, keys.other), keys.other))
     await keys.delete()
+    await _judge_deleted(case, keys.other, "deleted")
+    await _judge_valid(case, keys.kept, "the other one of its tenant")
+    rotated = await keys.rotated()
+    await created(case, Creation(LINKS, link_body(case, rotated.old), rotated.old))
+    await keys.delete(rotated.old_id)
+    await _judge_deleted(case, rotated.old, "deleted after it was rotated")
+    await _judge_valid(case, rotated.successor, "the successor of a rotated key that was deleted")
+
+
+async def _judge_deleted(case: Case, tenant: Credentials, state: str) -> None:
+    """Judge that a key is rejected within the time for which a server may remember it."""
     ends = time.monotonic() + _FORGOTTEN_SECONDS
-    answer = await plain_link(case, keys.other)
+    answer = await plain_link(case, tenant)
     while not is_rejected(answer) and time.monotonic() < ends:
         await asyncio.sleep(_LOOK_SECONDS)
-        answer = await plain_link(case, keys.other)
-    found = brief(answer)
-    case.expect("GW-AUTH-03", is_rejected(answer), "a client error", found, exchange=answer, where={"key": "deleted"})
-    answer = await plain_link(case, keys.kept)
-    where = {"key": "the other one of its tenant"}
+        answer = await plain_link(case, tenant)
+    found, where = brief(answer), {"key": state}
+    case.expect("GW-AUTH-03", is_rejected(answer), "a client error", found, exchange=answer, where=where)
+
+
+async def _judge_valid(case: Case, tenant: Credentials, state: str) -> None:
+    """Judge that a key is accepted."""
+    answer = await plain_link(case, tenant)
+    where = {"key": state}
     case.expect("GW-AUTH-03", is_created(case, answer), "a link", answer.status, exchange=answer, where=where)
 
 

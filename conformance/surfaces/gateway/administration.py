@@ -71,6 +71,21 @@ class Administrator:
 
 
 @dataclass(frozen=True, slots=True)
+class RotatedKey:
+    """A key of a tenant that was rotated.
+
+    Attributes:
+        old: The tenant with the key from before, which works until its days are over (P-AU-04).
+        old_id: The id of that key.
+        successor: The tenant with the new key.
+    """
+
+    old: Credentials
+    old_id: str
+    successor: Credentials
+
+
+@dataclass(frozen=True, slots=True)
 class TwoKeys:
     """A tenant of a check's own with two keys.
 
@@ -86,13 +101,26 @@ class TwoKeys:
     other: Credentials
     key_id: str
 
-    async def delete(self) -> None:
-        """Have the other key deleted.
+    async def delete(self, key_id: str | None = None) -> None:
+        """Have a key of the tenant deleted: the other one unless an id is given.
 
         Raises:
             Inconclusive: It was not.
         """
-        await self.admin.done("DELETE", self.kept.id, "api-keys", self.key_id)
+        await self.admin.done("DELETE", self.kept.id, "api-keys", key_id or self.key_id)
+
+    async def rotated(self) -> RotatedKey:
+        """Have one more key made and rotated, so that it works on for a time next to its successor.
+
+        Raises:
+            Inconclusive: It was not.
+        """
+        key_id, key = await _test_key(self.admin, self.kept.id)
+        made = await self.admin.done("POST", self.kept.id, "api-keys", key_id, "rotate")
+        successor = made.get("api_key")
+        if not isinstance(successor, str):
+            raise Inconclusive("a key was rotated without a new api_key")
+        return RotatedKey(replace(self.kept, key=key), key_id, replace(self.kept, key=successor))
 
     async def further(self) -> Credentials:
         """Have one more key made, and return the tenant with it.
