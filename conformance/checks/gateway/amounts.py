@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
@@ -13,6 +13,7 @@ from conformance.surfaces.gateway.calls import (
     LINKS,
     brief,
     envelope_fault,
+    follows_records,
     is_created,
     is_refused,
     link,
@@ -31,7 +32,11 @@ EXACT = (
 )
 # What a client gets that adds 0.1 and 0.2 as floats, and other numbers that lie between two micro-units: whichever way
 # they are rounded, the result is a neighbour, and to refuse them is as good.
-BETWEEN = ("0.30000000000000004", "1.0049999999999999", "8.4100000000000001", "0.0000015")
+BETWEEN = (
+    *("0.30000000000000004", "1.0049999999999999", "8.4100000000000001"),
+    # Exactly in the middle, above even and odd micro-units and above none.
+    *("0.0000015", "0.0000025", "0.0000005", "1.0000005", "8.4100015", "8.4100025"),
+)
 # The smallest amount, and one that a binary float still holds: a target may have bounds of its own.
 FAR = ("0.000001", "0.000003", "999999.999999", "123456.789012")
 NOT_NUMBERS = (
@@ -61,7 +66,8 @@ async def amounts_are_exact(case: Case) -> None:
 
     Creates links whose amounts are decimals that binary floats get wrong (8.41, 1.005, and others in other spellings),
     and numbers between two micro-units, such as the sum of 0.1 and 0.2 in floats. Expects the exact product, from the
-    latter one of the two neighbours or a refusal; and a JSON integer, however large. Amounts that a target refuses by
+    latter one of the two neighbours or a refusal; and a JSON integer, however large. A target that claims the records
+    of links rounds to the nearest, and from the middle away from zero (P-MN-02). Amounts that a target refuses by
     bounds of its own judge nothing.
     """
     tenant = case.session.tenants.get()
@@ -76,8 +82,10 @@ async def amounts_are_exact(case: Case) -> None:
         where = {"amount": literal}
         whole, told = isinstance(found, int) and not isinstance(found, bool), f"{type(found).__name__} {found!r}"
         case.expect("GW-LINK-05", whole, "amount_microunits as an integer", told, exchange=answer, where=where)
-        expected = f"{_expected(literal)}"
-        case.expect("GW-LINK-13", is_product(literal, found), expected, found, exchange=answer, where=where)
+        rounded = rounded_product(literal) if follows_records(case) else None
+        expected = _expected(literal) if rounded is None else f"{rounded}"
+        holds = whole and found == rounded if rounded is not None else is_product(literal, found)
+        case.expect("GW-LINK-13", holds, expected, found, exchange=answer, where=where)
     if judged < _SHOWN_AT_LEAST:
         asked = (asked_for(case.profile, LINKS, one) for one in answers if not is_created(case, one))
         why = next((one for one in asked if one is not None), "bind [gateway] currency")
@@ -87,6 +95,11 @@ async def amounts_are_exact(case: Case) -> None:
 def _expected(literal: str) -> str:
     product = Decimal(literal) * _MICRO
     return f"{int(product)}" if product == int(product) else f"a neighbour of {product}"
+
+
+def rounded_product(literal: str) -> int:
+    """Return the amount in micro-units as the specification rounds it: "ties away from zero" (P-MN-02)."""
+    return int((Decimal(literal) * _MICRO).to_integral_value(ROUND_HALF_UP))
 
 
 def is_product(literal: str, found: object) -> bool:

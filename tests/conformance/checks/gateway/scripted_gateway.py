@@ -38,6 +38,8 @@ PROMPT = (math.inf, 0.0)
 _DAY = 86_400
 _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
 _MOST = 16_384
+# Flaws of a gateway that recognises a body by its bytes.
+_BY_BYTES = frozenset({"bodies by their bytes", "a body in other bytes creates"})
 _NO_ID = "no request id at "
 # The code of a refusal that bears no envelope.
 _BARE = "bare"
@@ -141,7 +143,9 @@ class Gateway:
             if "faults go before limits" in self.flaws and path == "/v1/payment-links":
                 self._link(self._json(path, headers, body))
             raise
-        return await self._create(path, tenant, headers, self._json(path, headers, body))
+        document = self._json(path, headers, body)
+        spelled = body.decode() if _BY_BYTES & self.flaws else json.dumps(document, default=float, sort_keys=True)
+        return await self._create(path, tenant, headers, document, spelled)
 
     def _read(self, path: str) -> Any:
         documents: dict[str, Any] = {"/.well-known/jwks.json": {"keys": []}, "/openapi.json": {"openapi": "3.1.0"}}
@@ -267,7 +271,7 @@ class Gateway:
         times.append(self.now)
 
     async def _create(
-        self, path: str, tenant: str, headers: CIMultiDict[str], body: dict[str, Any]
+        self, path: str, tenant: str, headers: CIMultiDict[str], body: dict[str, Any], spelled: str
     ) -> tuple[int, dict[str, Any]]:
         key = headers.get("Idempotency-Key")
         if key is None:
@@ -279,16 +283,15 @@ class Gateway:
         if "keys in any case" in self.flaws:
             place = tuple(part.lower() for part in place)
         if "keys race" in self.flaws:
-            return await self._once(place, path, tenant, body)
+            return await self._once(place, path, tenant, body, spelled)
         async with self._running[place]:
-            return await self._once(place, path, tenant, body)
+            return await self._once(place, path, tenant, body, spelled)
 
     async def _once(
-        self, place: tuple[str, ...], path: str, tenant: str, body: dict[str, Any]
+        self, place: tuple[str, ...], path: str, tenant: str, body: dict[str, Any], text: str
     ) -> tuple[int, dict[str, Any]]:
         window = {"a window of 23 hours": _DAY - 3600, "no window": 10**9}
         most = next((window[flaw] for flaw in window if flaw in self.flaws), _DAY)
-        text = json.dumps(body, default=str)
         found = self.stored.get(place)
         await asyncio.sleep(0)
         if found is not None and self.now < found[0] + most and "keys do nothing" not in self.flaws:
@@ -298,7 +301,7 @@ class Gateway:
                 return 201, found[2]
             if "a changed body gets the original" in self.flaws:
                 return 201, found[2]
-            if "a changed body creates" not in self.flaws:
+            if not self.flaws & {"a changed body creates", "a body in other bytes creates"}:
                 raise Refusal(409, "idempotency_conflict")
         made = self._made(path, tenant, body)
         self.stored[place] = (self.now, text, made)
@@ -335,7 +338,9 @@ class Gateway:
         wanted = float | Decimal if "whole numbers are refused" in self.flaws else int | float | Decimal
         if isinstance(amount, bool) or not isinstance(amount, wanted):
             raise Refusal(422, "validation_error")
-        micro = int(Decimal(amount * 1_000_000).to_integral_value("ROUND_FLOOR" if "floats" in self.flaws else None))
+        rounding = {"floats": "ROUND_FLOOR", "half to even": "ROUND_HALF_EVEN", "cut off": "ROUND_DOWN"}
+        way = next((rounding[flaw] for flaw in rounding if flaw in self.flaws), "ROUND_HALF_UP")
+        micro = int(Decimal(amount * 1_000_000).to_integral_value(way))
         if not (0 < micro < 10**15) and "any amount" not in self.flaws:
             raise Refusal(422, "validation_error")
         network = self._network(str(network))

@@ -82,6 +82,8 @@ FLAWS = [
     ("tokens are counted", "tokens_cannot_be_guessed", {"GW-LINK-17"}),
     ("tokens are short", "tokens_cannot_be_guessed", {"GW-LINK-17"}),
     ("floats", "amounts_are_exact", {"GW-LINK-13"}),
+    ("half to even", "amounts_are_exact", {"GW-LINK-13"}),
+    ("cut off", "amounts_are_exact", {"GW-LINK-13"}),
     ("texts of digits", "an_amount_is_a_number", {"GW-LINK-19"}),
     ("any amount", "an_amount_is_positive", {"GW-LINK-20"}),
     ("any label", "texts_are_texts", {"GW-LINK-21"}),
@@ -91,6 +93,7 @@ FLAWS = [
     ("a key is demanded of large links", "the_key_is_optional", {"GW-IDEM-01"}),
     ("keys do nothing", "a_repeat_returns_the_original_link", {"GW-IDEM-03"}),
     ("keys do nothing", "a_repeat_returns_the_original_resource", {"GW-IDEM-04"}),
+    ("bodies by their bytes", "a_repeat_in_another_spelling_returns_the_original", {"GW-IDEM-03", "GW-IDEM-04"}),
     ("keys in any case", "other_keys_are_other_things", {"GW-IDEM-05"}),
     ("a changed body creates", "a_changed_body_creates_nothing", {"GW-IDEM-06"}),
     ("keys race", "concurrent_calls_create_one", {"GW-IDEM-07"}),
@@ -265,6 +268,24 @@ async def test_what_a_server_in_front_may_say_only_warns(flaw: str, name: str, t
     verdicts = await judged(name, tmp_path, flaw)
     assert Verdict.WARN in verdicts.values()
     assert Verdict.FAIL not in verdicts.values()
+
+
+@pytest.mark.parametrize(
+    ("flaw", "verdict"), [("bodies by their bytes", Verdict.WARN), ("a body in other bytes creates", Verdict.FAIL)]
+)
+async def test_other_bytes_of_a_body_are_another_body_for_some(flaw: str, verdict: Verdict, tmp_path: Path) -> None:
+    """Without a claim, a repeat in another spelling may be refused, but must never make a second link."""
+    text = profile_text(tmp_path).replace('defaults = "reference"\n', "")
+    found = await judged("a_repeat_in_another_spelling_returns_the_original", tmp_path, flaw, profile=text)
+    assert found["GW-IDEM-03"] is verdict
+
+
+@pytest.mark.parametrize("flaw", ["half to even", "cut off"])
+async def test_without_a_claim_either_neighbour_of_an_amount_passes(flaw: str, tmp_path: Path) -> None:
+    """How an amount between two micro-units is rounded binds a target that claims the records alone."""
+    text = profile_text(tmp_path).replace('defaults = "reference"\n', "")
+    found = await judged("amounts_are_exact", tmp_path, flaw, profile=text)
+    assert set(found.values()) == {Verdict.PASS}
 
 
 async def test_one_lane_of_two_that_a_gateway_must_have_is_told(tmp_path: Path) -> None:
