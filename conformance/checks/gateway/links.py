@@ -12,9 +12,11 @@ from urllib.parse import urlsplit
 from conformance.engine.check import Case, check, shortened
 from conformance.engine.clock import now
 from conformance.engine.concurrency import run_concurrently
+from conformance.engine.session import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
+from conformance.surfaces.gateway.administration import administrator
 from conformance.surfaces.gateway.calls import (
     CHECKOUT,
     LINKS,
@@ -32,8 +34,11 @@ from conformance.surfaces.gateway.calls import (
 )
 from conformance.surfaces.gateway.unbound import asked_for
 from conformance.text.times import utc_time
+from conformance.vocabulary.claims import TENANTS
 
 _AT_ONCE = 10
+# Fewer networks have one order only.
+_NETWORKS_WITH_AN_ORDER = 2
 _HYPHENATED = re.compile(r"[^-\s:]+(-[^-\s:]+)+")
 
 
@@ -202,6 +207,48 @@ async def a_link_names_the_network_that_was_asked_for(case: Case) -> None:
         _one_chain_only(case)
     else:
         case.expect("GW-LINK-18", len(chains) > 1, "links on two chains at least", sorted(chains))
+
+
+@check(
+    "GW-LINK-11",
+    surface="gateway",
+    fix="Keep the order in which a tenant's networks were configured, and make a link that names none on the first.",
+)
+async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
+    """A link that names no network is on the first one that its tenant configured (3.4).
+
+    Where an administrator may, has tenants made with the same networks in the order of their names and in the reverse
+    order. Creates links for each without `preferred_network` and with null. Expects the `chain` that a link has which
+    asks for the first network by name. Without such an administrator the default network is left open.
+    """
+    if TENANTS not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+        case.not_applicable("GW-LINK-11", "the profile names no administrator of a gateway with that option")
+        return
+    admin, payout = administrator(case), case.session.tenant().payout
+    chains = await _chains(case, await admin.tenant("Weldproof networks", payout))
+    if len(chains) < _NETWORKS_WITH_AN_ORDER:
+        case.not_applicable("GW-LINK-11", "a new tenant has links on one network alone, so that no other can be first")
+        return
+    for order in (sorted(chains), sorted(chains, reverse=True)):
+        tenant = await admin.tenant("Weldproof order of networks", {network: payout[network] for network in order})
+        usual = {name: value for name, value in link_body(case, tenant).items() if name != "preferred_network"}
+        for asked, members in (("no member", {}), ("null", {"preferred_network": None})):
+            answer = named(case, await post(target_of(case), Creation(LINKS, {**usual, **members}, tenant)))
+            chain, wanted = answer.object().get("chain"), chains[order[0]]
+            holds, where = is_created(case, answer) and chain == wanted, {"preferred_network": asked}
+            found = f"{answer.status} {chain}"
+            case.expect("GW-LINK-11", holds, f"the first network, {wanted}", found, exchange=answer, where=where)
+
+
+async def _chains(case: Case, tenant: Credentials) -> dict[str, object]:
+    """Return `chain` of a link on each network that a tenant has links on, by the network's name."""
+    found = {}
+    for network in tenant.payout:
+        body = link_body(case, tenant, preferred_network=network)
+        answer = named(case, await post(target_of(case), Creation(LINKS, body, tenant)))
+        if is_created(case, answer):
+            found[network] = answer.object().get("chain")
+    return found
 
 
 async def _refused_for_its_underscores(case: Case, made: Sequence[tuple[str, Answer]]) -> None:
