@@ -1,4 +1,4 @@
-"""GW-CHK-19: the transfers of one transaction, where the target claims to follow specification 3.5."""
+"""GW-CHK-19 on Base: transfers of one transaction and payers of links, where the target claims specification 3.5."""
 
 from __future__ import annotations
 
@@ -6,8 +6,20 @@ from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.lanes.base.checkout import BaseCheckout
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.calls import CHECKOUT, brief
-from conformance.surfaces.gateway.orders import flip, opened, paid_rightly, payer, several, way
+from conformance.surfaces.gateway.administration import administrator
+from conformance.surfaces.gateway.calls import CHECKOUT, brief, is_refused
+from conformance.surfaces.gateway.orders import (
+    Opened,
+    flip,
+    network_of,
+    opened,
+    paid_rightly,
+    payer,
+    settle_down,
+    several,
+    way,
+)
+from conformance.vocabulary.claims import TENANTS
 
 _ROW = "GW-CHK-19"
 
@@ -41,3 +53,46 @@ async def one_transaction_pays_two_links(case: Case) -> None:
         where = {"transfer": ("the first of two", "the second of two")[place]}
         found = brief(status)
         case.expect(_ROW, held, "paid, and the transaction", found, exchange=status, where=where)
+
+
+@check(
+    _ROW,
+    surface="gateway",
+    lane="base",
+    fix="Compare the payer of a transfer with the payout address by their bytes, and refuse such a payment.",
+)
+async def a_payout_address_pays_no_link_of_its_own(case: Case) -> None:
+    """A link whose payer is its payout address stays active, however that address is spelled (P-CK-06, P-NW-04).
+
+    Where an administrator may, has tenants made that are paid at the suite's paying address, once spelled with its
+    checksum and once in lower case. Pays a link of each from that address, and then a link of another tenant. Shows
+    each of the first to the gateway. Expects a client error, and the status `active`.
+    """
+    if TENANTS not in case.profile.claims.options or case.profile.gateway.admin_key is None:
+        case.not_applicable(_ROW, "the profile names no administrator of a gateway with the option gateway.tenants")
+        return
+    who, admin, network = await payer(case), administrator(case), network_of(case)
+    if not isinstance(who, BaseCheckout):
+        raise Inconclusive("the payer of this lane has no address that a tenant may be paid at")
+    address, links = who.payer.address, dict[str, Opened]()
+    for spelling, payout in (("with its checksum", address), ("in lower case", address.lower())):
+        tenant = await admin.tenant("Weldproof payer and payee", {network: payout})
+        links[spelling] = await opened(case, network=network, tenant=tenant)
+    sent = {spelling: await _pay_oneself(case, who, link) for spelling, link in links.items()}
+    await settle_down(await paid_rightly(case, who, await opened(case)))
+    for spelling, link in links.items():
+        url = f"{case.session.gateway}{CHECKOUT}{link.order.token}"
+        shown = await case.client.call("POST", f"{url}/verify", json_body={"tx_id": sent[spelling]})
+        status = await case.client.call("GET", f"{url}/status")
+        held = is_refused(shown) and status.object().get("status") == "active"
+        found, where = f"{brief(shown)}, then {brief(status)}", {"payout address": spelling}
+        case.expect(_ROW, held, "a client error, and still active", found, exchange=status, where=where)
+
+
+async def _pay_oneself(case: Case, who: BaseCheckout, link: Opened) -> str:
+    """Pay a link whose payout address is the payer's, and return the transaction, which is no payment of the link."""
+    with case.session.stray_payments.by(case.check.id) as made:
+        tx_id = await who.settle(link.bill, way(case))
+        made.update(who.together(tx_id))
+    case.client.names.name(tx_id, "TX_ID")
+    return tx_id
