@@ -64,7 +64,7 @@ async def _expired(case: Case) -> None:
     network = network_of(paying)
     async with AsyncExitStack() as exits:
         receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
-        payout = case.session.tenant_on(network).payout[network]
+        payout = case.session.tenants.first_on(network).payout[network]
         tenant = await admin.tenant("Weldproof expired link", {network: payout})
         ids = list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)

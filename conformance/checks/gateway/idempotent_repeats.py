@@ -106,7 +106,7 @@ async def a_repeat_in_another_spelling_returns_the_original(case: Case) -> None:
     originals, and never another thing. A refusal of such a repeat is a breach only where the target claims the records
     of links and resources: the interface leaves open which bodies are the same. Others get a warning.
     """
-    tenant = case.session.tenant()
+    tenant = case.session.tenants.get()
     known = bodies(case, tenant)
     if RESOURCES not in known:
         case.inconclusive("GW-IDEM-04", "unbound: no body creates a resource; give [gateway] resource_body")

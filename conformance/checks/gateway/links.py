@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from conformance.engine.check import Case, check, shortened
 from conformance.engine.clock import now
 from conformance.engine.concurrency import run_concurrently
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.http.client import Answer
 from conformance.outcome import Inconclusive
 from conformance.surfaces import binding_hints
@@ -224,7 +224,7 @@ async def a_link_without_a_network_is_on_the_first(case: Case) -> None:
     if TENANTS not in case.profile.claims.options or case.profile.gateway.admin_key is None:
         case.not_applicable("GW-LINK-11", "the profile names no administrator of a gateway with that option")
         return
-    admin, payout = administrator(case), case.session.tenant().payout
+    admin, payout = administrator(case), case.session.tenants.get().payout
     chains = await _chains(case, await admin.tenant("Weldproof networks", payout))
     if len(chains) < _NETWORKS_WITH_AN_ORDER:
         case.not_applicable("GW-LINK-11", "a new tenant has links on one network alone, so that no other can be first")

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick import WAITS
-from conformance.engine.session import Credentials
+from conformance.engine.tenants import Credentials
 from conformance.oracles.webhook_signature import SignatureHeader, verify
 from conformance.outcome import Inconclusive
 from conformance.surfaces.gateway.administration import Administrator, administrator
@@ -68,7 +68,7 @@ async def _rotated(case: Case) -> None:
     network = network_of(paying)
     async with AsyncExitStack() as exits:
         receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
-        payout = case.session.tenant_on(network).payout[network]
+        payout = case.session.tenants.first_on(network).payout[network]
         tenant = await admin.tenant("Weldproof rotated secret", {network: payout})
         ids = list[str]()
         exits.push_async_callback(delete_quietly, admin, tenant, ids)
