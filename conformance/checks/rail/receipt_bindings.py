@@ -31,8 +31,9 @@ from conformance.surfaces.rail.receipts import bought, claims_of, request_hashes
 
 _REQUEST_HASH = "request_hash"
 _NOTHING: Mapping[str, str] = {}
-# Encoders for web pages escape the ampersand. All that is in it stays as it is where a server writes a query again.
-_QUERY = "a=1&b=2"
+# Encoders for web pages escape the ampersand. All that is in it stays as it is where a server writes a query again, the
+# encoded delimiters too, since RFC 3986 (2.2) and the forms of web pages take them for data.
+_QUERY = "a=1&b=2%26c%3D3"
 # Other operations by whose receipts a recipe is taken to be that of all.
 _ENOUGH = 2
 # What an operator binds where no usual recipe is found.
