@@ -33,7 +33,7 @@ _LOOKS = 60
     "RAIL-PAY-07",
     surface="rail",
     lane="base",
-    fix="Find the transaction that used the authorization and the amount that it moved, whoever sent it. Never settle "
+    fix="Find the transaction that used the authorization and the amount that it moved, by any sender. Never settle "
     "or serve twice for one authorization.",
 )
 async def settlement_by_a_third_party(case: Case) -> None:
@@ -142,7 +142,7 @@ async def _settled_elsewhere(case: Case, stake: FundedChallenge, given: Authoriz
     case.expect(
         "RAIL-PAY-04",
         bool(served) or "retry-after" in answers[-1].headers,
-        "served, or told to present it again",
+        "served, or 402 with Retry-After",
         f"{brief(answers[0])}, although {moved} of {stake.price} moved",
         exchange=answers[-1],
         where={"payment": what},
