@@ -64,11 +64,28 @@ def fine_queries(query: str) -> dict[str, str]:
         "its parts the other way round": "&".join(reversed(pairs)),
         "its last part left out": "&".join(pairs[:-1]),
         "its last part twice": "&".join((*pairs, pairs[-1])),
+        # RFC 3986, 2.2: an encoded delimiter is data, so no reading takes it for the delimiter itself.
+        "an ampersand percent-encoded": "%26".join(query.rsplit("&", 1)),
+        "an equals sign percent-encoded": "%3D".join(query.rsplit("=", 1)),
+        "an ampersand percent-decoded": query.replace("%26", "&"),
+        "a percent sign percent-encoded": query.replace("%", "%25"),
     }
     return {what: text for what, text in changed.items() if text != query}
 
 
-LONG_QUERY: Final = f"trace={_LETTERS[:1530]}&letter=a"
+def equivalent_queries(query: str) -> dict[str, str]:
+    """Return queries that RFC 3986 (6.2.2) takes for equivalent to `query`, by what is changed; as bytes they differ.
+
+    A target, or a proxy in front of it, may normalise a query before it is bound.
+    """
+    last = max((at for at, letter in enumerate(query) if letter.isascii() and letter.isalpha()), default=None)
+    if last is None:
+        return {}
+    return {"a letter percent-encoded": f"{query[:last]}%{ord(query[last]):02X}{query[last + 1 :]}"}
+
+
+# With a delimiter that is data, so that a target which decodes the query reads other parts.
+LONG_QUERY: Final = f"trace={_LETTERS[:1530]}&both=a%26b&letter=a"
 
 
 def longer(body: Any) -> Iterator[Any]:

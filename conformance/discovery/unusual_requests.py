@@ -1,4 +1,4 @@
-"""The most unusual request that an operation is not seen to refuse, found out before any client pays for it."""
+"""The most unusual requests that an operation is not seen to refuse, found out before any client pays for them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.discovery.rail import Operation
 from conformance.discovery.rehearsing import refusal
-from conformance.discovery.unusual_bodies import MILDEST
+from conformance.discovery.unusual_bodies import MILDEST, repeated_bodies
 from conformance.http.client import Client
 
 
@@ -37,3 +37,15 @@ async def unusual_bodies(client: Client, operation: Operation) -> list[Any]:
     )
     second = next(mild, None)
     return [body] if second is None or second == body else [body, second]
+
+
+async def repeated_body(client: Client, operation: Operation) -> Any:
+    """Return a body whose unusual texts the operation may repeat in its result, None where it takes none.
+
+    Raises:
+        Unreachable: It gave no answer.
+    """
+    for body in repeated_bodies(operation.body):
+        if await refusal(client, replace(operation, body=body)) is None:
+            return body
+    return None

@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.discovery.rail import Operation
 from conformance.discovery.rehearsing import refusal
-from conformance.discovery.unusual_requests import unusual_bodies
+from conformance.discovery.unusual_requests import repeated_body, unusual_bodies
 from conformance.engine.check import Case, check
 from conformance.engine.concurrency import run_concurrently
 from conformance.engine.quick import sample
@@ -31,8 +31,9 @@ from conformance.surfaces.rail.receipts import bought, claims_of, request_hashes
 
 _REQUEST_HASH = "request_hash"
 _NOTHING: Mapping[str, str] = {}
-# Encoders for web pages escape the ampersand. All that is in it stays as it is where a server writes a query again.
-_QUERY = "a=1&b=2"
+# Encoders for web pages escape the ampersand. All that is in it stays as it is where a server writes a query again, the
+# encoded delimiters too, since RFC 3986 (2.2) and the forms of web pages take them for data.
+_QUERY = "a=1&b=2%26c%3D3"
 # Other operations by whose receipts a recipe is taken to be that of all.
 _ENOUGH = 2
 # What an operator binds where no usual recipe is found.
@@ -63,7 +64,8 @@ async def receipt_binds_request_response_and_payment(case: Case) -> None:
     transaction that the chain shows for the authorization, whatever the answer says. Expects all three, that the two
     requests' hashes differ, and that no two payments have the same reference. Buys each operation also with texts,
     member names and numbers that JSON encoders write differently, if it accepts any, and the first operation with a
-    query, if it quotes a price for that. Expects the recipe of the plain request to hold for these requests.
+    query, if it quotes a price for that. Buys the verifiers also with such texts where their results repeat them.
+    Expects the recipe of the plain request to hold for these requests.
     """
     seen = _Seen(case, await case.session.payers.for_rail(case.lane))
     await run_concurrently(_bindings(seen, operation) for operation in case.sample(case.session.catalog.operations))
@@ -227,10 +229,17 @@ async def _with_unusual_values(seen: _Seen, operation: Operation) -> None:
         return
     # Quotes show what an operation refuses, whatever lane pays: they are asked for once, not for each lane.
     session, name = case.session, f"unusual bodies of {operation.path}"
+    sure = replace(operation, sure=True)
     for body in await session.once(name, lambda: unusual_bodies(session.client, operation)):
         with suppress(Inconclusive):  # it refused the body behind the payment
-            await _bound(seen, *await bought(case, replace(operation, sure=True), body=body))
-            return
+            await _bound(seen, *await bought(case, sure, body=body))
+            break
+    # Most unusual texts are in the request alone. The hash of a result shows its encoding where the result has some.
+    name = f"repeated body of {operation.path}"
+    repeated = await session.once(name, lambda: repeated_body(session.client, operation))
+    if repeated is not None:
+        with suppress(Inconclusive):
+            await _bound(seen, *await bought(case, sure, body=repeated))
 
 
 @dataclass(frozen=True, slots=True)

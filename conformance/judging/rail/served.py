@@ -16,8 +16,8 @@ from conformance.surfaces.rail.keys import published_keys
 from conformance.surfaces.rail.paid_answers import brief, receipts_in
 from conformance.surfaces.rail.purchase import challenge, pay, redeem
 
-# A query that no service reads.
-QUERY: Final = "asked=with-a-query"
+# A query that no service reads, unusual and honest: with a delimiter that is data.
+QUERY: Final = "asked=with%26a-query"
 
 
 async def operations_are_served(case: Case, rows: tuple[str, ...]) -> None:

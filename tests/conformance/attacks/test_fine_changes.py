@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from conformance.attacks.fine_changes import LONG_QUERY, fine_changes, fine_queries, longer, nested
+from conformance.attacks.fine_changes import LONG_QUERY, equivalent_queries, fine_changes, fine_queries, longer, nested
 
 BODY: dict[str, Any] = {
     "jws": "e30.e30.AA" + "Ab" * 1000,
@@ -97,3 +97,14 @@ def test_queries_differ_in_little() -> None:
     assert LONG_QUERY not in found.values()
     assert found["another last letter"][:1500] == LONG_QUERY[:1500]
     assert found["its last letter in the other case"].lower() == LONG_QUERY.lower()
+
+
+def test_queries_differ_in_what_is_encoded() -> None:
+    """A delimiter that becomes data, and data that becomes a delimiter; a letter's encoding is the same letter."""
+    found = fine_queries("a=1&b=2%26c")
+    assert found["an ampersand percent-encoded"] == "a=1%26b=2%26c"
+    assert found["an equals sign percent-encoded"] == "a=1&b%3D2%26c"
+    assert found["an ampersand percent-decoded"] == "a=1&b=2&c"
+    assert found["a percent sign percent-encoded"] == "a=1&b=2%2526c"
+    assert equivalent_queries("a=1&b=2") == {"a letter percent-encoded": "a=1&%62=2"}
+    assert equivalent_queries("1=2") == {}

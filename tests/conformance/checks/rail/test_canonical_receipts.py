@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from conformance.discovery.unusual_bodies import NAMES, NUMBERS, TEXTS, unusual_places
+from conformance.discovery.unusual_bodies import NAMES, NUMBERS, TEXTS, repeated_bodies, unusual_places
 from conformance.log.events import EventLog
 from conformance.oracles.hashing import jcs_bytes, sha256_hex
+from conformance.oracles.jose import JwsFault, parse
 from conformance.oracles.json_encodings import AS_SENT, OTHER_ENCODINGS, Encoder
 from conformance.outcome import Verdict
+from conformance.surfaces.rail.receipts import claims_of
 from tests.conformance.checks.rail.scripted_rail import PATHS, PROFILE, Call, Rail, Reply, judged
 from tests.conformance.checks.trial import breached
 
@@ -224,3 +226,43 @@ def test_no_body_has_no_places() -> None:
     """An operation that is called without an object is called as it is."""
     assert unusual_places({}, "/x", "post", [1]) == ()
     assert unusual_places({}, "/x", "post", {"n": 1}) == ()
+
+
+class Repeating(Hashing):
+    """Repeats in its result the `kid` of the receipt that it verifies, and hashes the result by an encoder."""
+
+    def __init__(self, encode: Encoder) -> None:
+        super().__init__(jcs_bytes)
+        self.of_result = encode
+
+    def _paid_call(self, call: Call) -> Reply:
+        reply = super()._paid_call(call)
+        if reply.status != 200:
+            return reply
+        result = {**reply.document["result"], "kid": _kid_of(json.loads(call.body).get("jws"))}
+        claims = claims_of(reply.document["payable_receipt"])
+        claims["response_hash"] = "sha256:" + sha256_hex(self.of_result(result))
+        return replace(reply, document={**reply.document, "result": result, "payable_receipt": self.sign(claims)})
+
+
+def _kid_of(jws: Any) -> Any:
+    try:
+        return parse(jws).header.get("kid")
+    except (JwsFault, AttributeError):
+        return None
+
+
+@pytest.mark.parametrize("profile", [PROFILE, UNBOUND])
+async def test_another_encoding_of_what_a_result_repeats_is_reported(profile: str) -> None:
+    """Results of the usual requests are plain: an unusual name of a key in a receipt is repeated in the report."""
+    ascii_only = OTHER_ENCODINGS["escapes what is not ASCII as Python's json.dumps does"]
+    assert breached(await judged(BOUND, Repeating(ascii_only), profile)) == {"RAIL-RCPT-05"}
+    assert set((await judged(BOUND, Repeating(jcs_bytes), profile)).values()) == {Verdict.PASS}
+
+
+def test_only_the_bodies_of_verifiers_are_repeated() -> None:
+    """Another operation has no member whose text its result is known to repeat."""
+    assert [_kid_of(body["jws"]) for body in repeated_bodies({"jws": "e30.e30.AA"})] == list(TEXTS)
+    assert [body["required_components"] for body in repeated_bodies({"headers": {}})] == [[text] for text in TEXTS]
+    assert list(repeated_bodies({"recipient_address": "screen-allow"})) == []
+    assert list(repeated_bodies(["jws"])) == []

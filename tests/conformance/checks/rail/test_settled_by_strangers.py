@@ -1,0 +1,63 @@
+"""An authorization that a stranger used first: the reference's choice to serve it decides for its defaults alone."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from conformance.checks.rail.base.settlement import _settled_elsewhere
+from conformance.http.client import Answer
+
+
+class Stake:
+    """A challenge whose price has moved, and what the rail answers to its proof."""
+
+    price = 10_000
+
+    def __init__(self, status: int, headers: dict[str, str]) -> None:
+        self.status, self.headers = status, headers
+
+    async def redeem(self, case: object, given: object) -> Answer:
+        """Return the rail's answer."""
+        del case, given
+        told: Any = SimpleNamespace(status=self.status, headers=self.headers, object=dict, json=dict, body=b"{}")
+        answer: Answer = told
+        return answer
+
+    async def moved(self) -> int:
+        """Return what the payer's account paid."""
+        return self.price
+
+
+class Case:
+    """Keeps what is judged of a target with the reference's defaults, or without them."""
+
+    def __init__(self, *, is_reference: bool) -> None:
+        self.profile = SimpleNamespace(is_reference=is_reference)
+        self.judged: dict[str, tuple[bool, str | None]] = {}
+
+    def expect(self, row: str, held: bool, *told: object, beyond: str | None = None, **more: object) -> None:
+        """Keep whether a row held, and why a breach of it would only warn."""
+        del told, more
+        self.judged[row] = held, beyond
+
+
+@pytest.mark.parametrize("is_reference", [True, False])
+@pytest.mark.parametrize(
+    ("status", "headers", "held"),
+    [(200, {}, True), (402, {"retry-after": "2"}, True), (402, {}, False), (409, {}, False)],
+)
+async def test_a_refusal_for_good_is_a_breach(
+    is_reference: bool, status: int, headers: dict[str, str], held: bool
+) -> None:
+    """A call that is served holds, and so does "not yet"; without the reference's defaults a refusal only warns."""
+    case: Any = Case(is_reference=is_reference)
+    stake: Any = Stake(status, headers)
+    given: Any = None
+    await _settled_elsewhere(case, stake, given, "used by a stranger")
+    assert case.judged["RAIL-PAY-07"] == (True, None)
+    answered, beyond = case.judged["RAIL-PAY-04"]
+    assert answered is held
+    assert (beyond is None) is is_reference
