@@ -26,6 +26,8 @@ EXTENSIONS: Final = "X-A2A-Extensions"
 STATUS: Final = "x402.payment.status"
 REQUIRED: Final = "x402.payment.required"
 PAYLOAD: Final = "x402.payment.payload"
+ERROR: Final = "x402.payment.error"
+RECEIPTS: Final = "x402.payment.receipts"
 _STATE: Final = "a2a-x402"
 _ASKING: Final = frozenset({"input-required", "auth-required", "TASK_STATE_INPUT_REQUIRED"})
 _DEPTH: Final = 12
@@ -71,6 +73,23 @@ class Task:
         """The ways to pay that it offers: the objects among `accepts`."""
         offered = (self.required or {}).get("accepts")
         return [one for one in offered if isinstance(one, Mapping)] if isinstance(offered, list) else []
+
+    @property
+    def references(self) -> frozenset[str]:
+        """The challenge tokens of the ways to pay that it offers."""
+        extras = [entry.get("extra") for entry in self.entries]
+        tokens = [extra.get("payment_reference") for extra in extras if isinstance(extra, Mapping)]
+        return frozenset(token for token in tokens if isinstance(token, str))
+
+    @property
+    def history(self) -> list[Any]:
+        """The messages of its history, empty if it has none."""
+        found = self.members.get("history")
+        return found if isinstance(found, list) else []
+
+    def of_status(self, name: str) -> Any:
+        """Return the first value of a metadata key, None if it has none."""
+        return next(self._metadata(name), None)
 
     @property
     def asks_for_payment(self) -> bool:
@@ -123,11 +142,21 @@ def _data(value: Any) -> dict[str, Any]:
 
 
 async def send(
-    case: Case, parts: list[dict[str, Any]], *, call_id: object = 1, retry: bool = False, **further: Any
+    case: Case,
+    parts: list[dict[str, Any]],
+    *,
+    call_id: object = 1,
+    retry: bool = False,
+    history_length: int | None = None,
+    **further: Any,
 ) -> Answer:
-    """Send a message of some parts; `retry` says in the log that the target asked for it, as in `purchase.present`."""
+    """Send a message of some parts; `retry` says in the log that the target asked for it, as in `purchase.present`.
+
+    `history_length` is the number of messages of the history that the answer may hold at most, None for any.
+    """
     # Long enough to be a name in the log: which number a message gets hangs on what runs beside it.
     params = json_rpc.message(parts, f"wp-message-{case.session.count()}", **further)
+    params |= {} if history_length is None else {"configuration": {"historyLength": history_length}}
     case.client.names.name(params["message"]["messageId"], "MESSAGE_ID")
     address, headers = case.session.rail + A2A, _activation(case)
     answer = await json_rpc.call(case, address, "message/send", params, call_id=call_id, headers=headers, retry=retry)
@@ -164,9 +193,10 @@ async def activates(case: Case, uri: str) -> bool:
     return uri in (one.strip() for value in answer.headers.getall(EXTENSIONS, []) for one in value.split(","))
 
 
-async def get(case: Case, task_id: str, *, call_id: object = 1) -> Answer:
-    """Ask for a task."""
-    return await json_rpc.call(case, case.session.rail + A2A, "tasks/get", {"id": task_id}, call_id=call_id)
+async def get(case: Case, task_id: str, *, call_id: object = 1, history_length: int | None = None) -> Answer:
+    """Request a task, with `history_length` messages of its history at most, None for any number."""
+    params = {"id": task_id} | ({} if history_length is None else {"historyLength": history_length})
+    return await json_rpc.call(case, case.session.rail + A2A, "tasks/get", params, call_id=call_id)
 
 
 def named(case: Case, answer: Answer) -> Answer:

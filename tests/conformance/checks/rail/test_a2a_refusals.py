@@ -1,0 +1,164 @@
+"""What the check of refused payments over A2A makes of endpoints that are honest and of faulty ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from conformance.outcome import Verdict
+from tests.conformance.checks.rail.scripted_rail import NETWORK, judged
+from tests.conformance.checks.rail.test_a2a_checks import CLAIMED, UNBOUND, Door, rail_with
+from tests.conformance.checks.trial import breached
+
+CHECK = "a_refused_payment_leaves_the_task_unpaid"
+ROWS = {"RAIL-A2A-02", "RAIL-A2A-03", "RAIL-A2A-04", "RAIL-A2A-05", "X-ROB-02"}
+
+
+class Keeping(Door):
+    """An endpoint that keeps a task and its history over refusals; `fault` changes the answer to a refused payment."""
+
+    def __init__(
+        self,
+        fault: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        keeps_payload: bool = False,
+        longest: bool = False,
+    ) -> None:
+        super().__init__(self._shortened)
+        self._fault = fault or (lambda _: None)
+        self._keeps_payload = keeps_payload
+        self._longest = longest
+
+    def told(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return the task that a message opens or continues."""
+        kept = deepcopy(message)
+        if not self._keeps_payload:
+            kept.get("metadata", {}).pop("x402.payment.payload", None)
+        fresh = super().told(message)
+        before = self.tasks.get(message.get("taskId", ""))
+        if before is None:
+            fresh["history"] = [kept]
+            return fresh
+        del self.tasks[fresh["id"]]
+        task = {**fresh, "id": before["id"], "history": [*before["history"], before["status"]["message"], kept]}
+        self.tasks[task["id"]] = task
+        proof = message.get("metadata", {}).get("x402.payment.payload")
+        if proof is not None:
+            receipt = {"success": False, "errorReason": "unknown", "transaction": proof["tx_id"], "network": NETWORK}
+            metadata = task["status"]["message"]["metadata"]
+            metadata |= {"x402.payment.status": "payment-failed", "x402.payment.error": "SETTLEMENT_FAILED"}
+            metadata["x402.payment.receipts"] = [receipt]
+            self._fault(task)
+        return task
+
+    def _shortened(self, asked: dict[str, Any], answer: dict[str, Any]) -> Any:
+        params = asked.get("params", {})
+        length = params.get("historyLength", params.get("configuration", {}).get("historyLength"))
+        if length is None or "result" not in answer or (self._longest and length == 0):
+            return answer
+        history = answer["result"]["history"]
+        return {**answer, "result": {**answer["result"], "history": history[len(history) - length :]}}
+
+
+def metadata_of(task: dict[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a task's status message."""
+    found: dict[str, Any] = task["status"]["message"]["metadata"]
+    return found
+
+
+def ended(task: dict[str, Any]) -> None:
+    """End a task."""
+    task["status"]["state"] = "failed"
+
+
+def without_terms(task: dict[str, Any]) -> None:
+    """Take the challenge out of a task."""
+    del metadata_of(task)["x402.payment.required"]
+
+
+@pytest.mark.parametrize("profile", [CLAIMED, UNBOUND])
+async def test_a_task_that_still_asks_passes(profile: str) -> None:
+    """The state, the report and fresh tokens are there, and the history is short and has no payload."""
+    assert await judged(CHECK, rail_with(Keeping()), profile) == dict.fromkeys(ROWS, Verdict.PASS)
+
+
+FAULTS: list[tuple[set[str], Callable[[dict[str, Any]], None]]] = [
+    ({"RAIL-A2A-03"}, ended),
+    ({"RAIL-A2A-03", "RAIL-A2A-05"}, without_terms),
+    ({"RAIL-A2A-03"}, lambda task: metadata_of(task).update({"x402.payment.status": "payment-required"})),
+    ({"RAIL-A2A-03"}, lambda task: metadata_of(task).update({"x402.payment.error": "unknown"})),
+    ({"RAIL-A2A-03"}, lambda task: metadata_of(task)["x402.payment.receipts"][0].update(success=True)),
+    ({"RAIL-A2A-03"}, lambda task: metadata_of(task)["x402.payment.receipts"][0].update(network="eip155:1")),
+    ({"RAIL-A2A-03"}, lambda task: metadata_of(task)["x402.payment.receipts"][0].pop("transaction")),
+    ({"RAIL-A2A-03"}, lambda task: metadata_of(task).pop("x402.payment.receipts")),
+]
+
+
+@pytest.mark.parametrize(("rows", "fault"), FAULTS)
+async def test_a_member_that_is_wrong_breaks_its_row(rows: set[str], fault: Callable[[dict[str, Any]], None]) -> None:
+    """It fails our own target and warns elsewhere, where the extension leaves the state open."""
+    assert breached(await judged(CHECK, rail_with(Keeping(fault)), CLAIMED)) == rows
+    verdicts = await judged(CHECK, rail_with(Keeping(fault)), UNBOUND)
+    assert {row for row, verdict in verdicts.items() if verdict is Verdict.WARN} == rows
+    assert Verdict.FAIL not in verdicts.values()
+
+
+async def test_tokens_of_the_first_challenge_are_not_fresh() -> None:
+    """A challenge that was shown already is not a fresh one."""
+    first: dict[str, Any] = {}
+
+    def stale(task: dict[str, Any]) -> None:
+        metadata_of(task)["x402.payment.required"] = first["terms"]
+
+    door = Keeping(stale)
+    usual = door.told
+
+    def told(message: dict[str, Any]) -> dict[str, Any]:
+        if "taskId" not in message:
+            task = usual(message)
+            first["terms"] = metadata_of(task)["x402.payment.required"]
+            return task
+        return usual(message)
+
+    door.told = told  # type: ignore[method-assign]
+    assert breached(await judged(CHECK, rail_with(door), CLAIMED)) == {"RAIL-A2A-05"}
+
+
+async def test_a_payload_in_the_history_breaks_its_row() -> None:
+    """It fails our own target and warns elsewhere."""
+    assert breached(await judged(CHECK, rail_with(Keeping(keeps_payload=True)), CLAIMED)) == {"X-ROB-02"}
+    verdicts = await judged(CHECK, rail_with(Keeping(keeps_payload=True)), UNBOUND)
+    assert verdicts["X-ROB-02"] is Verdict.WARN
+
+
+async def test_a_history_of_no_messages_is_asked_of_our_own_target() -> None:
+    """A2A speaks of positive numbers, so that an endpoint of another operator may take 0 as not given."""
+    assert breached(await judged(CHECK, rail_with(Keeping(longest=True)), CLAIMED)) == {"RAIL-A2A-02"}
+    assert set((await judged(CHECK, rail_with(Keeping(longest=True)), UNBOUND)).values()) == {Verdict.PASS}
+
+
+async def test_a_forgotten_refusal_breaks_its_row() -> None:
+    """What tasks/get reports is what the refusal was answered with."""
+
+    def changed(asked: dict[str, Any], answer: dict[str, Any]) -> Any:
+        if asked["method"] == "tasks/get" and "result" in answer:
+            answer = deepcopy(answer)
+            metadata_of(answer["result"])["x402.payment.status"] = "payment-required"
+        return answer
+
+    door = Keeping()
+    door._change = changed
+    assert "RAIL-A2A-04" in breached(await judged(CHECK, rail_with(door), CLAIMED))
+
+
+async def test_an_endpoint_without_orders_is_not_judged() -> None:
+    """Where no task asks for payment, or the option is not claimed, nothing is said."""
+    refusing = Door(lambda _, one: {**one, "error": {"code": -32602, "message": "no"}, "result": None})
+    none = dict.fromkeys(ROWS, Verdict.NOT_APPLICABLE)
+    assert await judged(CHECK, rail_with(refusing), UNBOUND) == none
+    unclaimed = CLAIMED.replace('"rail.a2a", ', "")
+    verdicts = await judged(CHECK, rail_with(Keeping(ended)), unclaimed)
+    assert set(verdicts.values()) == {Verdict.NOT_APPLICABLE}
