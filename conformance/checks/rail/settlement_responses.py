@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Mapping
 from typing import Any
 
+from conformance.discovery.rail import Operation
 from conformance.engine.check import Case, check
 from conformance.engine.quick import sample
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import is_challenged
+from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.purchase import header_value
 
 ROW = "RAIL-402-22"
@@ -31,7 +34,9 @@ async def refused_payment_is_told_of(case: Case) -> None:
     Presents to each operation the payload of an ordinary x402 client of version 2 and of version 1 in X-PAYMENT, that
     of version 2 in PAYMENT-SIGNATURE, a header that is not base64, and a proof whose token was never issued. None of
     them pays. Expects 402 with PAYMENT-RESPONSE: base64 of a JSON object with success false, errorReason and
-    transaction as texts, and as network one of those that its accepts offers.
+    transaction as texts, and as network one of those that its accepts offers. Presents for each entry of accepts an
+    ordinary payload that names the entry's network, and a proof of another lane's form with the entry's own token.
+    Expects that entry's network, and not another of accepts.
     """
     for operation in case.sample(case.session.catalog.operations):
         unpaid = await case.client.call("POST", operation.url, json_body=operation.body)
@@ -58,10 +63,44 @@ async def refused_payment_is_told_of(case: Case) -> None:
             where = {"operation": operation.path, "payment": what}
             expected = f"{_HEADER} with success false, errorReason, transaction and a network of accepts"
             case.expect(ROW, fault is None, expected, fault, exchange=answer, where=where)
+        await _judge_networks(case, operation, unpaid)
 
 
-def _fault(answer: Answer) -> str | None:
-    """Return what is wrong with the settlement response of a 402, or None."""
+async def _judge_networks(case: Case, operation: Operation, unpaid: Answer) -> None:
+    """Judge that the response to a payment of each network that is offered names that network."""
+    for entry in entries(unpaid):
+        network, extra = entry.get("network"), entry.get("extra")
+        token = extra.get("payment_reference") if isinstance(extra, Mapping) else None
+        payload = {"signature": "0x" + "00" * 65, "authorization": {}}
+        presented: dict[str, Any] = {
+            "a payload of its network": {"x402Version": 2, "accepted": entry, "payload": payload},
+            "its token in a proof of another lane": _crosswise(network, token),
+        }
+        for what, proof in presented.items():
+            value = header_value(proof)
+            case.client.names.name(value, "REFUSED_PAYMENT")
+            headers = {"X-PAYMENT": value}
+            answer = await case.client.call("POST", operation.url, json_body=operation.body, headers=headers)
+            if not is_challenged(answer):
+                case.inconclusive(ROW, f"{what} is not answered 402 with accepts, which other rows judge")
+                continue
+            fault = _fault(answer, of=network)
+            where = {"operation": operation.path, "payment": what, "network": str(network)}
+            case.expect(ROW, fault is None, f"{_HEADER} with network {network}", fault, exchange=answer, where=where)
+
+
+def _crosswise(network: object, token: object) -> dict[str, Any]:
+    """Return a proof for a token in the form of another lane: it is refused before any chain is asked."""
+    if str(network).startswith("eip155:"):
+        return {"tx_id": "A" * 52, "payment_reference": token}
+    address, last = "0x" + "11" * 20, "4102444800"
+    authorization = {"from": address, "to": address, "value": "10000", "validAfter": "0", "validBefore": last}
+    authorization["nonce"] = "0x" + "22" * 32
+    return {"authorization": authorization, "signature": "0x" + "33" * 65, "challenge_token": token}
+
+
+def _fault(answer: Answer, *, of: object = None) -> str | None:
+    """Return what is wrong with the settlement response of a 402, or None; `of` is the network of the payment."""
     if _HEADER not in answer.headers:
         return f"no {_HEADER}"
     try:
@@ -77,4 +116,5 @@ def _fault(answer: Answer) -> str | None:
         return f"no text as {', '.join(missing) or 'errorReason'}"
     accepts = answer.object().get("accepts")
     networks = {one.get("network") for one in accepts if isinstance(one, dict)} if isinstance(accepts, list) else set()
-    return None if told.get("network") in networks else f"network {told.get('network')!r}"
+    expected = networks if of is None else {of}
+    return None if told.get("network") in expected else f"network {told.get('network')!r}"

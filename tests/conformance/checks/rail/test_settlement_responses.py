@@ -67,3 +67,60 @@ async def test_a_response_that_says_less_breaks_the_row(told: Any) -> None:
 async def test_a_refusal_without_a_response_breaks_the_row(value: Callable[[Call], str | None]) -> None:
     """On any of them."""
     assert breached(await judged(CHECK, telling(value), profile=CLAIMED)) == {ROW}
+
+
+BASE_NETWORK = "eip155:8453"
+
+
+class TwoLanes(Rail):
+    """A rail with two entries, whose refusals name a network by `network_of` the presented proof."""
+
+    def __init__(self, network_of: Callable[[Any], str]) -> None:
+        super().__init__(self._told)
+        self._network_of = network_of
+
+    def challenge(self, call: Call) -> Reply:
+        """Return a 402 with an entry for each lane; a token begins with its lane."""
+        reply = super().challenge(call)
+        (entry,) = reply.document["accepts"]
+        second = {**entry, "network": BASE_NETWORK, "extra": {**entry["extra"]}}
+        for one in (entry, second):
+            one["extra"]["payment_reference"] = f"{one['network']} {one['extra']['payment_reference']}"
+        reply.document["accepts"] = [entry, second]
+        return reply
+
+    def _told(self, call: Call, reply: Reply) -> Reply:
+        presented = {"x-payment", "payment-signature"} & {name.lower() for name, _ in call.lines}
+        if not presented or reply.status != 402:
+            return reply
+        told = encoded({**TOLD, "network": self._network_of(call.proof)})
+        return Reply(402, reply.document, {**reply.headers, "PAYMENT-RESPONSE": told})
+
+
+def lane_of_proof(proof: Any) -> str:
+    """Return the network of a proof's token or of its payload, the first one if it names none."""
+    proof = proof if isinstance(proof, dict) else {}
+    token = proof.get("payment_reference", proof.get("challenge_token", ""))
+    named = token.partition(" ")[0] if " " in token else proof.get("accepted", {}).get("network")
+    return named if named in {NETWORK, BASE_NETWORK} else NETWORK
+
+
+def only_by_token(proof: Any) -> str:
+    """Return the network of a proof's token, the first one for an ordinary payload."""
+    return lane_of_proof({} if isinstance(proof, dict) and "accepted" in proof else proof)
+
+
+def only_by_payload(proof: Any) -> str:
+    """Return the network of an ordinary payload, the first one for a token."""
+    return lane_of_proof(proof if isinstance(proof, dict) and "accepted" in proof else {})
+
+
+async def test_the_network_is_that_of_the_payment() -> None:
+    """The lane of the token counts, and for an ordinary payload the network that it accepted."""
+    assert await judged(CHECK, TwoLanes(lane_of_proof), profile=CLAIMED) == {ROW: Verdict.PASS}
+
+
+@pytest.mark.parametrize("network_of", [lambda _: NETWORK, only_by_token, only_by_payload])
+async def test_the_network_of_another_lane_breaks_the_row(network_of: Callable[[Any], str]) -> None:
+    """The first entry of accepts is not the lane of each payment."""
+    assert breached(await judged(CHECK, TwoLanes(network_of), profile=CLAIMED)) == {ROW}
