@@ -139,7 +139,9 @@ def _fault_of_report(refused: Task) -> str | None:
     if not last.get("errorReason") or not isinstance(last.get("transaction"), str):
         return "a receipt without errorReason or transaction"
     networks = {entry.get("network") for entry in refused.entries}
-    return None if last.get("network") in networks else f"a receipt of network {last.get('network')!r}"
+    # Without entries, which have their own row, no network can be named.
+    named = not networks or last.get("network") in networks
+    return None if named else f"a receipt of network {last.get('network')!r}"
 
 
 def _judge_stored(case: Case, refused: Task, stored: Task, where: Mapping[str, str]) -> None:
