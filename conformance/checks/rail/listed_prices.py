@@ -49,9 +49,9 @@ async def listed_prices_are_those_of_the_402(case: Case) -> None:
     live = {}
     for operation in case.session.operations:
         answer = await case.client.call("POST", operation.url, json_body=operation.body)
-        # Amounts that are not atomic units have their own row, and nothing can be compared with them.
+        # Amounts that are not positive atomic units have their own row, and nothing can be compared with them.
         amounts = [atomic_amount(one.get("maxAmountRequired")) for one in entries(answer)]
-        if answer.status == 402 and amounts and None not in amounts:
+        if answer.status == 402 and amounts and all(amounts):
             live[operation.path] = entries(answer)
     for row, path in ((_CATALOG, CATALOG), (_LISTING, RESOURCES), (_INDEX, INDEX), (_OPENAPI, OPENAPI)):
         answer, content = await document(case, path)
