@@ -62,7 +62,7 @@ async def a_refused_payment_leaves_the_task_unpaid(case: Case) -> None:
     if "rail.a2a" not in case.profile.claims.options:
         _leave(case, "the profile does not claim the option rail.a2a")
         return
-    operation = case.session.operations[0]
+    operation = case.session.catalog.operations[0]
     task = await a2a.ordered(case, operation)
     if task.id is None or not task.asks_for_payment:
         _leave(case, "no task over A2A asked for payment, which RAIL-A2A-03 judges")

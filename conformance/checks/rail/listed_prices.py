@@ -47,7 +47,7 @@ async def listed_prices_are_those_of_the_402(case: Case) -> None:
     x-payment-info. What a document does not say of prices is not judged.
     """
     live = {}
-    for operation in case.session.operations:
+    for operation in case.session.catalog.operations:
         answer = await case.client.call("POST", operation.url, json_body=operation.body)
         # Amounts that are not positive atomic units have their own row, and nothing can be compared with them.
         amounts = [atomic_amount(one.get("maxAmountRequired")) for one in entries(answer)]
