@@ -40,3 +40,18 @@ def _says_one_price(entry: dict[str, Any]) -> bool:
 def atomic_amount(value: Any) -> int | None:
     """Return an amount in atomic units: decimal digits in a string, no sign, exponent or leading zero; else None."""
     return int(value) if isinstance(value, str) and _ATOMIC.fullmatch(value) else None
+
+
+def proof_of_another_family(network: object, token: object) -> dict[str, Any]:
+    """Return a proof for a token in the form of another family of chains, which is refused before a chain is asked.
+
+    Args:
+        network: CAIP-2 id or key of the network that the token is of.
+        token: The challenge token.
+    """
+    if str(network).startswith("eip155:"):
+        return {"tx_id": "A" * 52, "payment_reference": token}
+    address, last = "0x" + "11" * 20, "4102444800"
+    authorization = {"from": address, "to": address, "value": "10000", "validAfter": "0", "validBefore": last}
+    authorization["nonce"] = "0x" + "22" * 32
+    return {"authorization": authorization, "signature": "0x" + "33" * 65, "challenge_token": token}

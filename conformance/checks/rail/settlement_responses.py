@@ -13,6 +13,7 @@ from conformance.engine.check import Case, check
 from conformance.engine.quick import sample
 from conformance.http.client import Answer
 from conformance.judging.rail.refusals import is_challenged
+from conformance.oracles.x402 import proof_of_another_family
 from conformance.surfaces.rail.challenges import entries
 from conformance.surfaces.rail.purchase import header_value
 
@@ -74,7 +75,7 @@ async def _judge_networks(case: Case, operation: Operation, unpaid: Answer) -> N
         payload = {"signature": "0x" + "00" * 65, "authorization": {}}
         presented: dict[str, Any] = {
             "a payload of its network": {"x402Version": 2, "accepted": entry, "payload": payload},
-            "its token in a proof of another lane": _crosswise(network, token),
+            "its token in a proof of another lane": proof_of_another_family(network, token),
         }
         for what, proof in presented.items():
             value = header_value(proof)
@@ -87,16 +88,6 @@ async def _judge_networks(case: Case, operation: Operation, unpaid: Answer) -> N
             fault = _fault(answer, of=network)
             where = {"operation": operation.path, "payment": what, "network": str(network)}
             case.expect(ROW, fault is None, f"{_HEADER} with network {network}", fault, exchange=answer, where=where)
-
-
-def _crosswise(network: object, token: object) -> dict[str, Any]:
-    """Return a proof for a token in the form of another lane: it is refused before any chain is asked."""
-    if str(network).startswith("eip155:"):
-        return {"tx_id": "A" * 52, "payment_reference": token}
-    address, last = "0x" + "11" * 20, "4102444800"
-    authorization = {"from": address, "to": address, "value": "10000", "validAfter": "0", "validBefore": last}
-    authorization["nonce"] = "0x" + "22" * 32
-    return {"authorization": authorization, "signature": "0x" + "33" * 65, "challenge_token": token}
 
 
 def _fault(answer: Answer, *, of: object = None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -38,9 +38,13 @@ Answered = tuple[int, CIMultiDictProxy[str], bytes]
 
 
 @pytest.fixture(autouse=True)
-def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
+def quick_service(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_0123456789abcdef")
     monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
+    before = dict(KEYS)
+    yield
+    KEYS.clear()
+    KEYS.update(before)
 
 
 def restarted(text: str, done: Path) -> str:
@@ -74,21 +78,23 @@ class Forgetful:
 
 @dataclass
 class Administered(Forgetful):
-    """A gateway whose administrator makes one tenant, a further key of it that is then deleted, and a last one."""
+    """A gateway whose administrator makes one tenant, makes and rotates further keys of it, and deletes keys."""
 
     deletes: bool = True
-    made: int = 0
+    made: dict[str, str] = field(default_factory=dict)
 
     async def send(self, method: str, url: str, headers: Sequence[tuple[str, str]], body: bytes | None) -> Answered:
         """Answer one request."""
         if "/internal/tenants" not in url:
             return await super().send(method, url, headers, body)
-        told = {"tenant_id": OWN, "key_id": "key-2", "api_key": FIRST_KEY}
-        if url.endswith("/api-keys"):
-            told["api_key"] = LAST_KEY if self.made else FURTHER_KEY
-            KEYS[told["api_key"]], self.made = OWN, self.made + 1
+        told = {"tenant_id": OWN, "key_id": "key-1", "api_key": FIRST_KEY}
+        if url.endswith(("/api-keys", "/rotate")):
+            number = len(self.made) + 2
+            told |= {"key_id": f"key-{number}", "api_key": f"weld_third-key-{number}"}
+            self.made[told["key_id"]] = told["api_key"]
+            KEYS[told["api_key"]] = OWN
         if method == "DELETE" and self.deletes:
-            del KEYS[FURTHER_KEY]
+            del KEYS[self.made[url.rpartition("/")[2]]]
         return 200, CIMultiDictProxy(CIMultiDict()), json.dumps(told).encode()
 
 
