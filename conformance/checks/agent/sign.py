@@ -269,8 +269,8 @@ async def _judge_given_created(case: Case, agent: Agent) -> None:
     if answer.status != 200:
         return
     faults = _lifetime_faults(read(case, agent, asked, answer), agent)
-    told, where = "an expires later than created", {"request": "with a created an hour from now"}
-    case.expect("AGENT-SIGN-05", not faults, told, "; ".join(faults), exchange=answer, where=where)
+    expected, where = "an expires later than created", {"request": "with a created an hour from now"}
+    case.expect("AGENT-SIGN-05", not faults, expected, "; ".join(faults), exchange=answer, where=where)
 
 
 def _lost(asked: Message, fields: Fields) -> list[str]:

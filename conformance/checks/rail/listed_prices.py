@@ -97,8 +97,8 @@ def _judge(case: Case, row: str, found: Sequence[tuple[str, list[str]]], answer:
     beyond = None if case.profile.is_reference else _IS_OPEN
     for path, differences in found:
         where, expected = {"operation": path}, "the terms of its own 402"
-        told = "; ".join(differences) or "the same"
-        case.expect(row, not differences, expected, told, exchange=answer, where=where, beyond=beyond)
+        found_terms = "; ".join(differences) or "the same"
+        case.expect(row, not differences, expected, found_terms, exchange=answer, where=where, beyond=beyond)
 
 
 def _of_entries(listed: Entries, live: Entries) -> list[str]:

@@ -159,8 +159,8 @@ def _judge_secret(case: Case, proof: Mapping[str, Any], where: Mapping[str, str]
         places = [place for place, value in leaves(dict(task.members), depth=_DEPTH) if _is_payment(value, proof)]
         expected, found = "the payment nowhere in the task", ", ".join(map(str, places)) or "nowhere"
         beyond = _beyond(case, _HISTORY_IS_OPEN)
-        told = {**where, "door": "A2A"}
-        case.expect(_SECRETS, not places, expected, found, exchange=task.answer, where=told, beyond=beyond)
+        at = {**where, "door": "A2A"}
+        case.expect(_SECRETS, not places, expected, found, exchange=task.answer, where=at, beyond=beyond)
 
 
 def _is_payment(value: Any, proof: Mapping[str, Any]) -> bool:
