@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
 
 from conformance.engine.check import Case, check
 from conformance.engine.clock import pass_time
 from conformance.engine.exclusive import Exclusive
 from conformance.judging.gateway.status import status_at_end
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.administration import administrator
 from conformance.surfaces.gateway.calls import CHECKOUT, brief
 from conformance.surfaces.gateway.orders import Opened, network_of, on_first_lane, opened
 from conformance.surfaces.webhooks.own_destinations import (
-    HOST,
-    address_of,
-    delete_quietly,
-    new_path,
+    own_destination,
     received,
     unavailable,
 )
-from conformance.webhook_receiver.receiver import Arrival, Receiver, bound
+from conformance.webhook_receiver.receiver import Arrival, Receiver
 
 _LIFETIME, _AFTERWARDS = 120, 5
 _SETTLE_SECONDS = 1.0
@@ -60,17 +55,10 @@ async def _expired(case: Case) -> None:
     Raises:
         Inconclusive: It could not be made, no link of it expired, or the control did not come.
     """
-    admin, paying = administrator(case), await on_first_lane(case)
+    paying = await on_first_lane(case)
     network = network_of(paying)
-    async with AsyncExitStack() as exits:
-        receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
-        payout = case.session.tenants.first_on(network).payout[network]
-        tenant = await admin.tenant("Weldproof expired link", {network: payout})
-        ids = list[str]()
-        exits.push_async_callback(delete_quietly, admin, tenant, ids)
-        url = address_of(case, receiver) + new_path(case)
-        made = await admin.done("POST", tenant.id, "webhooks", body={"url": url, "events": list(_EVENTS)})
-        ids.append(str(made.get("destination_id")))
+    async with own_destination(case, "Weldproof expired link", network, {"events": list(_EVENTS)}) as own:
+        tenant, receiver = own.tenant, own.receiver
         late = await opened(paying, network=network, tenant=tenant, members={"expires_in_seconds": _LIFETIME})
         await pass_time(paying, _LIFETIME + _AFTERWARDS)
         at = f"{case.session.gateway}{CHECKOUT}{late.order.token}"

@@ -6,29 +6,25 @@ Only an administrator can rotate a secret, so a tenant of the check's own gets a
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
 
 from conformance.engine.check import Case, check
 from conformance.engine.quick import WAITS
 from conformance.engine.tenants import Credentials
 from conformance.oracles.webhook_signature import SignatureHeader, verify
 from conformance.outcome import Inconclusive
-from conformance.surfaces.gateway.administration import Administrator, administrator
+from conformance.surfaces.gateway.administration import Administrator
 from conformance.surfaces.gateway.orders import network_of, on_first_lane, opened, payer, way
 from conformance.surfaces.webhooks.constructions import usual_string
 from conformance.surfaces.webhooks.mac_keys import mac_key
 from conformance.surfaces.webhooks.own_destinations import (
-    HOST,
-    address_of,
-    delete_quietly,
-    new_path,
+    own_destination,
     received,
     tells_of,
     unavailable,
 )
 from conformance.surfaces.webhooks.signatures import usable_header
 from conformance.webhook_receiver.inbox import Received
-from conformance.webhook_receiver.receiver import Receiver, bound
+from conformance.webhook_receiver.receiver import Receiver
 
 # A gateway with several processes may use what it knew of a destination for so long.
 _KNOWN_SECONDS = 3.0
@@ -64,20 +60,12 @@ async def _rotated(case: Case) -> None:
     Raises:
         Inconclusive: It could not be made or paid, its secret not rotated, or its first event does not verify.
     """
-    admin, paying = administrator(case), await on_first_lane(case)
-    network = network_of(paying)
-    async with AsyncExitStack() as exits:
-        receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
-        payout = case.session.tenants.first_on(network).payout[network]
-        tenant = await admin.tenant("Weldproof rotated secret", {network: payout})
-        ids = list[str]()
-        exits.push_async_callback(delete_quietly, admin, tenant, ids)
-        url = address_of(case, receiver) + new_path(case)
-        made = await admin.done("POST", tenant.id, "webhooks", body={"url": url})
-        destination, secret = made.get("destination_id"), made.get("secret")
+    paying = await on_first_lane(case)
+    async with own_destination(case, "Weldproof rotated secret", network_of(paying)) as own:
+        admin, tenant, receiver = own.admin, own.tenant, own.receiver
+        destination, secret = own.made.get("destination_id"), own.made.get("secret")
         if not isinstance(destination, str) or not isinstance(secret, str):
             raise Inconclusive("a destination was made without destination_id or secret")
-        ids.append(destination)
         first = await _event(paying, receiver, tenant)
         string = _string(case, first, secret)
         for rotation in range(1, _ROTATIONS + 1):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from conformance.engine.check import Case
@@ -68,6 +68,51 @@ def tells_of(arrival: Arrival, link: Opened) -> bool:
 def received(arrival: Arrival) -> Received:
     """Return something that arrived, to be read."""
     return Received(0, None, arrival, arrival.at)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDestination:
+    """A tenant of a check's own with one destination on this machine.
+
+    Attributes:
+        admin: Who made them.
+        tenant: The tenant.
+        receiver: What receives at the destination.
+        made: The answer to the request that made the destination.
+    """
+
+    admin: Administrator
+    tenant: Credentials
+    receiver: Receiver
+    made: Mapping[str, Any]
+
+
+@asynccontextmanager
+async def own_destination(
+    case: Case, name: str, network: str, members: Mapping[str, Any] | None = None
+) -> AsyncIterator[OwnDestination]:
+    """Have a tenant made with one destination, which is deleted at the end.
+
+    Args:
+        case: The check's case.
+        name: Name of the tenant.
+        network: The network on which it is paid, where the first tenant of the profile is paid.
+        members: Members of the destination besides its URL.
+
+    Raises:
+        Inconclusive: The tenant or the destination was not made.
+    """
+    admin = administrator(case)
+    async with AsyncExitStack() as exits:
+        receiver = await exits.enter_async_context(await Receiver().start(bound(HOST, 0)))
+        tenant = await admin.tenant(name, {network: case.session.tenants.first_on(network).payout[network]})
+        ids = list[str]()
+        exits.push_async_callback(delete_quietly, admin, tenant, ids)
+        body = {"url": address_of(case, receiver) + new_path(case), **(members or {})}
+        made = await admin.done("POST", tenant.id, "webhooks", body=body)
+        if isinstance(made.get("destination_id"), str):
+            ids.append(made["destination_id"])
+        yield OwnDestination(admin, tenant, receiver, made)
 
 
 @dataclass(frozen=True, slots=True)
