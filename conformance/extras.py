@@ -68,7 +68,7 @@ def sentence(extra: str) -> str:
     return f'This needs the extra "{extra}": pip install "weldproof[{extra}]"'
 
 
-def installed(extra: str) -> bool:
+def is_installed(extra: str) -> bool:
     """Return whether an extra is there. A name that is no extra's counts as there: nothing has to come for it."""
     return all(find_spec(name) is not None for name in MODULES.get(extra, ()))
 
@@ -79,7 +79,7 @@ def need(extra: str) -> None:
     Raises:
         MissingExtra: It is not.
     """
-    if not installed(extra):
+    if not is_installed(extra):
         raise MissingExtra(extra)
 
 

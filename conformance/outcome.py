@@ -69,8 +69,8 @@ class PaidExit(IntEnum):
         REFUSED: Presenting the proof once more brings nothing, so that a person has to look.
     """
 
-    UNANSWERED = 5
-    REFUSED = 6
+    ANSWER_MISSING = 5
+    PROOF_REFUSED = 6
 
 
 _WORST_FIRST = (
@@ -95,12 +95,12 @@ _EXIT_PRECEDENCE = (
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
     """Return the verdict of a row that several checks judged, or None when none did."""
-    seen = set(verdicts)
-    return next((verdict for verdict in _WORST_FIRST if verdict in seen), None)
+    distinct = set(verdicts)
+    return next((verdict for verdict in _WORST_FIRST if verdict in distinct), None)
 
 
 def exit_code(
-    verdicts: Iterable[Verdict], *, unexpected_passes: int = 0, interrupted: bool = False, strict: bool = False
+    verdicts: Iterable[Verdict], *, unexpected_passes: int = 0, is_interrupted: bool = False, is_strict: bool = False
 ) -> Exit:
     """Return the exit code of a run; where several apply the order is 130, 2, 4, 1, 3, 0.
 
@@ -110,11 +110,11 @@ def exit_code(
         interrupted: Whether the run was cut short by a signal.
         strict: Whether a warning fails the run.
     """
-    seen = set(verdicts)
+    distinct = set(verdicts)
     reasons = {
-        Exit.INTERRUPTED: interrupted,
-        Exit.SUITE_FAULT: Verdict.ERROR in seen,
-        Exit.FAILED: Verdict.FAIL in seen or unexpected_passes > 0 or (strict and Verdict.WARN in seen),
-        Exit.NO_VERDICT: Verdict.INCONCLUSIVE in seen or not seen & {Verdict.PASS, Verdict.WARN, Verdict.FAIL},
+        Exit.INTERRUPTED: is_interrupted,
+        Exit.SUITE_FAULT: Verdict.ERROR in distinct,
+        Exit.FAILED: Verdict.FAIL in distinct or unexpected_passes > 0 or (is_strict and Verdict.WARN in distinct),
+        Exit.NO_VERDICT: Verdict.INCONCLUSIVE in distinct or not distinct & {Verdict.PASS, Verdict.WARN, Verdict.FAIL},
     }
     return next((code for code in _EXIT_PRECEDENCE if reasons.get(code)), Exit.PASSED)

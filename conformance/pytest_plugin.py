@@ -33,7 +33,7 @@ _INCONCLUSIVE: Final = ("fail", "skip", "warn")
 # How long the suite gets to end what it started, after Ctrl-C.
 _ENDING_SECONDS: Final = 15.0
 _SHOWN_FINDINGS: Final = 3
-_USAGE, _FINISHED = 2, frozenset({0, 1, 3, 4})
+_USAGE, _COMPLETE_RUN = 2, frozenset({0, 1, 3, 4})
 
 
 class WeldproofWarning(UserWarning):
@@ -45,7 +45,7 @@ class Breach(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PluginOptions:
     """What the command line and the ini file ask for.
 
     Attributes:
@@ -81,12 +81,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Have the requirements collected where a server is named."""
-    asked = _asked(config)
-    if asked is not None:
-        config.pluginmanager.register(Plugin(asked), "weldproof-run")
+    options = _read_options(config)
+    if options is not None:
+        config.pluginmanager.register(Plugin(options), "weldproof-run")
 
 
-def _asked(config: pytest.Config) -> Asked | None:
+def _read_options(config: pytest.Config) -> PluginOptions | None:
     """Return what is asked for, None where nothing is.
 
     Raises:
@@ -103,17 +103,17 @@ def _asked(config: pytest.Config) -> Asked | None:
     if inconclusive not in _INCONCLUSIVE:
         raise pytest.UsageError(f"weldproof_inconclusive = {inconclusive}: give one of {', '.join(_INCONCLUSIVE)}")
     xfail = config.getoption("--weldproof-xfail")
-    return Asked(
+    return PluginOptions(
         url,
-        None if profile is None else _file("--weldproof-profile", profile),
+        None if profile is None else _existing_file("--weldproof-profile", profile),
         tuple(config.getoption("--weldproof-select")),
-        None if xfail is None else _file("--weldproof-xfail", xfail),
+        None if xfail is None else _existing_file("--weldproof-xfail", xfail),
         config.getoption("--weldproof-seed"),
         inconclusive,
     )
 
 
-def _file(option: str, name: str) -> Path:
+def _existing_file(option: str, name: str) -> Path:
     path = Path(name).absolute()
     if not path.is_file():
         raise pytest.UsageError(f"{option}: cannot read {name}")
@@ -123,8 +123,8 @@ def _file(option: str, name: str) -> Path:
 class Plugin:
     """What pytest calls in a session that tests a server."""
 
-    def __init__(self, asked: Asked) -> None:
-        self.asked = asked
+    def __init__(self, options: PluginOptions) -> None:
+        self.options = options
         self._folder: Path | None = None
         self._summary: Summary | None = None
 
@@ -137,17 +137,19 @@ class Plugin:
         """
         from conformance.ledger import load  # noqa: PLC0415 - only a session that tests a server waits for it
 
-        self._same_server()
+        self._check_same_server()
         try:
-            rows = load().select(self.asked.select)
+            rows = load().select(self.options.select)
         except LookupError as unknown:
             raise pytest.UsageError(f"--weldproof-select: no requirement starts with {unknown}") from unknown
         parent = Requirements.from_parent(session, name=_COLLECTOR, nodeid=_COLLECTOR)
-        made = [RequirementItem.from_parent(parent, name=row.id, row=row, plugin=self) for row in rows]
-        for one in made:
-            session.ihook.pytest_itemcollected(item=one)
-        session.ihook.pytest_collectreport(report=pytest.CollectReport(_COLLECTOR, "passed", None, [*made]))
-        items += made
+        requirement_items = [RequirementItem.from_parent(parent, name=row.id, row=row, plugin=self) for row in rows]
+        for requirement_item in requirement_items:
+            session.ihook.pytest_itemcollected(item=requirement_item)
+        session.ihook.pytest_collectreport(
+            report=pytest.CollectReport(_COLLECTOR, "passed", None, [*requirement_items])
+        )
+        items += requirement_items
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what the run came to, and where its report lies."""
@@ -160,35 +162,35 @@ class Plugin:
         terminalreporter.line(visible(f"{headline(self._summary)}: {sentence(self._summary)}"))
         terminalreporter.line(f"{self._folder}, seed {self._summary.seed}")
 
-    def result(self, item: RequirementItem) -> tuple[RowResult, Summary]:
+    def run_result(self, item: RequirementItem) -> tuple[RowResult, Summary]:
         """Return what the run says of a requirement; the first call runs the suite over all that were collected."""
         if self._summary is None:
-            chosen = [one.row.id for one in item.session.items if isinstance(one, RequirementItem)]
-            self._folder = _folder(item.config)
-            self._summary = _run(self.asked, chosen, self._folder)
-        found = next((row for row in self._summary.rows if row.id == item.row.id), None)
-        if found is None:
+            row_ids = [one.row.id for one in item.session.items if isinstance(one, RequirementItem)]
+            self._folder = _report_folder(item.config)
+            self._summary = _run_suite(self.options, row_ids, self._folder)
+        row_result = next((row for row in self._summary.rows if row.id == item.row.id), None)
+        if row_result is None:
             raise Breach(f"the run came to an end before it judged {item.row.id}")
-        return found, self._summary
+        return row_result, self._summary
 
     @property
     def report(self) -> str:
         """The folder of the run's report."""
         return str(self._folder)
 
-    def _same_server(self) -> None:
-        if self.asked.url is None or self.asked.profile is None:
+    def _check_same_server(self) -> None:
+        if self.options.url is None or self.options.profile is None:
             return
         from conformance import target  # noqa: PLC0415 - as above
 
         try:
-            profile = target.load(self.asked.profile)
+            profile = target.load(self.options.profile)
         except target.ProfileError as fault:
             raise pytest.UsageError(f"--weldproof-profile: {fault}") from fault
-        here, there = urlsplit(self.asked.url).netloc, [one.url for one in profile.surfaces.values()]
-        if here not in {urlsplit(url).netloc for url in there}:
-            named = ", ".join(dict.fromkeys(there)) or "no server"
-            raise pytest.UsageError(f"--weldproof-profile: it describes {named}, not {self.asked.url}")
+        server, surface_urls = urlsplit(self.options.url).netloc, [one.url for one in profile.surfaces.values()]
+        if server not in {urlsplit(url).netloc for url in surface_urls}:
+            surface_list = ", ".join(dict.fromkeys(surface_urls)) or "no server"
+            raise pytest.UsageError(f"--weldproof-profile: it describes {surface_list}, not {self.options.url}")
 
 
 class Requirements(pytest.Collector):
@@ -202,8 +204,8 @@ class Requirements(pytest.Collector):
 class RequirementItem(pytest.Item):
     """One requirement as a test."""
 
-    def __init__(self, *, row: Requirement, plugin: Plugin, **others: Any) -> None:
-        super().__init__(**others)
+    def __init__(self, *, row: Requirement, plugin: Plugin, **pytest_arguments: Any) -> None:
+        super().__init__(**pytest_arguments)
         self.row = row
         self.plugin = plugin
 
@@ -217,24 +219,26 @@ class RequirementItem(pytest.Item):
         from conformance.report.conclusion import expectation  # noqa: PLC0415 - as above
         from conformance.text.untrusted import visible  # noqa: PLC0415 - as above
 
-        found, summary = self.plugin.result(self)
-        reason = visible(found.headline or found.verdict.value)
-        if found.expected_failure == "expected":
+        row_result, summary = self.plugin.run_result(self)
+        reason = visible(row_result.headline or row_result.verdict.value)
+        if row_result.expected_failure == "expected":
             pytest.xfail(reason)
-        if summary.breaks(found):
-            headline = ": ".join(filter(None, (expectation(found), reason)))
-            raise Breach(_text(summary, found, headline, self.plugin.report))
-        if found.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED}:
-            pytest.skip(f"{found.id}: {reason}")
-        if found.verdict is Verdict.INCONCLUSIVE:
-            self._undecided(f"{found.id} could not be decided: {reason}")
-        if found.verdict is Verdict.WARN:
-            warnings.warn(_text(summary, found, reason, self.plugin.report), WeldproofWarning, stacklevel=1)
+        if summary.breaks(row_result):
+            headline = ": ".join(filter(None, (expectation(row_result), reason)))
+            raise Breach(_describe_breach(summary, row_result, headline, self.plugin.report))
+        if row_result.verdict in {Verdict.NOT_APPLICABLE, Verdict.DOCUMENTED}:
+            pytest.skip(f"{row_result.id}: {reason}")
+        if row_result.verdict is Verdict.INCONCLUSIVE:
+            self._report_undecided(f"{row_result.id} could not be decided: {reason}")
+        if row_result.verdict is Verdict.WARN:
+            warnings.warn(
+                _describe_breach(summary, row_result, reason, self.plugin.report), WeldproofWarning, stacklevel=1
+            )
 
-    def _undecided(self, text: str) -> None:
-        if self.plugin.asked.inconclusive == "skip":
+    def _report_undecided(self, text: str) -> None:
+        if self.plugin.options.inconclusive == "skip":
             pytest.skip(text)
-        if self.plugin.asked.inconclusive == "fail":
+        if self.plugin.options.inconclusive == "fail":
             raise Breach(text)
         warnings.warn(text, WeldproofWarning, stacklevel=1)
 
@@ -247,7 +251,7 @@ class RequirementItem(pytest.Item):
         return self.path, None, f"{self.row.id}: {self.row.sentence}"
 
 
-def _text(summary: Summary, row: RowResult, reason: str, report: str) -> str:
+def _describe_breach(summary: Summary, row: RowResult, reason: str, report: str) -> str:
     """Return a breach for people: what is required, what was found, with the exchange, and how to see it again."""
     from conformance.report.conclusion import standing  # noqa: PLC0415 - as above
     from conformance.report.detail import finding_text  # noqa: PLC0415 - as above
@@ -261,48 +265,48 @@ def _text(summary: Summary, row: RowResult, reason: str, report: str) -> str:
     return visible("\n\n".join([*parts, f"weldproof explain {row.id}"]))
 
 
-def _folder(config: pytest.Config) -> Path:
+def _report_folder(config: pytest.Config) -> Path:
     """Return where the run's files go: pytest's cache, where there is one."""
     cache = getattr(config, "cache", None)
     return Path(tempfile.mkdtemp(prefix="weldproof-")) if cache is None else Path(cache.mkdir("weldproof"))
 
 
-def _run(asked: Asked, rows: Sequence[str], folder: Path) -> Summary:
+def _run_suite(options: PluginOptions, rows: Sequence[str], folder: Path) -> Summary:
     """Run the suite over some requirements and return what it came to.
 
     It ends the session where there is nothing to judge: wrong options, or a server that no surface is known by.
     """
     from conformance.ledger import load  # noqa: PLC0415 - as above
-    from conformance.log.events import LOG, read  # noqa: PLC0415 - as above
+    from conformance.log.events import LOG, read_log  # noqa: PLC0415 - as above
     from conformance.report.summary import summarise  # noqa: PLC0415 - as above
 
-    profile = asked.profile or _found_out(str(asked.url), folder)
+    profile = options.profile or _write_profile(str(options.url), folder)
     words = ["run", *(rows if len(rows) < len(load()) else ()), "--config", str(profile)]
     words += ["--report-dir", str(folder), "--report", "html", "--report", "json"]
-    words += ["--xfail", str(asked.xfail)] if asked.xfail is not None else []
-    words += ["--seed", str(asked.seed)] if asked.seed is not None else []
+    words += ["--xfail", str(options.xfail)] if options.xfail is not None else []
+    words += ["--seed", str(options.seed)] if options.seed is not None else []
     log = folder / LOG
     log.unlink(missing_ok=True)
-    code, said = _weldproof(words)
-    if code not in _FINISHED or not log.exists():
-        pytest.exit(said or f"weldproof run ended with {code}", _exit(code))
-    return summarise(read(log))
+    code, error_text = _run_command(words)
+    if code not in _COMPLETE_RUN or not log.exists():
+        pytest.exit(error_text or f"weldproof run ended with {code}", _pytest_exit_code(code))
+    return summarise(read_log(log))
 
 
-def _found_out(url: str, folder: Path) -> Path:
+def _write_profile(url: str, folder: Path) -> Path:
     """Return the profile that `weldproof init` writes for a server."""
     profile = folder / "weldproof.toml"
-    code, said = _weldproof(["init", url, "--output", str(profile), "--force"])
+    code, error_text = _run_command(["init", url, "--output", str(profile), "--force"])
     if code != 0:
-        pytest.exit(said or f"weldproof init ended with {code}", _exit(code))
+        pytest.exit(error_text or f"weldproof init ended with {code}", _pytest_exit_code(code))
     return profile
 
 
-def _exit(code: int) -> pytest.ExitCode:
+def _pytest_exit_code(code: int) -> pytest.ExitCode:
     return pytest.ExitCode.USAGE_ERROR if code == _USAGE else pytest.ExitCode.TESTS_FAILED
 
 
-def _weldproof(words: Sequence[str]) -> tuple[int, str]:
+def _run_command(words: Sequence[str]) -> tuple[int, str]:
     """Run the command, and return its exit code with what it said on standard error."""
     child = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", "conformance", *words],
@@ -312,7 +316,7 @@ def _weldproof(words: Sequence[str]) -> tuple[int, str]:
         text=True,
     )
     try:
-        _, said = child.communicate()
+        _, error_text = child.communicate()
     except KeyboardInterrupt:
         # It was interrupted as well, and ends what it started.
         try:
@@ -320,4 +324,4 @@ def _weldproof(words: Sequence[str]) -> tuple[int, str]:
         finally:
             child.kill()
         raise
-    return child.returncode, said.strip()
+    return child.returncode, error_text.strip()

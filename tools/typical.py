@@ -11,14 +11,14 @@ import orjson
 
 from conformance.ledger.derived import ROOT
 from conformance.ledger.typical import FILE, typical_seconds
-from conformance.log.events import read
+from conformance.log.events import read_log
 
 _NOISE_SECONDS: Final = 0.5
 
 
 def seconds_of(log: Path) -> Mapping[str, float]:
     """Return what each check of a run took, by its name."""
-    return {one["check"]: round(one["seconds"], 1) for one in read(log) if one["event"] == "check.finished"}
+    return {one["check"]: round(one["seconds"], 1) for one in read_log(log) if one["event"] == "check.finished"}
 
 
 def kept(before: Mapping[str, float], now: Mapping[str, float]) -> Mapping[str, float]:

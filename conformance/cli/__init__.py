@@ -15,7 +15,7 @@ from conformance import extras
 from conformance.cli.closed_stdout import UNREAD, unread
 from conformance.cli.suggestion import SuggestingGroup
 from conformance.outcome import Exit, PaidExit
-from conformance.text.disarmed import Disarmed
+from conformance.text.disarmed import CommandFreeStream
 from conformance.text.untrusted import visible
 
 _COMMANDS = {
@@ -44,7 +44,7 @@ _COMMANDS = {
 
 
 # How a command may end that a signal cut short; after a payment that is said by its own code.
-_AFTER_A_SIGNAL = (Exit.INTERRUPTED, PaidExit.UNANSWERED)
+_AFTER_A_SIGNAL = (Exit.INTERRUPTED, PaidExit.ANSWER_MISSING)
 
 
 class _Lazy(SuggestingGroup):
@@ -108,7 +108,7 @@ class _Lazy(SuggestingGroup):
 
 
 def _disarmed(stream: TextIO) -> TextIO:
-    return cast("TextIO", Disarmed(stream))
+    return cast("TextIO", CommandFreeStream(stream))
 
 
 def _own_fault(ctx: click.Context) -> NoReturn:

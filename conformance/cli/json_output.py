@@ -7,9 +7,9 @@ from typing import Any
 import click
 import orjson
 
-from conformance.text.disarmed import disarmed_json
+from conformance.text.disarmed import escape_commands_in_json
 
 
 def print_json(value: Any, *, indented: bool = True) -> None:
     """Print a JSON value, in which no text of a target is a command of a build service."""
-    click.echo(disarmed_json(orjson.dumps(value, option=orjson.OPT_INDENT_2 if indented else None)))
+    click.echo(escape_commands_in_json(orjson.dumps(value, option=orjson.OPT_INDENT_2 if indented else None)))

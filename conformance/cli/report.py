@@ -241,7 +241,7 @@ def read_log(path: Path) -> tuple[events.Event, ...]:
         UsageFault: There is none.
     """
     try:
-        return events.read(events.log_in(path) if path.is_dir() else path)
+        return events.read_log(events.log_in(path) if path.is_dir() else path)
     except (OSError, ValueError) as fault:
         raise UsageFault(f"cannot read the event log of {path}: {one_line(str(fault))}") from fault
 
@@ -256,7 +256,7 @@ def read_run(path: Path) -> Summary:
         if path.is_dir():
             path = _run_in(path)
         if path.suffix != ".json":
-            return summarise(events.read(path))
+            return summarise(events.read_log(path))
         return json_report.read(orjson.loads(read_file(path, LARGEST_REPORT)))
     except (OSError, ValueError, LogFault) as fault:
         raise UsageFault(f"cannot read {path}: {one_line(str(fault))}") from fault

@@ -16,7 +16,7 @@ from conformance.cli.suggestion import SuggestingGroup
 from conformance.cli.usage import UsageFault
 from conformance.outcome import Exit
 from conformance.text.files import read_text
-from conformance.text.untrusted import one_line, shown
+from conformance.text.untrusted import one_line, show_shortened
 
 if TYPE_CHECKING:
     from conformance.surfaces.gateway.tenants import Administrator
@@ -271,7 +271,7 @@ def _show_member(name: str, value: Any) -> None:
         return
     click.echo(f"{label} {'-' if not rows else ''}".rstrip())
     for row in rows:
-        click.echo(f"  {shown(row, _SHOWN)}")
+        click.echo(f"  {show_shortened(row, _SHOWN)}")
 
 
 def _rows(value: Any) -> list[str]:

@@ -90,4 +90,4 @@ def without_extra(checks: Iterable[Check]) -> dict[Check, str]:
     """Return those of the checks whose lane, or whose own extra, is not installed, each with what to install for it."""
     lanes = {name: lane.extra for name, lane in FACTS.items()}
     wanted = ((one, extra) for one in checks for extra in (lanes.get(one.lane or ""), one.extra) if extra is not None)
-    return {one: extras.sentence(extra) for one, extra in wanted if not extras.installed(extra)}
+    return {one: extras.sentence(extra) for one, extra in wanted if not extras.is_installed(extra)}

@@ -29,7 +29,7 @@ from conformance.http.transport import HttpTransport
 from conformance.http.trust import context_of
 from conformance.lanes.spending import Wallet
 from conformance.ledger import Requirement
-from conformance.log.events import RUN, Event, EventLog
+from conformance.log.events import WHOLE_RUN, Event, EventLog
 from conformance.log.owner import OwnRandom
 from conformance.outcome import Exit, Inconclusive, NodeCannotShow, Verdict, exit_code, worst
 from conformance.processes.other_runs import alone_with, claimed
@@ -173,7 +173,7 @@ class Run:
         with claimed(self.profile.addresses) as taken:
             if taken:
                 self.log.add(
-                    "note", check=RUN, text=f"another run is under way against {', '.join(taken)}: {_DISTURBED}"
+                    "note", check=WHOLE_RUN, text=f"another run is under way against {', '.join(taken)}: {_DISTURBED}"
                 )
             wait = self.profile.budgets.other_run
             async with alone_with(self.profile.shared, wait, self._waits) as busy:
@@ -385,7 +385,9 @@ class Run:
             verdict, expected = self._row(row, judged[row.id])
             verdicts.append(Verdict.PASS if expected == "expected" else verdict)
             unexpected += expected in FAULTS
-        code = exit_code(verdicts, unexpected_passes=unexpected, interrupted=self._interrupted, strict=self.plan.strict)
+        code = exit_code(
+            verdicts, unexpected_passes=unexpected, is_interrupted=self._interrupted, is_strict=self.plan.strict
+        )
         self.log.add(
             "run.finished",
             seconds=round(time.perf_counter() - self._started, 3),

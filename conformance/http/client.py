@@ -394,7 +394,7 @@ class Counter(Owned):
 
     def take(self) -> int:
         """Return the next number, from 1."""
-        self._owned()
+        self._check_owner()
         self.last += 1
         return self.last
 

@@ -150,7 +150,7 @@ class Names(Owned):
         An encoded form of it becomes such as `$name_IN_BASE64`. An address is no secret: it is hidden because it
         changes from run to run, and stands in the signed payloads of tokens, which are to be read.
         """
-        self._owned()
+        self._check_owner()
         if len(value) < SHORTEST:
             return
         changed = self._secrets.hold(value, self._mark(name))
@@ -174,18 +174,18 @@ class Names(Owned):
 
     def name(self, value: str, name: str) -> None:
         """From now on write `$name` wherever `value` would appear as a word or as a whole text."""
-        self._owned()
+        self._check_owner()
         if len(value) >= SHORTEST:
             self._live[value] = self._mark(name)
 
     def stands_for_another(self, value: str, name: str) -> bool:
         """Return whether a live value has another name than this one, which it would lose."""
-        self._owned()
+        self._check_owner()
         return self._live.get(value, MARK + name) != MARK + name
 
     def name_of(self, value: str) -> str | None:
         """Return the name that stands for a secret or live value, None for a value that is none."""
-        self._owned()
+        self._check_owner()
         found = self._secrets.name_of(value) or self._live.get(value)
         return None if found is None else found.removeprefix(MARK)
 
@@ -235,7 +235,7 @@ class Names(Owned):
         return found.start(), 1 + len(name)
 
     def _redacted(self, text: str) -> str:
-        self._owned()
+        self._check_owner()
         if MARK in text:
             text = text.replace(MARK, _ESCAPED_MARK)
         if len(text) < SHORTEST:

@@ -94,6 +94,6 @@ async def take_back(chain: Chain, budgets: Budgets, names: Names, wallet: Wallet
 
 def _means(lane: str) -> Means:
     extra = FACTS[lane].extra
-    if not extras.installed(extra):
+    if not extras.is_installed(extra):
         raise Inconclusive(extras.sentence(extra))
     return LANES[lane].means()

@@ -19,7 +19,7 @@ Every event is a JSON object with `event`, its kind. The kinds and their members
   an exchange because the target asked for it), `request` `{method, url, path, headers, body}`, `response` `{status,
   headers, body, body_bytes, milliseconds}` or null, `error` or null. Headers are pairs of name and value. A body is
   text, or null in a request without one. In the file a long body stands once: where it comes again, `{line, of}` says
-  in which line, from 1, and of what, `request` or `response`, it stands; `read` puts the text there. A request has
+  in which line, from 1, and of what, `request` or `response`, it stands; `read_log` puts the text there. A request has
   `names` as well: where in `url`, `headers` (by the field's place, from 0) and `body` the `$NAMES` stand that the suite
   put there, each `[place, length]`; any other `$` is what was sent. It has `whole`, false, where its body is no text or
   was cut. The curl line and the template of a request follow from it; see `recorded`.
@@ -53,7 +53,7 @@ from typing import Any, Final
 
 import orjson
 
-from conformance.log.file import LogFile, numbered
+from conformance.log.file import LogFile, read_numbered_events
 from conformance.log.owner import Owned
 from conformance.text.files import refuse_link
 from conformance.text.json_safe import json_safe
@@ -61,7 +61,7 @@ from conformance.text.json_safe import json_safe
 Event = Mapping[str, Any]
 
 # What a note that is of the whole run has for its check.
-RUN: Final = "run"
+WHOLE_RUN: Final = "run"
 
 # Name of the log in a report folder, and what it was called before it was compressed.
 LOG: Final = "events.ndjson.gz"
@@ -75,10 +75,10 @@ def log_in(folder: Path) -> Path:
         OSError: It is a symbolic link: a folder that others made must not name another file of its reader.
     """
     plain = folder / _PLAIN_LOG
-    found = plain if plain.exists() and not (folder / LOG).exists() else folder / LOG
-    if found.exists():
-        refuse_link(found)
-    return found
+    log_path = plain if plain.exists() and not (folder / LOG).exists() else folder / LOG
+    if log_path.exists():
+        refuse_link(log_path)
+    return log_path
 
 
 class EventLog(Owned):
@@ -106,7 +106,7 @@ class EventLog(Owned):
 
         What checks of an interrupted run still say after its end is dropped: the rows are judged without it.
         """
-        self._owned()
+        self._check_owner()
         if self._finished:
             return
         self._finished = event == "run.finished"
@@ -131,7 +131,7 @@ class EventLog(Owned):
         where = f"{type(fault).__name__} in {Path(place.filename).name}, line {place.lineno}"
         line: Event = {
             "event": "note",
-            "check": RUN,
+            "check": WHOLE_RUN,
             "text": f"the display of the run failed and was turned off ({where}); no verdict depends on it",
         }
         self._write(line)
@@ -146,12 +146,12 @@ class EventLog(Owned):
     @property
     def events(self) -> tuple[Event, ...]:
         """All events so far."""
-        self._owned()
+        self._check_owner()
         return tuple(self._events)
 
     def of(self, kind: str) -> Iterable[Event]:
         """Return the events of one kind."""
-        self._owned()
+        self._check_owner()
         return (event for event in self._events if event["event"] == kind)
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class EventLog(Owned):
             self._file = None
 
 
-def read(path: Path) -> tuple[Event, ...]:
+def read_log(path: Path) -> tuple[Event, ...]:
     """Read an event log back, compressed or plain.
 
     A last line that was torn by a sudden end of the run (it lacks its line feed) is left out.
@@ -170,7 +170,7 @@ def read(path: Path) -> tuple[Event, ...]:
         ValueError: A line is not a JSON object with `event`; its text says which.
     """
     events = []
-    for number, event in numbered(path):
+    for number, event in read_numbered_events(path):
         if not isinstance(event, dict) or not isinstance(event.get("event"), str):
             raise ValueError(f"{path}: line {number} is not an event")  # noqa: TRY004 - a fault of the file, not of a type
         events.append(event)

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeGuard
 
 import orjson
 
-from conformance.text.files import size
+from conformance.text.files import format_size
 
 # What is read of a log, which others may have written: bytes unpacked, bytes of a line, lines, and letters of bodies
 # that lines refer to. A whole run has a hundredth of it.
@@ -22,13 +22,13 @@ MOST_LETTERS: Final = 1024 * 1024 * 1024
 _PIECE: Final = 1024 * 1024
 _SIDES: Final = ("request", "response")
 # Letters from which on a body is written once.
-_LONG: Final = 100
+_LONG_BODY: Final = 100
 _GZIP_START: Final = b"\x1f\x8b"
 _GZIP: Final = 16 + zlib.MAX_WBITS
 # A level more takes a third more time and saves a fiftieth; one less writes a fifth more.
 _LEVEL: Final = 4
-_TOGETHER: Final = 65_536
-_FLUSHED_AFTER: Final = 1.0
+_CHUNK_BYTES: Final = 65_536
+_FLUSH_SECONDS: Final = 1.0
 
 
 class LogFile:
@@ -40,8 +40,8 @@ class LogFile:
             path.unlink()
         self._file = path.open("wb")
         self._gzip = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP)
-        self._waiting = bytearray()
-        self._flushed = float("-inf")
+        self._unwritten = bytearray()
+        self._last_flush = float("-inf")
         self._lines = 0
         self._places: dict[str, tuple[int, str]] = {}
 
@@ -60,15 +60,15 @@ class LogFile:
             place = self._places.get(body) or new.setdefault(body, (number, side))
             if place != (number, side):
                 line[side] = {**event[side], "body": {"line": place[0], "of": place[1]}}
-        self._waiting += orjson.dumps(line, default=str)
-        self._waiting += b"\n"
+        self._unwritten += orjson.dumps(line, default=str)
+        self._unwritten += b"\n"
         self._places |= new
         self._lines = number
         now = time.monotonic()
-        if now - self._flushed >= _FLUSHED_AFTER:
+        if now - self._last_flush >= _FLUSH_SECONDS:
             self._pass_on(zlib.Z_SYNC_FLUSH)
-            self._flushed = now
-        elif len(self._waiting) >= _TOGETHER:
+            self._last_flush = now
+        elif len(self._unwritten) >= _CHUNK_BYTES:
             self._pass_on(zlib.Z_NO_FLUSH)
 
     def close(self) -> None:
@@ -77,16 +77,16 @@ class LogFile:
         self._file.close()
 
     def _pass_on(self, mode: int) -> None:
-        data = self._gzip.compress(self._waiting)
+        data = self._gzip.compress(self._unwritten)
         if mode != zlib.Z_NO_FLUSH:
             data += self._gzip.flush(mode)
-        self._waiting.clear()
+        self._unwritten.clear()
         if data:
             self._file.write(data)
             self._file.flush()
 
 
-def numbered(path: Path) -> Iterator[tuple[int, Any]]:
+def read_numbered_events(path: Path) -> Iterator[tuple[int, Any]]:
     """Yield the lines of an event log as JSON values, bodies in their places, with their numbers from 1.
 
     A last line without its line feed, which a sudden end of the run left, is left out. The file may be plain.
@@ -106,8 +106,8 @@ def numbered(path: Path) -> Iterator[tuple[int, Any]]:
         for side, body in _bodies(event):
             if isinstance(body, dict):
                 try:
-                    event[side]["body"] = found = bodies[body["line"], body["of"]]
-                    letters += len(found)
+                    event[side]["body"] = body_text = bodies[body["line"], body["of"]]
+                    letters += len(body_text)
                 except (KeyError, TypeError) as fault:
                     raise ValueError(f"{path}: line {number} refers to a body that does not come before it") from fault
             elif _is_long(body):
@@ -118,12 +118,12 @@ def numbered(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    rest = b""
+    remainder = b""
     for part in _text(path):
-        *whole, rest = (rest + part).split(b"\n")
-        if len(rest) > LONGEST_LINE:
-            raise ValueError(f"{path}: a line is longer than {size(LONGEST_LINE)}, of which no more is read")
-        yield from whole
+        *complete_lines, remainder = (remainder + part).split(b"\n")
+        if len(remainder) > LONGEST_LINE:
+            raise ValueError(f"{path}: a line is longer than {format_size(LONGEST_LINE)}, of which no more is read")
+        yield from complete_lines
 
 
 def _text(path: Path) -> Iterator[bytes]:
@@ -136,17 +136,17 @@ def _text(path: Path) -> Iterator[bytes]:
     for piece in _pieces(path):
         length += len(piece)
         if length > LARGEST_LOG:
-            raise ValueError(f"{path} holds more than {size(LARGEST_LOG)} unpacked, of which no more is read")
+            raise ValueError(f"{path} holds more than {format_size(LARGEST_LOG)} unpacked, of which no more is read")
         yield piece
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        packed = file.read(len(_GZIP_START)) == _GZIP_START
+        is_gzip = file.read(len(_GZIP_START)) == _GZIP_START
         file.seek(0)
         gzip = zlib.decompressobj(_GZIP)
-        while data := file.read(_TOGETHER):
-            if not packed:
+        while data := file.read(_CHUNK_BYTES):
+            if not is_gzip:
                 yield data
                 continue
             try:
@@ -155,7 +155,7 @@ def _pieces(path: Path) -> Iterator[bytes]:
                     data = gzip.unconsumed_tail
             except zlib.error as fault:
                 raise ValueError(f"{path} is damaged: {fault}") from fault
-        if packed:
+        if is_gzip:
             yield gzip.flush()
 
 
@@ -167,4 +167,4 @@ def _bodies(event: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _is_long(body: Any) -> TypeGuard[str]:
-    return isinstance(body, str) and len(body) >= _LONG
+    return isinstance(body, str) and len(body) >= _LONG_BODY

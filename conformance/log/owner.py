@@ -20,7 +20,7 @@ class Owned:
 
     _owner = 0
 
-    def _owned(self) -> None:
+    def _check_owner(self) -> None:
         """Be called at the beginning of each method that reads or changes what is owned.
 
         Raises:
@@ -40,10 +40,10 @@ class OwnRandom(Owned, random.Random):
 
     def random(self) -> float:
         """Return the next number from 0 up to and without 1."""
-        self._owned()
+        self._check_owner()
         return super().random()
 
     def getrandbits(self, k: int, /) -> int:
         """Return `k` random bits."""
-        self._owned()
+        self._check_owner()
         return super().getrandbits(k)

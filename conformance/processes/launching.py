@@ -25,7 +25,7 @@ from conformance.http.client import Names
 from conformance.outcome import Inconclusive
 from conformance.processes.children import Child, ended
 from conformance.processes.watch import marking, temporary_folder
-from conformance.text.files import end_of
+from conformance.text.files import read_end
 
 READY_SECONDS: Final = 100.0
 _END_SECONDS = 10.0
@@ -108,7 +108,7 @@ class Running:
     @property
     def said(self) -> str:
         """The end of what it printed, without secrets, on one line."""
-        text = " ".join(end_of(self._words).split())
+        text = " ".join(read_end(self._words).split())
         return self._names.redact(text)[-_TOLD_LETTERS:] or "it said nothing"
 
     async def stop(self) -> None:

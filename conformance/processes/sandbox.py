@@ -26,7 +26,7 @@ from conformance.processes.children import ended
 from conformance.processes.launching import READY_SECONDS, Program, environment_of, speaks
 from conformance.processes.sandbox_init import relayed
 from conformance.processes.watch import temporary_folder
-from conformance.text.files import end_of
+from conformance.text.files import read_end
 from programs import unshare
 
 _END_SECONDS = 15.0
@@ -95,7 +95,7 @@ class Enclosed:
     @property
     def said(self) -> str:
         """The end of what the program printed, without secrets."""
-        text = " ".join(end_of(self.words).split()) if self.words.exists() else ""
+        text = " ".join(read_end(self.words).split()) if self.words.exists() else ""
         return self.names.redact(text)[-_TOLD_LETTERS:] or "it said nothing"
 
     async def answers(self, port: int, seconds: float = READY_SECONDS) -> bool:

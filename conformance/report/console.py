@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from conformance.log.events import RUN
+from conformance.log.events import WHOLE_RUN
 from conformance.outcome import Exit, Verdict
 from conformance.report.causes import Cause
 from conformance.report.conclusion import (
@@ -30,7 +30,7 @@ from conformance.report.replay_line import Replays
 from conformance.report.row_result import RowResult
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME
 from conformance.report.summary import Summary
-from conformance.text.table import counted, table
+from conformance.text.table import number_cells, table
 from conformance.text.terminal import Terminal
 from conformance.text.untrusted import one_line
 
@@ -85,7 +85,7 @@ def show(
     _slowest(console, summary)
     _comparisons(console, summary)
     for note in summary.notes:
-        if note.check == RUN:
+        if note.check == WHOLE_RUN:
             console.print((f"\n{one_line(note.text, 600)}", "yellow"))
     _basis(console, summary, verbose=verbose)
     for path in written:
@@ -107,8 +107,8 @@ def _groups(console: Terminal, summary: Summary, *, verbose: bool) -> None:
         if not verbose and all(row.verdict is Verdict.NOT_APPLICABLE for row in group):
             continue
         counts = [sum(row.verdict is verdict for row in group) for verdict in shown]
-        rows.append([[(name, "")], *counted(styled, counts)])
-    rows.append([[("all", "bold")], *counted(styled, [summary.counts[verdict] for verdict in shown])])
+        rows.append([[(name, "")], *number_cells(styled, counts)])
+    rows.append([[("all", "bold")], *number_cells(styled, [summary.counts[verdict] for verdict in shown])])
     header = ["group", *(words(summary)[verdict] for verdict in shown)]
     for line in table(header, rows, console.width, numbers=True):
         console.print(*line)

@@ -6,7 +6,7 @@ from conformance.outcome import Verdict
 from conformance.report.replay_line import READ_LATER, Replays
 from conformance.report.row_result import Finding
 from conformance.report.summary import Summary
-from conformance.text.untrusted import one_line, shown
+from conformance.text.untrusted import one_line, show_shortened
 
 BODY_LIMIT = 2_000
 
@@ -27,11 +27,11 @@ def finding_text(finding: Finding, summary: Summary, replays: Replays = READ_LAT
     where = place(finding)
     lines = [f"check     {one_line(finding.check)}{f' ({where})' if where else ''}"]
     label = "reason   " if finding.verdict in {Verdict.ERROR, Verdict.INCONCLUSIVE} else "expected "
-    lines.append(f"{label} {shown(finding.expected, BODY_LIMIT)}")
+    lines.append(f"{label} {show_shortened(finding.expected, BODY_LIMIT)}")
     if finding.found is not None:
-        lines.append(f"found     {shown(finding.found, BODY_LIMIT)}")
+        lines.append(f"found     {show_shortened(finding.found, BODY_LIMIT)}")
     if finding.hint is not None:
-        lines.append(f"fix       {shown(finding.hint, BODY_LIMIT)}")
+        lines.append(f"fix       {show_shortened(finding.hint, BODY_LIMIT)}")
     exchange = summary.exchanges.get(finding.exchange) if finding.exchange is not None else None
     if exchange is not None:
         sent, answered = exchange.headings

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from conformance.http.recorded import curl_line
 from conformance.log.events import Event
 from conformance.report.by_hand import ByHand
-from conformance.text.untrusted import one_line, shown
+from conformance.text.untrusted import one_line, show_shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Exchange:
     def answered(self, limit: int) -> str:
         """Return the response in the same form, or what went wrong."""
         if self.response is None:
-            return shown(self.error or "no answer", limit)
+            return show_shortened(self.error or "no answer", limit)
         return _message(_status_line(self.response.status), self.response.headers, self.response.body, limit)
 
     def command(self, limit: int) -> str:
@@ -106,4 +106,4 @@ def _status_line(status: int) -> str:
 
 def _message(first: str, headers: tuple[tuple[str, str], ...], body: str, limit: int) -> str:
     head = [one_line(first), *(f"{one_line(name)}: {one_line(value, 2000)}" for name, value in headers)]
-    return "\n".join([*head, "", shown(body, limit)] if body else head)
+    return "\n".join([*head, "", show_shortened(body, limit)] if body else head)

@@ -37,7 +37,7 @@ from conformance.report.replay_line import READ_LATER
 from conformance.report.row_result import Finding, RowResult
 from conformance.report.side_by_side import GRADES
 from conformance.report.summary import Summary, summarise
-from conformance.text.untrusted import one_line, shown
+from conformance.text.untrusted import one_line, show_shortened
 from conformance.vocabulary.claims import LANES
 
 BODY_LIMIT: Final = 16_000
@@ -148,7 +148,7 @@ def template(name: str) -> Template:
     )
     environment.filters |= {
         "line": one_line,
-        "visible": lambda text: shown(str(text), TEXT_LIMIT),
+        "visible": lambda text: show_shortened(str(text), TEXT_LIMIT),
         "coded": _coded,
         "digest": _digest,
         "where": place,

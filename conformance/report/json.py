@@ -23,7 +23,7 @@ from conformance.outcome import Verdict
 from conformance.report.conclusion import headline, rests_on, sentence
 from conformance.report.row_result import RowResult
 from conformance.report.summary import LogFault, Summary, summarise
-from conformance.text.disarmed import disarmed_json
+from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.json_safe import json_safe
 
 CTRF_VERSION: Final = "1.0.0"
@@ -47,7 +47,7 @@ def render(events: Iterable[Event]) -> bytes:
 
 def encode(value: Mapping[str, Any]) -> bytes:
     """Return a report as bytes."""
-    return disarmed_json(json.dumps(value, allow_nan=False, indent=1).encode("ascii")) + b"\n"
+    return escape_commands_in_json(json.dumps(value, allow_nan=False, indent=1).encode("ascii")) + b"\n"
 
 
 @cache

@@ -174,8 +174,8 @@ def _finished(parts: Sequence[_Part]) -> Event:
     code = exit_code(
         verdicts,
         unexpected_passes=sum(row["expected_failure"] in UNEXPECTED for row in rows),
-        interrupted=interrupted,
-        strict=bool(parts[0].started["options"].get("strict")),
+        is_interrupted=interrupted,
+        is_strict=bool(parts[0].started["options"].get("strict")),
     )
     return {
         "event": "run.finished",

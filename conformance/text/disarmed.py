@@ -16,7 +16,7 @@ from conformance.text.untrusted import UNSHOWABLE, without_commands
 _IN_JSON: Final = re.compile(rf"#(?=#[A-Za-z]*\[)|{UNSHOWABLE}")
 
 
-class Disarmed:
+class CommandFreeStream:
     """A text stream that writes to another one, without commands; everything else is the other stream's.
 
     A line is written at once by all commands, so that each write is looked at by itself.
@@ -41,13 +41,13 @@ class Disarmed:
             self.write(line)
 
 
-def disarmed_json(data: bytes) -> bytes:
+def escape_commands_in_json(data: bytes) -> bytes:
     r"""Return JSON text of the same value that shows as it is: `##[` is `\u0023#[`, a hidden letter `\u202e`.
 
     Such letters are in strings only.
     """
-    return _IN_JSON.sub(_escaped, data.decode("utf-8")).encode("utf-8")
+    return _IN_JSON.sub(_escape_in_json, data.decode("utf-8")).encode("utf-8")
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return "\\u0023" if found[0] == "#" else json.dumps(found[0])[1:-1]
+def _escape_in_json(match: re.Match[str]) -> str:
+    return "\\u0023" if match[0] == "#" else json.dumps(match[0])[1:-1]

@@ -43,7 +43,7 @@ def read_file(path: Path, limit: int = LARGEST_DOCUMENT) -> bytes:
         with path.open("rb") as file:
             data = file.read(limit + 1)
     if len(data) > limit:
-        raise TooLarge(f"larger than {size(limit)}, of which no more is read")
+        raise TooLarge(f"larger than {format_size(limit)}, of which no more is read")
     return data
 
 
@@ -57,7 +57,7 @@ def read_text(path: Path, limit: int = LARGEST_DOCUMENT) -> str:
     return read_file(path, limit).decode("utf-8")
 
 
-def end_of(path: Path) -> str:
+def read_end(path: Path) -> str:
     """Return the end of what a program printed into a file, at most `LONGEST_WORDS` bytes of it."""
     with path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_WORDS))
@@ -84,21 +84,21 @@ def replace_file(path: Path, data: bytes) -> None:
         OSError: It cannot be written.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    made = Path(name)
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        made.chmod(_usual_mode())
-        made.replace(path)
+        temporary.chmod(_usual_mode())
+        temporary.replace(path)
     except BaseException:
-        made.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def size(count: int) -> str:
+def format_size(count: int) -> str:
     """Return a number of bytes for people: `64 MiB`, or `1000 bytes` where it is no whole number of MiB."""
-    whole, rest = divmod(count, 1024 * 1024)
-    return f"{whole} MiB" if whole and not rest else f"{count} bytes"
+    mebibytes, remainder = divmod(count, 1024 * 1024)
+    return f"{mebibytes} MiB" if mebibytes and not remainder else f"{count} bytes"
 
 
 def _usual_mode() -> int:

@@ -34,9 +34,9 @@ class Live:
         self, terminal: Terminal, lines: Callable[[int], Sequence[str]], *, times_a_second: float = 4.0
     ) -> None:
         self._terminal, self._lines, self._pause = terminal, lines, 1 / times_a_second
-        self._ended = threading.Event()
+        self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
-        self._redirected = contextlib.ExitStack()
+        self._redirections = contextlib.ExitStack()
         self.fault: Exception | None = None
 
     def start(self) -> None:
@@ -45,16 +45,16 @@ class Live:
             return
         for stream, redirect in ((sys.stdout, contextlib.redirect_stdout), (sys.stderr, contextlib.redirect_stderr)):
             if stream.isatty():
-                self._redirected.enter_context(redirect(_Above(self._terminal, stream)))
-        self._thread = threading.Thread(target=self._go_on, daemon=True)
+                self._redirections.enter_context(redirect(_Above(self._terminal, stream)))
+        self._thread = threading.Thread(target=self._redraw_until_stopped, daemon=True)
         self._thread.start()
 
     def refresh(self) -> None:
         """Show the lines as they are now; nothing where nobody reads them any more."""
-        first, *others = self._lines(max(1, self._terminal.width - SIGN))
+        first, *next_lines = self._lines(max(1, self._terminal.width - SIGN))
         sign = _FRAMES[int(time.monotonic() / _SECONDS_A_FRAME) % len(_FRAMES)]
         with contextlib.suppress(BrokenPipeError):
-            self._terminal.draw([f"{sign} {first}", *others])
+            self._terminal.draw([f"{sign} {first}", *next_lines])
 
     def stop(self) -> None:
         """Take the lines away.
@@ -64,18 +64,18 @@ class Live:
         """
         if self._thread is None:
             return
-        self._ended.set()
+        self._stop_event.set()
         self._thread.join()
         self._thread = None
         # First the streams: drawing may fail.
-        self._redirected.close()
+        self._redirections.close()
         self._terminal.draw(())
 
-    def _go_on(self) -> None:
+    def _redraw_until_stopped(self) -> None:
         try:
-            while not self._ended.is_set():
+            while not self._stop_event.is_set():
                 self.refresh()
-                self._ended.wait(self._pause)
+                self._stop_event.wait(self._pause)
         except Exception as fault:  # noqa: BLE001 - the thread that shows a run reports it to the one that runs it
             self.fault = fault
 
@@ -84,7 +84,7 @@ class _Above(io.TextIOBase):
     """A stream in another's place, whose lines are printed above those that move."""
 
     def __init__(self, terminal: Terminal, stream: TextIO) -> None:
-        self._terminal, self._stream, self._begun = terminal, stream, ""
+        self._terminal, self._stream, self._unfinished_line = terminal, stream, ""
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
@@ -100,7 +100,7 @@ class _Above(io.TextIOBase):
         return self._stream.fileno()
 
     def write(self, text: str) -> int:
-        *lines, self._begun = (self._begun + text).split("\n")
+        *lines, self._unfinished_line = (self._unfinished_line + text).split("\n")
         for line in lines:
             self._terminal.print_as_it_is(line)
         return len(text)

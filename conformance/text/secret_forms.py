@@ -20,8 +20,8 @@ def forms_of(secret: str) -> Mapping[str, tuple[str, ...]]:
         secret: Any text; what is no text on the wire is in surrogates.
     """
     raw = secret.encode("utf-8", "surrogatepass")
-    found: dict[str, tuple[str, ...]] = {}
-    seen = {secret}
+    forms: dict[str, tuple[str, ...]] = {}
+    known_texts = {secret}
     for name, texts in (
         ("percent-encoded", _percent(secret)),
         ("in JSON", _json(secret)),
@@ -29,11 +29,11 @@ def forms_of(secret: str) -> Mapping[str, tuple[str, ...]]:
         ("in base64", _base64(raw)),
         ("in hex", (raw.hex(), raw.hex().upper())),
     ):
-        kept = [text for text in dict.fromkeys(texts) if len(text) >= SHORTEST_FORM and text not in seen]
-        seen.update(kept)
-        if kept:
-            found[name] = tuple(kept)
-    return found
+        new_texts = [text for text in dict.fromkeys(texts) if len(text) >= SHORTEST_FORM and text not in known_texts]
+        known_texts.update(new_texts)
+        if new_texts:
+            forms[name] = tuple(new_texts)
+    return forms
 
 
 def _percent(secret: str) -> Iterator[str]:

@@ -15,9 +15,9 @@ from conformance.text.untrusted import UNSHOWABLE, has_command
 # What no shell does anything with, wherever it stands in a word.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+")
 # A tab asks an interactive shell for completion.
-_MADE: Final = re.compile(f"(?:\t|{UNSHOWABLE})+")
+_PRINTF_CHARACTERS: Final = re.compile(f"(?:\t|{UNSHOWABLE})+")
 # Of a command of a build service in the output of a job, its signs: a text that holds one makes all of them.
-_MADE_OF_COMMAND: Final = re.compile(f"(?:\t|::|##|{UNSHOWABLE})+")
+_PRINTF_CHARACTERS_OF_COMMAND: Final = re.compile(f"(?:\t|::|##|{UNSHOWABLE})+")
 _NAME: Final = re.compile(r"\$[A-Z][A-Z0-9_]*")
 
 # Where a name stands in a text: place of its `$`, and its length with the `$`.
@@ -35,30 +35,30 @@ def word(text: str, names: Iterable[Span] = ()) -> str:
 
 
 def _parts(text: str, names: Iterable[Span]) -> Iterator[str]:
-    done = 0
+    position = 0
     for start, length in names:
         if _NAME.fullmatch(text, start, start + length):
-            yield from _literal(text[done:start])
+            yield from _literal(text[position:start])
             yield f'"{text[start : start + length]}"'
-            done = start + length
-    yield from _literal(text[done:])
+            position = start + length
+    yield from _literal(text[position:])
 
 
 def _literal(text: str) -> Iterator[str]:
-    commanding = has_command(text)
-    if text.isascii() and text.isprintable() and not commanding:  # most bodies, some of them of megabytes
-        yield _quoted(text)
+    contains_command = has_command(text)
+    if text.isascii() and text.isprintable() and not contains_command:  # most bodies, some of them of megabytes
+        yield _quote(text)
         return
-    done = 0
-    for made in (_MADE_OF_COMMAND if commanding else _MADE).finditer(text):
-        yield _quoted(text[done : made.start()])
-        octal = "".join(f"\\{byte:03o}" for byte in _bytes(made[0]))
+    position = 0
+    for match in (_PRINTF_CHARACTERS_OF_COMMAND if contains_command else _PRINTF_CHARACTERS).finditer(text):
+        yield _quote(text[position : match.start()])
+        octal = "".join(f"\\{byte:03o}" for byte in _bytes(match[0]))
         yield f"\"$(printf '{octal}')\""
-        done = made.end()
-    yield _quoted(text[done:])
+        position = match.end()
+    yield _quote(text[position:])
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     if not text or _PLAIN.fullmatch(text):
         return text
     return "'" + text.replace("'", "'\"'\"'") + "'"

@@ -11,7 +11,7 @@ from conformance.text.terminal import Part, columns
 
 # What stands in a cell: texts with their styles.
 Cell = Sequence[tuple[str, str]]
-_BETWEEN: Final = 2
+_GAP: Final = 2
 _NARROWEST: Final = 4
 _HEADER: Final = "dim"
 
@@ -27,27 +27,27 @@ def table(
         width: Columns of the terminal; where a table needs more, the widest cells are wrapped at words.
         numbers: All columns but the first hold numbers: they stand to the right, and the first is not wrapped.
     """
-    whole: list[Sequence[Cell]] = [[[(name, _HEADER)] for name in header], *rows]
-    widths = [max(_wide(row[number]) for row in whole) for number in range(len(header))]
+    all_rows: list[Sequence[Cell]] = [[[(name, _HEADER)] for name in header], *rows]
+    widths = [max(_cell_width(row[number]) for row in all_rows) for number in range(len(header))]
     # A name that is broken tells less than a column's.
-    yielding = range(1 if numbers else 0, len(widths))
-    while sum(widths) + _BETWEEN * (len(widths) - 1) > width:
-        widest = max(yielding, key=widths.__getitem__, default=0)
+    shrinkable = range(1 if numbers else 0, len(widths))
+    while sum(widths) + _GAP * (len(widths) - 1) > width:
+        widest = max(shrinkable, key=widths.__getitem__, default=0)
         if widths[widest] <= _NARROWEST:
             break
         widths[widest] -= 1
-    for row in whole:
-        wrapped = [_wrapped(cell, room) for cell, room in zip(row, widths, strict=True)]
-        for cells in zip_longest(*wrapped, fillvalue=()):
+    for row in all_rows:
+        wrapped_cells = [_wrap(cell, room) for cell, room in zip(row, widths, strict=True)]
+        for cells in zip_longest(*wrapped_cells, fillvalue=()):
             yield _line(cells, widths, numbers=numbers)
 
 
-def counted(styles: Iterable[str], counts: Iterable[int]) -> list[Cell]:
+def number_cells(styles: Iterable[str], counts: Iterable[int]) -> list[Cell]:
     """Return the cells of a table that hold numbers, each in its style; where there are none, a dot."""
     return [[(str(count), style) if count else ("·", "dim")] for style, count in zip(styles, counts, strict=True)]
 
 
-def _wide(line: Cell) -> int:
+def _cell_width(line: Cell) -> int:
     return sum(columns(text) for text, _ in line)
 
 
@@ -55,16 +55,16 @@ def _line(cells: Sequence[Cell], widths: Sequence[int], *, numbers: bool) -> Seq
     line: list[Part] = []
     space = 0
     for number, (cell, room) in enumerate(zip(cells, widths, strict=True)):
-        left = room - _wide(cell)
-        before, after = (left, 0) if numbers and number else (0, left)
+        free_columns = room - _cell_width(cell)
+        before, after = (free_columns, 0) if numbers and number else (0, free_columns)
         if cell:
             line += [" " * (space + before), *cell]
             space = 0
-        space += after + _BETWEEN + (0 if cell else before)
+        space += after + _GAP + (0 if cell else before)
     return line
 
 
-def _wrapped(cell: Cell, room: int) -> list[list[tuple[str, str]]]:
+def _wrap(cell: Cell, room: int) -> list[list[tuple[str, str]]]:
     """Return the lines of a cell: broken at words, and within a word that has no room on a line of its own."""
     lines, used = [list[tuple[str, str]]()], 0
     for text, style in cell:

@@ -47,12 +47,12 @@ class Terminal:
         self._width = width
         self.is_terminal = self._stream.isatty() if terminal is None else terminal
         plain = os.environ.get("TERM", "").lower() in _PLAIN
-        self._styled = (self.is_terminal or bool(os.environ.get("FORCE_COLOR"))) and not plain
-        self._coloured = not os.environ.get("NO_COLOR")
+        self._uses_styles = (self.is_terminal or bool(os.environ.get("FORCE_COLOR"))) and not plain
+        self._uses_colours = not os.environ.get("NO_COLOR")
         self.redraws = self.is_terminal and not plain
         self._below: tuple[str, ...] = ()
         self._lock = threading.RLock()
-        self._unread = False
+        self._is_closed = False
 
     @property
     def width(self) -> int:
@@ -71,8 +71,8 @@ class Terminal:
         Raises:
             BrokenPipeError: Nobody reads it any more; whatever else is printed then goes nowhere.
         """
-        styled = ((part, "") if isinstance(part, str) else part for part in parts)
-        texts = (self._in_style(visible(text), style) if style else visible(text) for text, style in styled)
+        styled_parts = ((part, "") if isinstance(part, str) else part for part in parts)
+        texts = (self._in_style(visible(text), style) if style else visible(text) for text, style in styled_parts)
         self.print_as_it_is("".join(texts))
 
     def print_as_it_is(self, text: str) -> None:
@@ -82,7 +82,7 @@ class Terminal:
             BrokenPipeError: As of `print`.
         """
         with self._lock:
-            self._write("".join((self._taken_away(), text, "\n", "\n".join(self._below))))
+            self._write("".join((self._clear_sequence(), text, "\n", "\n".join(self._below))))
 
     def draw(self, lines: Sequence[str]) -> None:
         """Show lines below all that is printed, in place of those that were shown there; without any, nothing.
@@ -94,21 +94,21 @@ class Terminal:
         """
         with self._lock:
             cursor = "" if bool(lines) is bool(self._below) else _HIDE_CURSOR if lines else _SHOW_CURSOR
-            text = cursor + self._taken_away() + "\n".join(lines)
+            text = cursor + self._clear_sequence() + "\n".join(lines)
             self._below = tuple(lines)
             self._write(text)
 
-    def _taken_away(self) -> str:
+    def _clear_sequence(self) -> str:
         return _CLEAR_LINE + (_UP + _CLEAR_LINE) * (len(self._below) - 1) if self._below else ""
 
     def _in_style(self, text: str, style: str) -> str:
         words = _words(style)
-        if not self._coloured:
+        if not self._uses_colours:
             words = {name: value for name, value in words.items() if name not in {"fg", "bg"}}
-        return click.style(text, **words) if words and self._styled else text
+        return click.style(text, **words) if words and self._uses_styles else text
 
     def _write(self, text: str) -> None:
-        if self._unread:
+        if self._is_closed:
             return
         try:
             try:
@@ -117,14 +117,14 @@ class Terminal:
                 self._stream.write(text.encode(narrow.encoding, "replace").decode(narrow.encoding))
             self._stream.flush()
         except BrokenPipeError:
-            self._unread = True
+            self._is_closed = True
             raise
 
 
 @cache
 def _words(style: str) -> dict[str, Any]:
-    before, _, ground = style.partition(" on ")
-    words: dict[str, Any] = {"bg": ground} if ground else {}
-    for word in before.split():
+    foreground, _, background = style.partition(" on ")
+    words: dict[str, Any] = {"bg": background} if background else {}
+    for word in foreground.split():
         words |= {word: True} if word in {"bold", "dim"} else {"fg": word}
     return words

@@ -27,12 +27,12 @@ def visible(text: str) -> str:
     noncharacters, and the invisible or direction-changing ones become `\x1b`, `\ud800`, `\u202e`. Tab and line feed
     stay. So does what a build service would take for a command in the output of a job: `\x3a:error`, `\x23#[error]`.
     """
-    return without_commands(_UNSHOWABLE.sub(_escaped, text))
+    return without_commands(_UNSHOWABLE.sub(_escape_character, text))
 
 
 def without_commands(text: str) -> str:
     r"""Return `text` with `\x3a` and `\x23` where a build service would see a command in the output of a job."""
-    return _COMMAND.sub(_disarmed, text) if "::" in text or "##" in text else text
+    return _COMMAND.sub(_escape_command, text) if "::" in text or "##" in text else text
 
 
 def has_command(text: str) -> bool:
@@ -40,12 +40,12 @@ def has_command(text: str) -> bool:
     return ("::" in text or "##" in text) and _COMMAND.search(text) is not None
 
 
-def _disarmed(found: re.Match[str]) -> str:
-    return "\\x23" if found[1] is None else f"{found[1]}\\x3a"
+def _escape_command(match: re.Match[str]) -> str:
+    return "\\x23" if match[1] is None else f"{match[1]}\\x3a"
 
 
-def _escaped(found: re.Match[str]) -> str:
-    code = ord(found.group())
+def _escape_character(match: re.Match[str]) -> str:
+    code = ord(match.group())
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
@@ -57,11 +57,11 @@ def one_line(text: str, limit: int = 300) -> str:
     return line if len(line) <= limit and len(text) <= 4 * limit else f"{line[:limit]}…"
 
 
-def shown(text: str, limit: int) -> str:
+def show_shortened(text: str, limit: int) -> str:
     """Return at most `limit` characters of `text`, visible, saying how many are left out."""
-    return visible(cut(text, limit))
+    return visible(shorten(text, limit))
 
 
-def cut(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Return at most `limit` characters of `text`, saying how many are left out."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"

@@ -50,12 +50,12 @@ def test_the_worst_judgement_of_a_row_counts() -> None:
 def test_exit_codes_follow_their_precedence(verdicts: list[Verdict], expected: Exit) -> None:
     """Where several apply the order is 130, 2, 4, 1, 3, 0, and it is never 0 when nothing was decided."""
     assert exit_code(verdicts) is expected
-    assert exit_code(verdicts, interrupted=True) is Exit.INTERRUPTED
+    assert exit_code(verdicts, is_interrupted=True) is Exit.INTERRUPTED
 
 
 def test_strict_makes_a_warning_fail() -> None:
     """A warning fails a strict run only."""
-    assert exit_code([Verdict.WARN], strict=True) is Exit.FAILED
+    assert exit_code([Verdict.WARN], is_strict=True) is Exit.FAILED
     assert exit_code([Verdict.WARN]) is Exit.PASSED
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.log.events import LOG, read
+from conformance.log.events import LOG, read_log
 from tests import prepared
 from tests.reserved_port import reserved_port
 from tests.stack import running_stack
@@ -94,7 +94,7 @@ def test_the_expected_failures_are_strict(tmp_path: Path, broken: dict[str, str]
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout + done.stderr
     assert outcomes(done) == {"AGENT-HTTP-01": "FAILED", "AGENT-VERIFY-04": "XFAIL"}
     assert "on the expected-failure list, but it passes" in done.stdout
-    judged = [one["id"] for one in read(tmp_path / ".pytest_cache/d/weldproof" / LOG) if one["event"] == "row"]
+    judged = [one["id"] for one in read_log(tmp_path / ".pytest_cache/d/weldproof" / LOG) if one["event"] == "row"]
     assert judged == ["AGENT-HTTP-01", "AGENT-VERIFY-04"]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from algosdk import mnemonic
 
-from conformance.log.events import LOG, read
+from conformance.log.events import LOG, read_log
 from tests.reference.rail.rail_stack import Payer, SimulatedChain
 
 ROWS = ("RAIL-PAY-01", "RAIL-PAY-02")
@@ -29,7 +29,7 @@ def run(folder: Path, *words: str, environment: Mapping[str, str] | None = None)
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    return {event["id"]: event["verdict"] for event in read(folder / "report" / LOG) if event["event"] == "row"}
+    return {event["id"]: event["verdict"] for event in read_log(folder / "report" / LOG) if event["event"] == "row"}
 
 
 def test_a_node_that_was_idle_for_ten_minutes_is_brought_up_to_date_for_a_run(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from algosdk import account, mnemonic
 from algosdk.v2client.algod import AlgodClient
 
-from conformance.log.events import LOG, read
+from conformance.log.events import LOG, read_log
 from tests import prepared
 from tests.algorand_signing import opt_in
 
@@ -71,5 +71,7 @@ def test_a_payment_in_the_pool_buys_nothing(
         check=False,
     )
     assert done.returncode == code, done.stdout + done.stderr
-    verdicts = {event["id"]: event["verdict"] for event in read(tmp_path / "report" / LOG) if event["event"] == "row"}
+    verdicts = {
+        event["id"]: event["verdict"] for event in read_log(tmp_path / "report" / LOG) if event["event"] == "row"
+    }
     assert verdicts == {"RAIL-PAY-07": verdict}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.log.events import LOG, read
+from conformance.log.events import LOG, read_log
 
 LACKING_ON_SOLANA = {"RAIL-402-20", "RAIL-WELD-06"}
 
@@ -28,7 +28,7 @@ def test_one_lane_alone_starts_one_node_and_documents_what_it_lacks(tmp_path: Pa
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "on real nodes" in done.stderr
-    events = read(tmp_path / "report" / LOG)
+    events = read_log(tmp_path / "report" / LOG)
     verdicts = {event["id"]: event for event in events if event["event"] == "row"}
     assert {row: "documented" if row in LACKING_ON_SOLANA else "pass" for row in rows} == {
         row: event["verdict"] for row, event in verdicts.items()

@@ -185,6 +185,6 @@ def _with_more(jobs: Sequence[Job], names: Sequence[str], rounds: int) -> tuple[
 def _spent(log: Path) -> suite.Spent:
     path = events.log_in(log) if log.is_dir() else log
     try:
-        return suite.spent(events.read(path))
+        return suite.spent(events.read_log(path))
     except (OSError, ValueError, KeyError, TypeError) as fault:
         raise UsageFault(f"cannot read the event log {path}: {fault}") from fault

@@ -108,7 +108,7 @@ def libraries(declared: Iterable[str]) -> Finding:
 
 def extra(name: str) -> Finding:
     """Say whether an extra of the distribution is installed."""
-    if extras.installed(name):
+    if extras.is_installed(name):
         return Finding(f"extra {name}", "ok", "installed")
     return Finding(f"extra {name}", "absent", "not installed", extras.FOR[name], f'pip install "weldproof[{name}]"')
 

@@ -19,7 +19,7 @@ import click
 from conformance.cli.usage import UsageFault
 from conformance.http.client import Names
 from conformance.processes.interrupt import interruptible
-from conformance.text.disarmed import disarmed_json
+from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import read_text
 from conformance.text.untrusted import one_line
 from conformance.vocabulary.webhooks import SECRET_VARIABLE, SERVICE_WORD
@@ -174,7 +174,7 @@ class _Words:
     def _say(self, record: Mapping[str, Any], line: str) -> None:
         encoding = sys.stdout.encoding or "utf-8"
         text = self._names.redact(json.dumps(record) if self._as_json else line)
-        text = disarmed_json(text.encode()).decode() if self._as_json else text
+        text = escape_commands_in_json(text.encode()).decode() if self._as_json else text
         try:
             click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
         except OSError:

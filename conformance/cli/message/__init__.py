@@ -23,7 +23,7 @@ from conformance.oracles.message_signatures.keys import did_key
 from conformance.oracles.message_signatures.message import Message
 from conformance.oracles.message_signatures.notes import fix_notes
 from conformance.outcome import Exit
-from conformance.text.disarmed import disarmed_json
+from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import TooLarge, read_file
 from conformance.text.json_safe import json_safe
 
@@ -293,7 +293,7 @@ def _put(raw: bytes, output: Path | None) -> None:
 
 
 def _print(value: dict[str, Any]) -> None:
-    click.echo(disarmed_json(_encoded(value)))
+    click.echo(escape_commands_in_json(_encoded(value)))
 
 
 def _encoded(value: dict[str, Any]) -> bytes:

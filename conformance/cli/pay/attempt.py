@@ -44,13 +44,13 @@ class PaymentOpen(Exception):
         code: How the command ends.
     """
 
-    code = PaidExit.UNANSWERED
+    code = PaidExit.ANSWER_MISSING
 
 
 class PaymentStopped(PaymentOpen):
     """A payment was made, and presenting it once more brings nothing."""
 
-    code = PaidExit.REFUSED
+    code = PaidExit.PROOF_REFUSED
 
 
 class Steps:

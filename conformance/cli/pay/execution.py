@@ -126,8 +126,8 @@ def _end(ctx: click.Context, attempt: Attempt, *, as_json: bool) -> None:
             attempt.file.close()
     record = None if attempt.file is None else attempt.file.record
     is_left = record is not None and record.may_have_paid
-    if is_left and code is not PaidExit.REFUSED:
-        code = PaidExit.UNANSWERED
+    if is_left and code is not PaidExit.PROOF_REFUSED:
+        code = PaidExit.ANSWER_MISSING
     if reason is not None:
         attempt.steps.fail(reason)
     if record is not None and is_left:
@@ -157,7 +157,7 @@ def _outcome(attempt: Attempt) -> tuple[dict[str, Any], Exit | PaidExit, str | N
     except UsageFault as fault:
         if isinstance(fault, NoPaymentFile) or attempt.file is None or not attempt.file.record.may_have_paid:
             raise
-        return {}, PaidExit.UNANSWERED, fault.message
+        return {}, PaidExit.ANSWER_MISSING, fault.message
     except Exception:
         # What was paid must be found again, whatever this program tripped over.
         if attempt.file is not None and attempt.file.record.may_have_paid:

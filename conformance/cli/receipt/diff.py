@@ -18,7 +18,7 @@ from conformance.receipts.offline.pairing import Pairs, Placed, paired, placed
 from conformance.report import html, json
 from conformance.report.side_by_side import EXPECTED, MATTERS, SAME, ComparedClaim, Side, SideBySide
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import one_line, shown
+from conformance.text.untrusted import one_line, show_shortened
 
 _COLOURS: Final = {SAME: None, EXPECTED: "cyan", MATTERS: "yellow"}
 _LONGEST: Final = 4_000
@@ -139,7 +139,8 @@ def _write(path: Path, names: Sequence[str], pairs: Sequence[SideBySide], alone:
         left=names[0],
         right=names[1],
         headline=_headline(differing),
-        sentence=" ".join(f"{one[:1].upper()}{shown(one[1:], _LONGEST)}." for one in alone) or _sentence(pairs),
+        sentence=" ".join(f"{one[:1].upper()}{show_shortened(one[1:], _LONGEST)}." for one in alone)
+        or _sentence(pairs),
         tone="inconclusive" if differing else "pass",
         pairs=pairs,
     )
@@ -171,7 +172,7 @@ def _show(pairs: Sequence[SideBySide], alone: Sequence[str], differing: int, *, 
         if same and not everything:
             click.echo(f"  same      {', '.join(same)}")
     for text in alone:
-        click.secho(shown(text, _LONGEST), fg="yellow")
+        click.secho(show_shortened(text, _LONGEST), fg="yellow")
     click.echo(f"\n{click.style(_headline(differing), bold=True)}. {_sentence(pairs)}")
 
 

@@ -9,13 +9,13 @@ import click
 import orjson
 
 from conformance.cli.usage import UsageFault
-from conformance.text.disarmed import disarmed_json
+from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.json_safe import json_safe
 
 
 def print_json(value: dict[str, Any]) -> None:
     """Print one JSON object."""
-    click.echo(disarmed_json(orjson.dumps(json_safe(value), option=orjson.OPT_INDENT_2)))
+    click.echo(escape_commands_in_json(orjson.dumps(json_safe(value), option=orjson.OPT_INDENT_2)))
 
 
 def write_page(path: Path, page: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from conformance.cli.usage import UsageFault
 from conformance.http.recorded import curl_line
 from conformance.ledger import Requirement, load
-from conformance.log.events import Event, log_in, read
+from conformance.log.events import Event, log_in, read_log
 from conformance.outcome import Verdict, worst
 from conformance.report.exchange import Exchange
 from conformance.text.untrusted import one_line
@@ -133,7 +133,7 @@ def _events(what: str) -> tuple[tuple[Event, ...], int, str]:
     path = Path(name)
     try:
         path = log_in(path) if path.is_dir() else path
-        return read(path), int(number), run
+        return read_log(path), int(number), run
     except (OSError, ValueError) as fault:
         raise UsageFault(f"cannot read {path}: {one_line(str(fault))}") from fault
 

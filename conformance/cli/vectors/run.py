@@ -17,7 +17,7 @@ from conformance.cli.usage import UsageFault
 from conformance.cli.vectors.package import opened
 from conformance.outcome import Exit
 from conformance.processes.interrupt import interruptible
-from conformance.text.disarmed import disarmed_json
+from conformance.text.disarmed import escape_commands_in_json
 from conformance.text.files import LARGEST_REPORT, TooLarge, read_file, read_text
 from conformance.text.json_safe import json_safe
 from conformance.vectors.runner import comparison, console, document, explanations, html
@@ -98,7 +98,7 @@ def run(
     conclusion = _concluded(ctx, plan, package, entries, profile=profile, quiet=as_json)
     written = document.written(conclusion, plan, package.version)
     if as_json:
-        click.echo(disarmed_json(written), nl=False)
+        click.echo(escape_commands_in_json(written), nl=False)
     else:
         console.show(conclusion, seed=seed)
     # The last thing: what was found is shown even where it cannot be written.
@@ -189,7 +189,7 @@ def compare(results: Sequence[Path], page: Path | None, differing: bool, as_json
     if page is not None:
         _write(page, html.render(found))
     if as_json:
-        click.echo(disarmed_json(json.dumps(json_safe(found.as_json), indent=1).encode()))
+        click.echo(escape_commands_in_json(json.dumps(json_safe(found.as_json), indent=1).encode()))
     else:
         console.show_comparison(found, differing=differing)
 

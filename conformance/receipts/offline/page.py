@@ -17,7 +17,7 @@ from conformance.receipts.offline.inspecting import NOTHING_VERIFIED, Inspection
 from conformance.receipts.offline.verifying import Verification, describe_binding
 from conformance.receipts.offline.wording import value_text
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import one_line, shown
+from conformance.text.untrusted import one_line, show_shortened
 
 VALUE_LIMIT: Final = 4_000
 TOKEN_LIMIT: Final = 20_000
@@ -91,12 +91,12 @@ def _environment() -> Environment:
 
 
 def _visible(text: str) -> str:
-    return shown(text, VALUE_LIMIT)
+    return show_shortened(text, VALUE_LIMIT)
 
 
 def _held(value: Any) -> str:
-    return shown(value_text(json_safe(value)), VALUE_LIMIT)
+    return show_shortened(value_text(json_safe(value)), VALUE_LIMIT)
 
 
 def _token(text: str) -> str:
-    return shown(text, TOKEN_LIMIT)
+    return show_shortened(text, TOKEN_LIMIT)

@@ -13,7 +13,7 @@ from typing import Final
 
 from conformance.outcome import Exit
 from conformance.text.live import Live
-from conformance.text.table import Cell, counted, table
+from conformance.text.table import Cell, number_cells, table
 from conformance.text.terminal import Terminal
 from conformance.text.untrusted import one_line
 from conformance.vectors.runner.comparison import Comparison, Line
@@ -79,12 +79,12 @@ def _counts(console: Terminal, conclusion: Conclusion) -> None:
     shown = [outcome for outcome in Outcome if any(counts[outcome] for counts in by_family.values())]
     styles = [STYLES[outcome] for outcome in shown]
     rows = [
-        [[(family, "")], *counted(styles, [counts[outcome] for outcome in shown])]
+        [[(family, "")], *number_cells(styles, [counts[outcome] for outcome in shown])]
         for family, counts in by_family.items()
     ]
     if len(by_family) > 1:
         sums = [sum(counts[outcome] for counts in by_family.values()) for outcome in shown]
-        rows.append([[("all", "bold")], *counted(styles, sums)])
+        rows.append([[("all", "bold")], *number_cells(styles, sums)])
     header = ["family", *(outcome.value for outcome in shown)]
     for line in table(header, rows, console.width, numbers=True):
         console.print(*line)

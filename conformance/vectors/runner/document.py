@@ -12,7 +12,7 @@ from typing import Any, Final
 from conformance.oracles.json_schema import Schema
 from conformance.oracles.strict_json import JsonTextFault, strict_json
 from conformance.text.json_safe import json_safe
-from conformance.text.untrusted import cut
+from conformance.text.untrusted import shorten
 from conformance.vectors.runner.conclusion import Conclusion
 from conformance.vectors.runner.judging import Outcome, Result
 from conformance.vectors.runner.running import Plan
@@ -119,13 +119,13 @@ def _result_as_json(result: Result, reasons: Mapping[str, str], *, counts: bool)
         "pinned": result.pinned,
         "counts": counts,
         "explained": reasons.get(vector.id),
-        "detail": cut(result.detail, _LONGEST_TEXT),
+        "detail": shorten(result.detail, _LONGEST_TEXT),
         "told": None
         if answer is None
         else {
             "verdict": answer.verdict,
-            "stage": None if answer.stage is None else cut(answer.stage, _LONGEST_TEXT),
-            "codes": [cut(code, _LONGEST_TEXT) for code in answer.codes[:_MOST_CODES]],
+            "stage": None if answer.stage is None else shorten(answer.stage, _LONGEST_TEXT),
+            "codes": [shorten(code, _LONGEST_TEXT) for code in answer.codes[:_MOST_CODES]],
             "values": {name: _shortened(value) for name, value in answer.values.items()},
             "why": answer.why,
         },
@@ -133,7 +133,7 @@ def _result_as_json(result: Result, reasons: Mapping[str, str], *, counts: bool)
 
 
 def _shortened(value: Any) -> Any:
-    return cut(value, _LONGEST_TEXT) if isinstance(value, str) else value
+    return shorten(value, _LONGEST_TEXT) if isinstance(value, str) else value
 
 
 def read(raw: bytes) -> Document:

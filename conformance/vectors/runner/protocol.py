@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
 from conformance.oracles.strict_json import JsonTextFault, strict_json
-from conformance.text.untrusted import cut
+from conformance.text.untrusted import shorten
 
 PROTOCOL: Final = "weldproof-vectors/1"
 LONGEST_LINE: Final = 1 << 20
@@ -115,7 +115,7 @@ def answer_of(line: bytes, n: int) -> Answer:
     ):
         if not right:
             raise Nonsense(f'its "{name}" is {json.dumps(told[name])[:_SHOWN]}', in_step=True)
-    return Answer(verdict, tuple(codes or ()), stage, values or {}, None if why is None else cut(why, _LONGEST_WHY))
+    return Answer(verdict, tuple(codes or ()), stage, values or {}, None if why is None else shorten(why, _LONGEST_WHY))
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

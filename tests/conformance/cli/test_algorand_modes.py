@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.log.events import LOG, read
+from conformance.log.events import LOG, read_log
 
 # The clock of a node in DevMode cannot be moved, so that rows of expired challenges are documented there.
 _DOCUMENTED = {"dev": {"RAIL-402-20", "RAIL-WELD-06"}, "rounds": set[str]()}
@@ -28,6 +28,8 @@ def test_rail_and_checkout_pass_in_each_mode(tmp_path: Path, mode: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    verdicts = {event["id"]: event["verdict"] for event in read(tmp_path / "report" / LOG) if event["event"] == "row"}
+    verdicts = {
+        event["id"]: event["verdict"] for event in read_log(tmp_path / "report" / LOG) if event["event"] == "row"
+    }
     assert verdicts["RAIL-PAY-02"] == verdicts["RAIL-PAY-07"] == verdicts["GW-CHK-05"] == "pass"
     assert _DOCUMENTED[mode] <= {row for row, verdict in verdicts.items() if verdict == "documented"}

@@ -17,7 +17,7 @@ from conformance.cli.run.execution import _afterwards
 from conformance.cli.targets import bare_profile
 from conformance.engine.runner import Plan
 from conformance.ledger import load
-from conformance.log.events import LOG, read
+from conformance.log.events import LOG, read_log
 from conformance.oracles import jose
 from conformance.report import json as json_report
 from tests import prepared
@@ -89,7 +89,7 @@ def test_the_same_calls_on_two_stacks_end_up_side_by_side(tmp_path: Path) -> Non
 
 def _assert_the_exchanges_are_there(log: Path, comparison: dict[str, Any]) -> None:
     """Each side's receipt is the one that the exchange it names answered with, at the address it names."""
-    exchanges = {event["n"]: event for event in read(log) if event["event"] == "exchange"}
+    exchanges = {event["n"]: event for event in read_log(log) if event["event"] == "exchange"}
     for side in (comparison["left"], comparison["right"]):
         exchange = exchanges[side["exchange"]]
         assert exchange["request"]["url"] == side["source"]

@@ -20,7 +20,7 @@ from conformance.cli import main
 from conformance.engine import check
 from conformance.engine.check import Case
 from conformance.engine.runner import Run
-from conformance.log.events import LOG, read
+from conformance.log.events import LOG, read_log
 from conformance.report import console
 from conformance.report.progress import Progress
 from tests import prepared
@@ -161,7 +161,7 @@ def test_4_when_the_run_itself_breaks(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "AttributeError: no such thing: $A_SECRET" in told
     assert "held-back" not in told + done.output
     assert (tmp_path / "report" / "index.html").exists()
-    assert "run.started" in {event["event"] for event in read(tmp_path / "report" / LOG)}
+    assert "run.started" in {event["event"] for event in read_log(tmp_path / "report" / LOG)}
 
 
 @pytest.mark.parametrize("part", ["progress", "summary"])
@@ -185,11 +185,13 @@ def test_130_when_it_is_interrupted(tmp_path: Path) -> None:
     ) as running:
         log = tmp_path / "report" / LOG
         ends = time.monotonic() + 600
-        while time.monotonic() < ends and not (log.exists() and any(one["event"] == "exchange" for one in read(log))):
+        while time.monotonic() < ends and not (
+            log.exists() and any(one["event"] == "exchange" for one in read_log(log))
+        ):
             time.sleep(0.02)
         running.send_signal(signal.SIGINT)
         assert running.wait(600) == 130
-    started, *_, ended = read(log)
+    started, *_, ended = read_log(log)
     assert ended["event"] == "run.finished"
     assert ended["interrupted"] is True
     address = urlsplit(started["target"]["surfaces"]["rail"])

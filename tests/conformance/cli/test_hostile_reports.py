@@ -59,7 +59,7 @@ class Trap:
 
     def assert_nothing_happened(self, done: Result) -> None:
         """See that no effect shows, and that the command ended as it says."""
-        assert done.exit_code in {0, 1, 2, 3, PaidExit.UNANSWERED}, f"{done.exit_code}: {done.output}"
+        assert done.exit_code in {0, 1, 2, 3, PaidExit.ANSWER_MISSING}, f"{done.exit_code}: {done.output}"
         assert not self.canary.exists()
         assert self.victim.read_text() == "kept"
         assert SECRET not in done.output
@@ -470,7 +470,7 @@ def test_a_payment_file_is_shown_as_text(trap: Trap) -> None:
         path.chmod(0o600)
         done = weldproof("pay", "--resume", path, "--wait", "0", "--json")
         assert json.loads(done.stdout)["payee"] == HOSTILE
-        assert done.exit_code == PaidExit.UNANSWERED
+        assert done.exit_code == PaidExit.ANSWER_MISSING
         trap.assert_nothing_happened(done)
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from conformance.log.events import LOG, read
+from conformance.log.events import LOG, read_log
 from tests.conformance.cli.ending import using
 
 RUN = [sys.executable, "-m", "conformance", "run", "CP", "--reference"]
@@ -76,7 +76,7 @@ def at_work(folder: Path) -> Callable[[], bool]:
 def left(folder: Path) -> list[object]:
     """Return what a run has left: processes, folders, and whether a server still listens at its stack's address."""
     found: list[object] = [*using(folder), *folder.glob("weldproof-*"), *folder.glob("wp-*")]
-    begun = read(folder / "report" / LOG)[:1]
+    begun = read_log(folder / "report" / LOG)[:1]
     for url in (url for event in begun for url in event["target"]["surfaces"].values()):
         address = urlsplit(url)
         with socket.socket() as one:
@@ -103,7 +103,7 @@ def keeps_its_evidence(folder: Path, number: signal.Signals) -> None:
         process.send_signal(number)
         assert process.wait(_LONG) == 130
         assert left(folder) == []
-    events = read(folder / "report" / LOG)
+    events = read_log(folder / "report" / LOG)
     assert (events[-1]["event"], events[-1]["interrupted"]) == ("run.finished", True)
     reports = [one for one in (folder / "report").iterdir() if one.name != LOG]
     assert len(reports) == len(KINDS)
@@ -129,7 +129,7 @@ def ends_at_once(folder: Path, *numbers: signal.Signals) -> None:
             process.send_signal(number)
         assert process.wait(_LONG) == 130
         assert left(folder) == []
-    assert read(folder / "report" / LOG)[0]["event"] == "run.started"
+    assert read_log(folder / "report" / LOG)[0]["event"] == "run.started"
 
 
 def test_a_run_that_is_killed_leaves_nothing(tmp_path: Path) -> None:

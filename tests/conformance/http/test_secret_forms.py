@@ -18,7 +18,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from conformance.http.client import Answer, Client, Counter, Names
 from conformance.http.leaks import comes_back
 from conformance.log.events import Event, EventLog
-from conformance.log.file import numbered
+from conformance.log.file import read_numbered_events
 from conformance.outcome import Verdict
 from conformance.report import formats
 from conformance.report.har import archive
@@ -202,4 +202,4 @@ def test_the_file_has_no_part_of_a_secret(tmp_path: Path) -> None:
     asyncio.run(client.call("GET", "http://127.0.0.1:1/x"))
     log.close()
     assert leaked("JSON", gzip.decompress((tmp_path / "events.ndjson.gz").read_bytes()).decode()) == []
-    assert len(list(numbered(tmp_path / "events.ndjson.gz"))) == 1
+    assert len(list(read_numbered_events(tmp_path / "events.ndjson.gz"))) == 1

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.log.events import EventLog, read
+from conformance.log.events import EventLog, read_log
 from conformance.text.json_safe import json_safe
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -37,9 +37,9 @@ def test_the_file_holds_what_a_listener_heard(tmp_path: Path, found: object) -> 
     log.listen(heard.append)
     log.add("note", check="a", found=found)
     log.close()
-    assert len(read(tmp_path / "deep" / "events.ndjson")) == len(heard) == 1
+    assert len(read_log(tmp_path / "deep" / "events.ndjson")) == len(heard) == 1
     if not isinstance(found, Path):
-        assert read(tmp_path / "deep" / "events.ndjson") == log.events == tuple(heard)
+        assert read_log(tmp_path / "deep" / "events.ndjson") == log.events == tuple(heard)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b'{"event": 1}'])
@@ -47,14 +47,14 @@ def test_a_line_that_is_no_event_is_named(tmp_path: Path, content: bytes) -> Non
     """Reading says which line is wrong."""
     (tmp_path / "log").write_bytes(b'{"event":"note"}\n' + content + b"\n")
     with pytest.raises(ValueError, match="line 2"):
-        read(tmp_path / "log")
+        read_log(tmp_path / "log")
 
 
 def test_a_log_that_a_sudden_end_tore_is_read_up_to_there(tmp_path: Path) -> None:
     """The last line without its line feed is left out; a bad line inside is named."""
     path = tmp_path / "events.ndjson"
     path.write_bytes(b'{"event":"note","text":"a"}\n{"event":"no')
-    assert [event["text"] for event in read(path)] == ["a"]
+    assert [event["text"] for event in read_log(path)] == ["a"]
     path.write_bytes(b'{"event":"note"}\n{"event":\n{"event":"note"}\n')
     with pytest.raises(ValueError, match="line 2"):
-        read(path)
+        read_log(path)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.log.events import LOG, Event, EventLog, log_in, read
+from conformance.log.events import LOG, Event, EventLog, log_in, read_log
 
 LONG = "a body that comes again and again; " * 10
 
@@ -46,7 +46,7 @@ def test_a_long_body_stands_once(tmp_path: Path) -> None:
     assert [written[0]["request"]["body"], written[1]["request"]["body"]] == [LONG, "short"]
     assert written[1]["response"]["body"] == {"line": 1, "of": "request"}
     assert written[3]["response"]["body"] == {"line": 4, "of": "request"}
-    assert read(tmp_path / LOG) == held
+    assert read_log(tmp_path / LOG) == held
 
 
 BODIES = st.none() | st.text(max_size=8) | st.sampled_from([LONG, LONG * 2, "é" * 200, "\ud800" * 120])
@@ -56,7 +56,7 @@ BODIES = st.none() | st.text(max_size=8) | st.sampled_from([LONG, LONG * 2, "é"
 def test_readers_see_what_was_recorded(tmp_path_factory: pytest.TempPathFactory, bodies: list[Any]) -> None:
     """Whatever bodies come in whatever order, the file read back is what the memory holds."""
     path = tmp_path_factory.mktemp("log") / LOG
-    assert recorded(path, *bodies) == read(path)
+    assert recorded(path, *bodies) == read_log(path)
 
 
 def test_a_killed_run_leaves_its_log_up_to_there(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         [sys.executable, "-c", program], check=False, env={**os.environ, "PYTHONPATH": str(Path.cwd())}
     )
     assert done.returncode == -signal.SIGKILL
-    numbers = [event["n"] for event in read(tmp_path / LOG)]
+    numbers = [event["n"] for event in read_log(tmp_path / LOG)]
     assert numbers == list(range(len(numbers)))
     assert len(numbers) >= 2
 
@@ -87,7 +87,7 @@ def test_a_torn_file_is_read_up_to_its_last_whole_line(tmp_path: Path, left: int
     held = recorded(tmp_path / LOG, *((f"{n} {LONG}", LONG) for n in range(200)))
     whole = (tmp_path / LOG).read_bytes()
     (tmp_path / LOG).write_bytes(whole[:left])
-    found = read(tmp_path / LOG)
+    found = read_log(tmp_path / LOG)
     assert found == held[: len(found)]
     assert len(found) == 200 or left >= 0
 
@@ -103,7 +103,7 @@ def test_a_body_that_is_nowhere_is_told(tmp_path: Path, body: object) -> None:
     ]
     (tmp_path / LOG).write_bytes(gzip.compress(b"".join(orjson.dumps(event) + b"\n" for event in events)))
     with pytest.raises(ValueError, match="line 2"):
-        read(tmp_path / LOG)
+        read_log(tmp_path / LOG)
 
 
 def test_a_damaged_file_is_told(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_damaged_file_is_told(tmp_path: Path) -> None:
     data[len(data) // 2 : len(data) // 2 + 64] = bytes(64)
     (tmp_path / LOG).write_bytes(data)
     with pytest.raises(ValueError, match=LOG):
-        read(tmp_path / LOG)
+        read_log(tmp_path / LOG)
 
 
 def test_a_folder_of_before_is_read_too(tmp_path: Path) -> None:
@@ -122,6 +122,6 @@ def test_a_folder_of_before_is_read_too(tmp_path: Path) -> None:
     plain = tmp_path / "old" / "events.ndjson"
     plain.parent.mkdir()
     plain.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in held))
-    assert read(log_in(plain.parent)) == read(log_in(tmp_path / "new")) == held
+    assert read_log(log_in(plain.parent)) == read_log(log_in(tmp_path / "new")) == held
     recorded(plain.parent / LOG, ("later", None))
-    assert read(log_in(plain.parent))[0]["request"]["body"] == "later"
+    assert read_log(log_in(plain.parent))[0]["request"]["body"] == "later"

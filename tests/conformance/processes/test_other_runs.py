@@ -16,7 +16,7 @@ import pytest
 from conformance import target
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.ledger import load
-from conformance.log.events import RUN, EventLog, log_in, read
+from conformance.log.events import WHOLE_RUN, EventLog, log_in, read_log
 from conformance.processes.other_runs import alone_with, claimed
 from conformance.report.console import show
 from conformance.report.summary import summarise
@@ -140,10 +140,10 @@ async def test_a_run_beside_another_on_one_server_says_so() -> None:
         await Run(Plan((load()["AGENT-HTTP-03"],), (), seed=1, workers=1), profile, log).execute()
         return log
 
-    assert [event for event in (await run()).of("note") if event["check"] == RUN] == []
+    assert [event for event in (await run()).of("note") if event["check"] == WHOLE_RUN] == []
     with claimed(profile.addresses):
         log = await run()
-    told = [event["text"] for event in log.of("note") if event["check"] == RUN]
+    told = [event["text"] for event in log.of("note") if event["check"] == WHOLE_RUN]
     assert len(told) == 1
     assert "another run is under way against http://agent.test/" in told[0]
     out = io.StringIO()
@@ -176,7 +176,7 @@ def started(folder: Path, *words: str) -> subprocess.Popen[str]:
 def started_checks(folder: Path) -> bool:
     """Return whether a run holds what it shares: its first check has begun."""
     with contextlib.suppress(OSError, ValueError):
-        return any(event["event"] == "check.started" for event in read(log_in(folder / "report")))
+        return any(event["event"] == "check.started" for event in read_log(log_in(folder / "report")))
     return False
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from conformance import target
 from conformance.cli.run.shards import part_of
 from conformance.ledger import load
-from conformance.log.events import LOG, Event, read
+from conformance.log.events import LOG, Event, read_log
 from conformance.processes.own_stack import surface_options
 from conformance.selftest.kill_lists import KillList, load_kill_lists, shard
 from tests import prepared
@@ -86,7 +86,7 @@ def shown_again(kill: KillList, folder: Path, *, replays: bool = True) -> Shown:
         if not report.exists():
             found.faults.append(f"no report: {done.stdout}{done.stderr}")
             return found
-        events = read(folder / "report" / LOG)
+        events = read_log(folder / "report" / LOG)
         lines = _PRINTED.findall(html.unescape(report.read_text()))
         printed = [(line, int(number)) for line, _, number in lines]
         commands = {int(number): command for _, command, number in lines}

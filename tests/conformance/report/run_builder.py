@@ -172,7 +172,7 @@ class RunBuilder:
             Verdict.PASS if known.get(row) == "expected" else verdicts.get(row, Verdict.PASS) for row in self.rows
         ]
         unexpected = sum(word in {"unexpected_pass", "expired", "unmatched"} for word in known.values())
-        code = exit_code(judged, unexpected_passes=unexpected, strict=bool(self.options.get("strict")))
+        code = exit_code(judged, unexpected_passes=unexpected, is_strict=bool(self.options.get("strict")))
         self.log.add("run.finished", seconds=12.5, exit_code=int(code), interrupted=False, counts={})
         return self.log.events
 

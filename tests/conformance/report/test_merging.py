@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli.report import command
-from conformance.log.events import LOG, Event, EventLog, read
+from conformance.log.events import LOG, Event, EventLog, read_log
 from conformance.outcome import Exit, Verdict
 from conformance.report.merging import MergeFault, merged
 from conformance.report.summary import summarise
@@ -123,7 +123,7 @@ def test_the_command_writes_the_whole_report(tmp_path: Path) -> None:
     assert done.exit_code == Exit.FAILED, done.output
     assert done.output.splitlines()[-1].startswith("Failed: 2 of 4 judged requirements pass, 1 fail, 1 warn")
     assert (tmp_path / "whole" / "report.json").exists()
-    assert read(tmp_path / "whole" / LOG) == merged(parts())
+    assert read_log(tmp_path / "whole" / LOG) == merged(parts())
     missing = CliRunner().invoke(command, ["merge", *folders[:2], "--report-dir", str(tmp_path / "none")])
     assert (missing.exit_code, "these are missing: 3" in missing.output) == (2, True)
     assert not (tmp_path / "none").exists()

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from conformance.engine.registration import registered
 from conformance.ledger.typical import typical_seconds
-from conformance.log.events import RUN, EventLog
+from conformance.log.events import WHOLE_RUN, EventLog
 from conformance.outcome import Verdict
 from conformance.report.progress import Progress
 from conformance.report.remaining import Remaining, left_words
@@ -251,7 +251,7 @@ def test_a_fault_of_the_display_turns_it_off_and_is_noted_once() -> None:
     log.add("judgement", row="RAIL-402-01", check="one", verdict="fail")
     progress.close()
     (note,) = log.of("note")
-    assert note["check"] == RUN
+    assert note["check"] == WHOLE_RUN
     assert "the display of the run failed and was turned off (ValueError in" in note["text"]
     assert "no verdict" not in note["text"].partition("(")[2].partition(")")[0]
     assert len(list(log.of("judgement"))) == 2

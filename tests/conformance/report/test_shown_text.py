@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.text.untrusted import cut, one_line, visible
+from conformance.text.untrusted import one_line, shorten, visible
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -31,5 +31,5 @@ def test_escapes_name_the_character() -> None:
 
 def test_cut_text_says_how_much_is_gone() -> None:
     """A cut never looks like the end."""
-    assert cut("abcdef", 4) == "abcd… (2 more characters)"
+    assert shorten("abcdef", 4) == "abcd… (2 more characters)"
     assert one_line(" a\n b\tc ") == "a b c"

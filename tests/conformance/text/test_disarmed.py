@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from conformance.cli import main
-from conformance.text.disarmed import Disarmed, disarmed_json
+from conformance.text.disarmed import CommandFreeStream, escape_commands_in_json
 from conformance.text.shell_words import word
-from conformance.text.untrusted import has_command, one_line, shown, visible
+from conformance.text.untrusted import has_command, one_line, show_shortened, visible
 
 COMMANDS = {
     "::error file=x::y": "\\x3a:error file=x::y",
@@ -41,7 +41,7 @@ def test_a_command_is_shown_and_is_none(text: str) -> None:
     assert visible(text) == COMMANDS[text]
     assert not has_command(visible(text))
     assert not has_command(one_line(text))
-    assert not has_command(shown(text, 1000))
+    assert not has_command(show_shortened(text, 1000))
     assert visible(visible(text)) == visible(text)
 
 
@@ -63,7 +63,7 @@ def test_a_word_of_a_shell_is_what_it_was(text: str) -> None:
 def test_a_stream_holds_no_command(text: str) -> None:
     """Whatever writes to it, and however."""
     held = io.StringIO()
-    stream = Disarmed(held)
+    stream = CommandFreeStream(held)
     assert stream.write(text) == len(text)
     stream.writelines([f"{text}\n", "plain\n"])
     assert not has_command(held.getvalue())
@@ -74,7 +74,7 @@ def test_a_stream_holds_no_command(text: str) -> None:
 @pytest.mark.parametrize("text", [*COMMANDS, *HARMLESS, 'a\\##[b]"\\', "\u202e\u200b\x7f\U000e0001"])
 def test_json_is_of_the_same_value(text: str) -> None:
     """A program reads what was meant, and the line holds neither a command nor a hidden letter."""
-    written = disarmed_json(json.dumps({text: [text]}, ensure_ascii=False).encode())
+    written = escape_commands_in_json(json.dumps({text: [text]}, ensure_ascii=False).encode())
     assert json.loads(written) == {text: [text]}
     assert not has_command(written.decode())
     assert visible(written.decode()) == written.decode()
@@ -93,5 +93,5 @@ def test_a_fault_of_usage_holds_no_command(text: str) -> None:
 def test_a_command_after_a_carriage_return_is_none() -> None:
     """The reader of a job's output ends a line there, too."""
     held = io.StringIO(newline="")
-    Disarmed(held).write("50 %\r ::error::x")
+    CommandFreeStream(held).write("50 %\r ::error::x")
     assert held.getvalue() == "50 %\r \\x3a:error::x"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from conformance.text.table import Cell, counted, table
+from conformance.text.table import Cell, number_cells, table
 from conformance.text.terminal import columns
 
 ROWS: Sequence[Sequence[Cell]] = (
-    [[("a name", "")], *counted(["green", "red"], [12, 0])],
-    [[("日本", "bold")], *counted(["green", "red"], [3, 456])],
+    [[("a name", "")], *number_cells(["green", "red"], [12, 0])],
+    [[("日本", "bold")], *number_cells(["green", "red"], [3, 456])],
 )
 
 
@@ -64,7 +64,7 @@ def test_what_has_no_room_is_wrapped() -> None:
 
 def test_beside_numbers_names_stay_whole() -> None:
     """Where there is no room, the columns' names are broken, and not what the rows are found by."""
-    rows: Sequence[Sequence[Cell]] = ([[("RAIL-WELD", "")], *counted(["", ""], [1, 2])],)
+    rows: Sequence[Sequence[Cell]] = ([[("RAIL-WELD", "")], *number_cells(["", ""], [1, 2])],)
     assert lines(rows, 33, numbers=True, header=("group", "not applicable", "documented")) == [
         "group             not  documented",
         "           applicable",

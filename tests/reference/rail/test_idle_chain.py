@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from algosdk import mnemonic
 
-from conformance.log.events import LOG, read
+from conformance.log.events import LOG, read_log
 from localnet.lanes.algorand.algod import AlgodVerbs
 from tests.reference.rail.base_stack import until
 from tests.reference.rail.rail_answers import refused_otherwise
@@ -67,7 +67,7 @@ control = "{rail.chain.algod}/control"
         timeout=600,
         check=False,
     )
-    rows = {event["id"]: dict(event) for event in read(folder / "report" / LOG) if event["event"] == "row"}
+    rows = {event["id"]: dict(event) for event in read_log(folder / "report" / LOG) if event["event"] == "row"}
     assert set(rows) == set(ROWS), done.stdout + done.stderr
     return done.returncode, rows
 

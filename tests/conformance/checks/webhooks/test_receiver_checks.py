@@ -16,7 +16,7 @@ from conformance import target
 from conformance.engine.runner import Plan, Run, select_checks
 from conformance.http.recorded import template
 from conformance.ledger import load
-from conformance.log.events import LOG, EventLog, read
+from conformance.log.events import LOG, EventLog, read_log
 from conformance.outcome import ONLY_WARNS
 from tests import prepared
 from tests.conformance.checks.webhooks.flawed_receiver import SECRET, FlawedReceiver
@@ -266,7 +266,7 @@ def test_by_default_the_suites_own_listener_is_tested(tmp_path: Path) -> None:
     words = ["run", "WH-RECV", "--config", str(profile), "--report-dir", str(tmp_path / "report"), "--json"]
     done = prepared.run("conformance", *words, env=os.environ, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    judged = [event for event in read(tmp_path / "report" / LOG) if event["event"] == "judgement"]
+    judged = [event for event in read_log(tmp_path / "report" / LOG) if event["event"] == "judgement"]
     assert {event["row"] for event in judged} == {row.id for row in ROWS}
     assert {event["where"]["stand_in"] for event in judged} == {"the suite's own listener"}
     rests_on = json.loads(done.stdout)["results"]["summary"]["extra"]["rests_on"]
