@@ -187,10 +187,3 @@ def _inner_list(value: Any) -> tuple[tuple[Component, ...], dict[str, Any]]:
 
 def _component(name: str, own: Mapping[str, Any]) -> Component:
     return Component(name, own) if own or len(name) > _LONGEST_KEPT else _plain(name)
-
-
-def _bare_values(items: Iterable[tuple[Any, Mapping[str, Any]]], parameters: Mapping[str, Any]) -> Iterable[Any]:
-    yield from parameters.values()
-    for name, own in items:
-        yield name
-        yield from own.values()

@@ -9,7 +9,7 @@ from typing import Any
 import http_sf
 
 from reference.protocol.keys import KeyRejected
-from reference.protocol.message_signatures import base, content_digest, parameters, signature_input
+from reference.protocol.message_signatures import base, content_digest, parameters
 from reference.protocol.message_signatures.algorithms import ED25519, ExpectedKey
 from reference.protocol.message_signatures.base import Base
 from reference.protocol.message_signatures.content_digest import DigestReport
@@ -18,7 +18,7 @@ from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.parameters import CREATED, EXPIRES, Check
 from reference.protocol.message_signatures.policy import Demands
 from reference.protocol.message_signatures.request import MessageRequest
-from reference.protocol.message_signatures.signature_input import Component, SignatureInput
+from reference.protocol.message_signatures.signature_input import Component, SignatureInput, read
 
 SKEW_SECONDS = 60
 _IN_JSON = frozenset({bool, int, str})
@@ -71,7 +71,7 @@ def judge_message(
         skew: Seconds by which clocks may differ.
     """
     try:
-        chosen = signature_input.read(message.fields, demands.label)
+        chosen = read(message.fields, demands.label)
     except Fault as fault:
         digest = content_digest.judge(message.fields, message.content, covered=False, required=False)
         return Judged(message, digest, faults=[fault])
