@@ -1,4 +1,4 @@
-"""Checks of what all surfaces share: importing this package registers every one of them."""
+"""Checks of rules that hold for all surfaces. Importing this package registers each of them."""
 
 from conformance.engine.registration import register_all
 

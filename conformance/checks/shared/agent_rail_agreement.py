@@ -1,4 +1,4 @@
-"""X-DIFF-01: the free agent and the paid rail judge the same signed message alike."""
+"""X-DIFF-01: the free agent and the paid rail return the same validity for the same signed message."""
 
 from __future__ import annotations
 
@@ -20,25 +20,29 @@ FAMILY = frozenset({"method", "authority", "path", "headers"})
 
 
 def body_for_rail(agent: Agent, example: Any, one: Subject) -> dict[str, Any]:
-    """Return the body that asks the rail about a message: by the family's names where its example has them.
+    """Return the body of a paid verification of a message.
 
-    Otherwise by the agent's, since nobody says of either how they differ.
+    Its member names are those of the reference if the operation's example uses them, else those of the agent.
     """
     if isinstance(example, Mapping) and example.keys() >= FAMILY:
         agent = replace(agent, bindings=REFERENCE_AGENT)
+    # The interface names no member of the paid call. Without an example the best guess is that one service names its
+    # members the same way at both endpoints.
     return agent.verify_body(one)
 
 
 def paid_validity(agent: Agent, result: Any) -> bool | None:
-    """Return what a paid result says of validity: where the agent says it, else wherever it does.
+    """Return the validity that a paid result states, or None if it states none.
 
     Raises:
-        Inconclusive: It says it in a word that is not known.
+        Inconclusive: The result states it in a word whose meaning is unknown.
     """
     bound = agent.bindings
     found = answers.validity(result, bound.validity_at, bound.validity_words)
+    # The reference promises one place for the verdict. A search elsewhere would hide that it moved.
     if found is not None or agent.ours:
         return found
+    # Another service may wrap the agent's result for the paid call, so the verdict may be at any place.
     found = answers.validity(result, None)
     unknown = answers.unknown_word(result, None)
     if found is None and unknown is not None and bound.validity_words is None:
@@ -51,9 +55,9 @@ def paid_validity(agent: Agent, result: Any) -> bool | None:
 async def agent_and_rail_judge_alike(case: Case) -> None:
     """The free agent and the paid rail give the same validity for the same signed message and key.
 
-    Has a sound message, messages with another path, another body and another key, and where the target takes it one
-    with its key as did:key, verified by the agent, and by a paid call of the rail on one lane. Expects the same
-    validity from both.
+    Verifies a sound message, and messages with another path, another body and another key. Each is verified by the
+    agent and by a paid call of the rail on one lane. The reference also verifies a message whose key is a did:key.
+    Expects the same validity from both.
     """
     agent = await agent_of(case)
     operation = case.session.catalog.service("rfc9421-verify")
@@ -67,7 +71,8 @@ async def agent_and_rail_judge_alike(case: Case) -> None:
         "another body": one.changed(body=b"{}"),
         "another key": one.expecting(bytes(reversed(one.key or b""))),
     }
-    if case.profile.is_reference:  # elsewhere nobody says that a paid call takes it so
+    # The interface does not say that a paid call accepts a key as did:key. Only the reference promises it.
+    if case.profile.is_reference:
         subjects["a key as did:key"] = one.expecting(one.key, "did")
 
     async def compared(what: str) -> None:
@@ -80,6 +85,8 @@ async def agent_and_rail_judge_alike(case: Case) -> None:
             raise Inconclusive(f"the paid verification was answered {answer.status}; RAIL-SVC judges that")
         said, paid = agent.validity(free), paid_validity(agent, result)
         where = {"message": what}
+        # Two answers without a verdict do not agree on one: a service that says nothing at either endpoint must not
+        # pass.
         case.expect(_ROW, said is paid and said is not None, f"{said}", f"{paid}", exchange=answer, where=where)
 
     await run_concurrently(map(compared, subjects))

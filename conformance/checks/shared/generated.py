@@ -1,8 +1,8 @@
-"""X-OAS-01: a published OpenAPI document says what the service answers, under generated requests.
+"""X-OAS-01: generated requests are answered as the published OpenAPI document says.
 
-Schemathesis draws valid and invalid requests of every operation and walks along the document's links; each answer must
-have a documented status, media type and headers, and a body of its schema. What it draws depends on the seed alone, and
-in a normal run a fixed number is drawn, so that two runs send the same requests; the seconds are a bound, no aim.
+Schemathesis draws valid and invalid requests for every operation and follows the document's links. Each answer must
+have a documented status, media type and headers, and a body that fits its schema. The requests depend on the seed
+alone. A normal run draws a fixed number, so two runs send the same requests.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from conformance.target import Budgets
 
 _ROWS = ("X-OAS-01", "X-ROB-01")
 _EXAMPLES, _DEEP_EXAMPLES = 4, 20
-# Requests of an operation that go out with a credential where the document demands one.
+# Share of the requests that carry a credential if the document demands one. The others must be refused as documented.
 _WITH_CREDENTIAL = 0.9
 _REQUEST_SECONDS = 5.0
+# One fault of an operation shows in hundreds of answers. The report needs only a few of them.
 _SHOWN = 5
 _THROTTLED = 429
 _FIX = (
@@ -36,7 +37,8 @@ _FIX = (
     "bodies to their schemas."
 )
 NORMAL_SECONDS: float = Budgets().fuzz
-# How many times the seconds a normal run may take for its fixed number, on a slow target or a busy machine.
+# A normal run sends a fixed number of requests, and the seconds only bound it. A slow target or a busy machine gets
+# this many times the usual seconds, since a run that is cut short would send other requests than the run before.
 _PATIENCE = 12
 _QUICK = one_of_several("the surfaces' generated calls")
 
@@ -45,8 +47,8 @@ _QUICK = one_of_several("the surfaces' generated calls")
 async def generated_calls_of_the_gateway(case: Case) -> None:
     """Every operation of the gateway's OpenAPI document answers as documented under generated requests.
 
-    Draws valid and invalid requests and walks along links, with a tenant's credentials where the document demands some.
-    Expects a documented status and a body of its schema each time, and never 5xx.
+    Draws valid and invalid requests and follows links. Most requests carry a tenant's credentials if the document
+    demands some. Expects a documented status and a body that fits its schema each time, and never 5xx.
     """
     await _Calls(case, "gateway").make()
 
@@ -55,7 +57,7 @@ async def generated_calls_of_the_gateway(case: Case) -> None:
 async def generated_calls_of_the_rail(case: Case) -> None:
     """Every operation of the rail's OpenAPI document answers as documented under generated requests, never paid.
 
-    Draws valid and invalid requests and walks along links. Expects a documented status and a body of its schema each
+    Draws valid and invalid requests and follows links. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
     await _Calls(case, "rail").make()
@@ -65,7 +67,7 @@ async def generated_calls_of_the_rail(case: Case) -> None:
 async def generated_calls_of_the_agent(case: Case) -> None:
     """Every operation of the agent's OpenAPI document answers as documented under generated requests.
 
-    Draws valid and invalid requests and walks along links. Expects a documented status and a body of its schema each
+    Draws valid and invalid requests and follows links. Expects a documented status and a body that fits its schema each
     time, and never 5xx.
     """
     await _Calls(case, "agent").make()
@@ -75,9 +77,9 @@ async def generated_calls_of_the_agent(case: Case) -> None:
 async def generated_calls_of_the_control_plane(case: Case) -> None:
     """Every operation of the control plane's OpenAPI document answers as documented under generated requests.
 
-    Draws valid and invalid requests and walks along links, with the admin token only if the target is the built-in
-    reference: the trust set of another target gets no generated issuers. Expects a documented status and a body of its
-    schema each time, and never 5xx.
+    Draws valid and invalid requests and follows links. Sends the admin token only to the built-in reference: the trust
+    set of another target gets no generated issuers. Expects a documented status and a body that fits its schema each
+    time, and never 5xx.
     """
     await _Calls(case, "control_plane").make()
 
@@ -95,10 +97,10 @@ class _Calls:
     ends: float = 0.0
 
     async def make(self) -> None:
-        """Draw, send and judge.
+        """Draw the requests, send them and judge the answers.
 
         Raises:
-            Inconclusive: The document cannot be used, or nothing could be sent.
+            Inconclusive: The document cannot be used, or no request could be sent.
         """
         if self.surface not in self.case.profile.surfaces:
             raise Inconclusive(f"needs the address: give [surfaces.{self.surface}] url")
@@ -119,6 +121,8 @@ class _Calls:
             seed=self.case.rng.getrandbits(48),
             seconds=most,
             examples=self._examples(seconds, operation_count(document)),
+            # An operator who asks for more time wants as many rounds as fit. A normal run is one round, so that it can
+            # be repeated.
             rounds=0 if seconds > NORMAL_SECONDS else 1,
         )
         end = End(0)
@@ -133,9 +137,10 @@ class _Calls:
         self._tell(end, time.monotonic() - started)
 
     def _examples(self, seconds: float, operations: int) -> int:
-        """Return how many requests of a kind each operation gets: fewer where the target's pace leaves no time."""
+        """Return how many requests of a kind each operation gets. A bounded pace allows fewer."""
         pace = self.case.profile.pace.requests_per_second
         most = _EXAMPLES if seconds <= NORMAL_SECONDS else _DEEP_EXAMPLES
+        # There are three kinds of requests: valid, invalid, and those that follow a link.
         room = seconds * pace / (3 * max(1, operations)) if pace > 0 else most
         return max(2, min(most, int(room)))
 
@@ -156,7 +161,7 @@ class _Calls:
         return answer
 
     def _credentials(self) -> dict[str, str]:
-        """Return what opens a secured operation."""
+        """Return the credentials that a secured operation demands, or nothing if the suite has none."""
         if self.surface == "gateway":
             return dict(self.case.session.tenants.headers())
         if self.surface == "control_plane" and self.case.profile.is_reference:
@@ -169,8 +174,9 @@ class _Calls:
 
     def _judge(self, one: Outcome) -> None:
         request, answer = one.request, one.answer
+        # A rate limit says nothing about the request, whether the document lists the status or not.
         if answer.status == _THROTTLED:
-            return  # it says nothing of the request, whether it is documented or not
+            return
         where = {"operation": request.operation, "kind": request.kind}
         place = (request.operation, request.kind)
         if one.fault is None:
@@ -180,16 +186,17 @@ class _Calls:
             if self.faulty[place] <= _SHOWN:
                 told = "a documented status and a body of its schema"
                 self.case.expect("X-OAS-01", False, told, one.fault, exchange=answer, where=where)
+        # A 503 with Retry-After says that the service is busy, which is no crash.
         if answer.status >= 500 and not says_later(answer):
             self.broken[request.operation] += 1
             if self.broken[request.operation] <= _SHOWN:
                 self.case.expect("X-ROB-01", False, "no 5xx", answer.status, exchange=answer, where=where)
 
     def _tell(self, end: End, seconds: float) -> None:
-        """Judge what held, once an operation and kind, and say what was done.
+        """Judge what passed, once for each operation and kind, and report how many requests were sent.
 
         Raises:
-            Inconclusive: Nothing was sent.
+            Inconclusive: No request was answered.
         """
         sent = self.passed.total() + self.faulty.total()
         if end.fault is not None or not sent:
@@ -200,6 +207,6 @@ class _Calls:
         if not self.broken:
             where = {"surface": self.surface}
             self.case.expect("X-ROB-01", True, "no 5xx under generated requests", f"{sent} answers", where=where)
-        whole = f"{end.rounds} whole rounds" if end.rounds else "stopped by the time before the round was whole"
-        more = "`--fuzz-seconds N` or [budgets] fuzz goes deeper"
+        whole = f"{end.rounds} whole rounds" if end.rounds else "the time ended before the round did"
+        more = "`--fuzz-seconds N` or [budgets] fuzz sends more"
         self.case.note(f"{self.surface}: {sent} generated requests in {seconds:.1f} s, {whole}; {more}")

@@ -1,4 +1,4 @@
-"""X-JSON-01 and X-JSON-02: what is JSON is JSON, when it succeeds and when it refuses."""
+"""X-JSON-01 and X-JSON-02: JSON endpoints answer with valid JSON, for successes and for refusals."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ from conformance.surfaces.gateway.calls import CHECKOUT
 _ROWS = ("X-JSON-01", "X-JSON-02")
 _FIX = "Return application/json and one UTF-8 JSON text, also for errors, written by a JSON library that refuses NaN."
 _QUICK = sample("ways to call, one of each operation")
+# HTTP forbids a body with these statuses (RFC 9110, 15.3.5 and 15.4.5), so there is no JSON to judge.
 _NO_BODY = frozenset({204, 304})
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One way to call an operation: `what` says which."""
+    """One way to call an operation, with a description of it."""
 
     what: str
     method: str
@@ -31,17 +32,18 @@ class _Call:
 
 
 def _calls(endpoint: Endpoint) -> Iterator[_Call]:
-    """Yield a call that works, where one is known, and one for each kind of refusal."""
+    """Yield one call for each kind of refusal, or a plain call for an operation without a body."""
     credentials = list(endpoint.headers.items())
     if endpoint.body is None:
         yield _Call("a plain call", endpoint.method, credentials)
         return
     typed = [*credentials, JSON]
-    yield _Call("a body that is no JSON", endpoint.method, typed, b"{")
+    yield _Call("a body that is not JSON", endpoint.method, typed, b"{")
     yield _Call("a body of another type", endpoint.method, typed, b"[]")
     yield _Call("an empty object", endpoint.method, typed, b"{}")
     yield _Call("another media type", endpoint.method, [*credentials, ("Content-Type", "text/plain")], b"{}")
     yield _Call("members twice", endpoint.method, typed, b'{"a":1,"a":2}')
+    # A JSON parser that accepts NaN or 1e999 may also write them into its answer, which no other parser reads.
     yield _Call("NaN", endpoint.method, typed, b'{"amount":NaN,"label":"\\u2028","currency":1e999}')
     if credentials:
         yield _Call("no credential", endpoint.method, [JSON], b"{}")
@@ -57,7 +59,7 @@ async def _judge(case: Case, surface: str) -> None:
 
 
 def _is_literal(endpoint: Endpoint) -> bool:
-    """Return whether the operation is a JSON endpoint of the interface's or a published document's, no page."""
+    """Return whether the operation answers in JSON. The checkout page of a link answers in HTML."""
     return not (endpoint.path.startswith(CHECKOUT) and endpoint.template.endswith("{token}"))
 
 
@@ -83,6 +85,7 @@ def _judge_answer(case: Case, endpoint: Endpoint, what: str, answer: Answer) -> 
         fault = None if is_json_type(content_type) else f"Content-Type is {content_type!r}"
     except JsonTextFault as no_json:
         fault = f"Content-Type {content_type!r}; {no_json}"
+    # X-JSON-02 is judged only for what X-JSON-01 takes for JSON: a body that does not parse has no literals to compare.
     told = "a body that parses as JSON, and a JSON Content-Type"
     found = "JSON" if fault is None else f"{answer.status}, {fault}"
     if case.expect("X-JSON-01", fault is None, told, found, exchange=answer, where=where):
@@ -95,8 +98,8 @@ def _judge_answer(case: Case, endpoint: Endpoint, what: str, answer: Answer) -> 
 async def answers_of_the_gateway_are_json(case: Case) -> None:
     """Every JSON endpoint of the gateway answers with a body that parses as JSON and a JSON Content-Type.
 
-    Calls every known operation well, with bodies that cannot be read, with another media type and without a credential.
-    Expects JSON each time, without NaN, Infinity or duplicate members.
+    Calls every known operation with a good body, with unreadable bodies, with another media type and without a
+    credential. Expects JSON each time, without NaN, Infinity or duplicate members.
     """
     await _judge(case, "gateway")
 
@@ -105,7 +108,7 @@ async def answers_of_the_gateway_are_json(case: Case) -> None:
 async def answers_of_the_rail_are_json(case: Case) -> None:
     """Every JSON endpoint of the rail answers with a body that parses as JSON and a JSON Content-Type.
 
-    Calls every known operation unpaid, well and with bodies that cannot be read. Expects JSON each time, without NaN,
+    Calls every known operation unpaid, with a good body and with unreadable ones. Expects JSON each time, without NaN,
     Infinity or duplicate members.
     """
     await _judge(case, "rail")
@@ -115,7 +118,7 @@ async def answers_of_the_rail_are_json(case: Case) -> None:
 async def answers_of_the_agent_are_json(case: Case) -> None:
     """Every endpoint of the agent answers with a body that parses as JSON and a JSON Content-Type.
 
-    Calls every known operation well and with bodies that cannot be read. Expects JSON each time, without NaN, Infinity
+    Calls every known operation with a good body and with unreadable ones. Expects JSON each time, without NaN, Infinity
     or duplicate members.
     """
     await _judge(case, "agent")
@@ -125,7 +128,7 @@ async def answers_of_the_agent_are_json(case: Case) -> None:
 async def answers_of_the_control_plane_are_json(case: Case) -> None:
     """Every endpoint of the control plane answers with a body that parses as JSON and a JSON Content-Type.
 
-    Calls every known operation well, with bodies that cannot be read, with another media type and without a credential.
-    Expects JSON each time, without NaN, Infinity or duplicate members.
+    Calls every known operation with a good body, with unreadable bodies, with another media type and without a
+    credential. Expects JSON each time, without NaN, Infinity or duplicate members.
     """
     await _judge(case, "control_plane")

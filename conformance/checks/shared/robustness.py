@@ -1,6 +1,6 @@
-"""X-ROB-01 and X-JSON-02: hostile input is refused, never a crash, and what refuses it is JSON to the letter.
+"""X-ROB-01 and X-JSON-02: hostile input is refused without a crash, and a refusal in JSON is valid JSON.
 
-Over JSON-RPC a crash is an error object with the code of an internal error, under whatever status.
+Over JSON-RPC a crash is an error object with the code of an internal error, whatever the HTTP status.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from conformance.surfaces.gateway.calls import CHECKOUT
 T = TypeVar("T")
 _ROWS = ("X-ROB-01", "X-JSON-02")
 _RAW_SECONDS = 5.0
-# Inputs of one kind an endpoint gets where the target's pace is bounded, or only a document names it.
+# Inputs of one kind for an endpoint, if the target's pace is bounded or only its OpenAPI document names the endpoint.
 _FEW = 12
-# Inputs of one kind an endpoint gets in a quick look.
+# Inputs of one kind for an endpoint in a quick look.
 _QUICK_FEW = 3
+# One missing guard shows in hundreds of answers. The report needs only a few of them.
 _SHOWN = 5
-# Few at a time: other checks want their answers, too.
+# Only a few requests run at the same time, because other checks wait for their answers from the same service.
 _AT_ONCE = 6
-# What HTTP itself has for methods, transfer codings and versions that a server does not know (RFC 9110 section 15.6).
+# HTTP itself has these 5xx for methods, transfer codings and versions that a server does not know (RFC 9110, 15.6).
 _PROTOCOL = frozenset({501, 505})
-# Over a host of which they know nothing, proxies say that nobody is there.
+# A proxy in front of the service answers these for a Host that it does not know. The service has not seen the request.
 _NOBODY_THERE = frozenset({502, 503, 504})
 _THROTTLED, _LONGEST_REST = 429, 1.0
 _FIX = (
@@ -51,7 +52,7 @@ _QUICK = sample("hostile inputs, some of a kind at each operation")
 
 @dataclass(slots=True)
 class Barrage:
-    """Hostile requests to one surface, and what came of them."""
+    """Hostile requests to one surface, with counts of their answers and faults."""
 
     case: Case
     surface: str
@@ -61,7 +62,7 @@ class Barrage:
     literal: Counter[str] = field(default_factory=Counter)
 
     def few(self, inputs: Iterable[T], endpoint: Endpoint) -> list[T]:
-        """Return the inputs to send: all, or some by the run's seed, where the pace is bounded or nobody states it."""
+        """Return the inputs to send: all, or a sample if the pace is bounded or only a document names the endpoint."""
         chosen = list(inputs)
         if not endpoint.stated:
             chosen = self.case.some(chosen, _FEW, "hostile inputs, at operations that only a document names")
@@ -80,9 +81,16 @@ class Barrage:
         target: str | None = None,
         client: Client | None = None,
     ) -> None:
-        """Send one request and judge its answer; that none came is no 5xx.
+        """Send one request and judge its answer. A missing answer is not a 5xx, and is only counted.
 
-        Over a `client` of raw connections the head may be no HTTP, which 501 and 505 say, too.
+        Args:
+            what: Name of the input, for the report.
+            endpoint: The operation.
+            body: The body, if any.
+            headers: All header fields.
+            method: Another method than the operation's.
+            target: Another request target than the operation's.
+            client: Sends over raw connections, where the request may not be HTTP at all; 501 and 505 are then allowed.
         """
         url = endpoint.url if target is None else endpoint.base + target
         try:
@@ -93,7 +101,7 @@ class Barrage:
             self.unanswered += 1
             return
         if answer.status == _THROTTLED:
-            # Nobody looked at the request, which so shows nothing.
+            # The limiter refused before any parser read the request, so the answer shows nothing about it.
             self.unanswered += 1
             await asyncio.sleep(min(retry_after(answer) or 0.0, _LONGEST_REST))
             return
@@ -118,20 +126,22 @@ class Barrage:
                 self.case.expect("X-JSON-02", False, "JSON by RFC 8259", faults[:5], exchange=answer, where=where)
 
     async def end(self, good: Endpoint) -> None:
-        """Judge what held: nothing broke, and the surface still answers.
+        """Judge that no request crashed the surface, and that it still answers a plain call.
 
         Raises:
-            Inconclusive: Nothing was answered, so that nobody knows whether it ever did.
+            Inconclusive: No request was answered, so it is unknown whether the surface ever answered.
         """
         plain = partial(self.case.client.call, good.method, good.url, json_body=good.body, headers=good.headers)
         try:
             try:
                 answer = await plain()
             except Late:
-                answer = await plain()  # what is slow once may still be at work on what came before
+                # A service that is slow once may still be processing the requests before. It gets a second chance.
+                answer = await plain()
         except Unreachable as fault:
+            # A surface that never answered in this run was not brought down by these requests.
             if not self.sent and not self.case.client.has_answered(good.url):
-                raise Inconclusive(f"nothing was answered, a plain call neither: {fault}") from fault
+                raise Inconclusive(f"no request was answered, not even a plain call: {fault}") from fault
             found = f"after {self.sent} hostile requests: {fault}"
             self.case.expect("X-ROB-01", False, "the service still answers", found, where={"surface": self.surface})
             return
@@ -151,7 +161,7 @@ async def _claimed(case: Case, surface: str) -> tuple[Barrage, list[Endpoint]]:
 
 
 def _typed(endpoint: Endpoint, *fields: tuple[str, str]) -> list[tuple[str, str]]:
-    """Return the operation's credentials and the fields, which go before a credential of the same name."""
+    """Return the operation's credentials and the fields. A field replaces a credential of the same name."""
     given = {name.lower() for name, _ in fields}
     return [*((name, value) for name, value in endpoint.headers.items() if name.lower() not in given), *fields]
 
@@ -174,11 +184,14 @@ async def _bodies(case: Case, surface: str) -> None:
 
 
 async def _requests(case: Case, surface: str) -> None:
-    """Send hostile heads of requests to one operation with a body and one without."""
+    """Send hostile request heads to one operation with a body and to one without."""
     barrage, known = await _claimed(case, surface)
     pace = case.profile.pace.requests_per_second
     tls = context_of(case.profile.tls)
+    # An HTTP library would correct or refuse such heads, so they are written to a socket byte by byte.
     raw = case.client.over(RawTransport(known[0].base, seconds=_RAW_SECONDS, requests_per_second=pace, tls=tls))
+    # Request lines and framing are parsed before routing, by the same code for every operation. One of each kind
+    # suffices.
     posts = [one for one in known if one.body is not None][:1]
     chosen = [*posts, *[one for one in known if one.method == "GET"][:1]]
     parts = []
@@ -207,7 +220,7 @@ async def hostile_bodies_at_the_gateway(case: Case) -> None:
     """Malformed, oversized, deeply nested and wrongly typed bodies never make the gateway answer 5xx.
 
     Sends every hostile body, and a good one with each member replaced by every hostile value, to every operation that
-    is known. Expects no 5xx, and JSON without NaN, Infinity or duplicate members wherever JSON answers.
+    is known. Expects no 5xx. Expects JSON answers without NaN, Infinity or duplicate members.
     """
     await _bodies(case, "gateway")
 
@@ -217,7 +230,7 @@ async def hostile_bodies_at_the_rail(case: Case) -> None:
     """Malformed, oversized, deeply nested and wrongly typed bodies never make the rail answer 5xx.
 
     Sends every hostile body, and a good one with each member replaced by every hostile value, to every operation that
-    is known, unpaid. Expects no 5xx, and JSON without NaN, Infinity or duplicate members wherever JSON answers.
+    is known, unpaid. Expects no 5xx. Expects JSON answers without NaN, Infinity or duplicate members.
     """
     await _bodies(case, "rail")
 
@@ -226,8 +239,8 @@ async def hostile_bodies_at_the_rail(case: Case) -> None:
 async def hostile_requests_at_the_gateway(case: Case) -> None:
     """Malformed request lines, header fields and framing never make the gateway answer 5xx.
 
-    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx; a closed
-    connection will do where the request is no HTTP.
+    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx. A request that is
+    not HTTP may be answered by closing the connection.
     """
     await _requests(case, "gateway")
 
@@ -236,8 +249,8 @@ async def hostile_requests_at_the_gateway(case: Case) -> None:
 async def hostile_requests_at_the_rail(case: Case) -> None:
     """Malformed request lines, header fields and framing never make the rail answer 5xx.
 
-    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx; a closed
-    connection will do where the request is no HTTP.
+    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx. A request that is
+    not HTTP may be answered by closing the connection.
     """
     await _requests(case, "rail")
 
@@ -246,7 +259,7 @@ async def hostile_requests_at_the_rail(case: Case) -> None:
 async def hostile_checkout_tokens(case: Case) -> None:
     """Checkout tokens of every shape never make the gateway answer 5xx.
 
-    Asks for the page and its parts, and does what can be done with a link, under tokens of every length, alphabet and
+    Requests the page and its parts, and makes every call that a link has, with tokens of every length, alphabet and
     encoding. Expects no 5xx.
     """
     barrage, known = await _claimed(case, "gateway")
@@ -271,7 +284,7 @@ async def hostile_bodies_at_the_agent(case: Case) -> None:
     """Malformed, oversized, deeply nested and wrongly typed bodies never make the agent answer 5xx.
 
     Sends every hostile body, and a good one with each member replaced by every hostile value, to every operation that
-    is known. Expects no 5xx, and JSON without NaN, Infinity or duplicate members wherever JSON answers.
+    is known. Expects no 5xx. Expects JSON answers without NaN, Infinity or duplicate members.
     """
     await _bodies(case, "agent")
 
@@ -280,8 +293,8 @@ async def hostile_bodies_at_the_agent(case: Case) -> None:
 async def hostile_requests_at_the_agent(case: Case) -> None:
     """Malformed request lines, header fields and framing never make the agent answer 5xx.
 
-    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx; a closed
-    connection will do where the request is no HTTP.
+    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx. A request that is
+    not HTTP may be answered by closing the connection.
     """
     await _requests(case, "agent")
 
@@ -290,8 +303,8 @@ async def hostile_requests_at_the_agent(case: Case) -> None:
 async def hostile_bodies_at_the_control_plane(case: Case) -> None:
     """Malformed, oversized, deeply nested and wrongly typed bodies never make the control plane answer 5xx.
 
-    Sends every hostile body, and one that is refused with each member replaced by every hostile value, to every
-    operation that is known. Expects no 5xx, and JSON without NaN, Infinity or duplicate members wherever JSON answers.
+    Sends every hostile body, and a refused one with each member replaced by every hostile value, to every operation
+    that is known. Expects no 5xx. Expects JSON answers without NaN, Infinity or duplicate members.
     """
     await _bodies(case, "control_plane")
 
@@ -300,7 +313,7 @@ async def hostile_bodies_at_the_control_plane(case: Case) -> None:
 async def hostile_requests_at_the_control_plane(case: Case) -> None:
     """Malformed request lines, header fields and framing never make the control plane answer 5xx.
 
-    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx; a closed
-    connection will do where the request is no HTTP.
+    Sends strange methods, targets, fields, lengths and chunks over raw connections. Expects no 5xx. A request that is
+    not HTTP may be answered by closing the connection.
     """
     await _requests(case, "control_plane")

@@ -1,14 +1,14 @@
-"""X-ROB-02: what a caller keeps secret never comes back.
+"""X-ROB-02: a secret that a caller sends never appears in an answer.
 
-A secret is one where the interface has it: in Authorization, in X-PAYMENT. Elsewhere (in a path, an id, a member that
-nobody asked for) it is a blunder of the caller's, and an answer that repeats it warns.
+The interface has secrets in Authorization and X-PAYMENT. A caller that puts one elsewhere (in a path, an id, an unknown
+member) makes a mistake, and an answer that repeats it there only warns.
 """
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from conformance.engine.check import Case, check
@@ -25,7 +25,7 @@ from conformance.surfaces.endpoints import Endpoint, endpoints
 from conformance.surfaces.gateway.calls import CHECKOUT, link
 from conformance.surfaces.gateway.calls import token_of as checkout_token_of
 
-# Calls that an operation gets which only a document names.
+# Calls for an operation that only the target's OpenAPI document names.
 _FEW = 10
 _UNSTATED = "calls that hold a secret, at operations that only a document names"
 _AT_ONCE = 6
@@ -46,34 +46,35 @@ class _Call:
     headers: list[tuple[str, str]]
     body: bytes | None = None
     tail: str = ""
-    # Whether a success may hold the text, because it is no secret where it stands: only a refusal is judged.
+    # Whether a success may contain the text, because it is not a secret at this place. Only a refusal is then judged.
     refusals_only: bool = False
-    # Why an answer that holds it only warns, where it does.
+    # Why an answer that contains the secret only warns; None if it fails.
     beyond: str | None = _ELSEWHERE
 
 
 @dataclass(slots=True)
 class _Secrets:
-    """The secrets of one surface: a real key where there is one, and made-up ones of the same shape."""
+    """The secrets of one surface: a real key if there is one, and made-up ones of the same shape."""
 
     case: Case
-    made: dict[str, str] = field(default_factory=dict)
 
     def make(self, name: str, prefix: str = "") -> str:
-        """Return a made-up secret of the usual shape, kept out of the log."""
+        """Return a made-up secret of the usual shape, hidden in the log."""
+        # The run's randomness makes the secret, so that the same run can be repeated with the same requests.
         bits = self.case.rng.getrandbits(256).to_bytes(32, "big")
         secret = prefix + encode_base64url(bits)
         self.case.client.names.secret(secret, name)
         return secret
 
     def keys(self) -> Iterator[tuple[str, str]]:
-        """Yield API keys: the tenant's, and one of its shape that nobody has."""
+        """Yield API keys by name: the tenant's, and an unknown one of the same shape."""
         try:
             real = self.case.session.tenants.get().key
         except Inconclusive:
             yield "a made-up key", self.make("MADE_UP_KEY", "weld_")
         else:
             yield "the tenant's key", real
+            # The same prefix takes a made-up key past a check of the shape, to the code that looks the key up.
             yield "a made-up key", self.make("MADE_UP_KEY", real.partition("_")[0] + "_" if "_" in real else "")
 
 
@@ -93,26 +94,29 @@ def _credential_calls(endpoint: Endpoint, what: str, key: str) -> Iterator[_Call
         "X-Api-Key": [*typed, ("X-Api-Key", key)],
         "a cookie": [*typed, ("Cookie", f"session={key}")],
         "Idempotency-Key": [*typed, bearer, ("Idempotency-Key", key + " " * 3 + "é")],
+        # An error text often quotes the media type that it does not support.
         "the media type": [*tenant, bearer, ("Content-Type", f"text/{key}")],
     }
     for place, headers in places.items():
         beyond = None if place in _CREDENTIALS else _ELSEWHERE
         yield _Call(f"{what} as {place}", endpoint, key, headers, body, beyond=beyond)
+    # A server that ignores the query or the rest of a path may name its own URL in a success, for example in a link.
     yield _Call(f"{what} in the query", endpoint, key, typed, body, f"?api_key={key}", refusals_only=True)
     yield _Call(f"{what} in the path", endpoint, key, typed, body, f"/{key}", refusals_only=True)
 
 
 def _body_calls(endpoint: Endpoint, what: str, secret: str) -> Iterator[_Call]:
-    """Yield calls whose body is refused and holds the secret, as a member, in a text that is no JSON, as a name."""
+    """Yield calls with a refused body that contains the secret: as a member, as a name, or in malformed JSON."""
     good = dict(endpoint.body or {})
     typed = [*endpoint.headers.items(), JSON]
     quoted = f'"{secret}"'.encode()
     bodies: dict[str, bytes] = {
         "the whole body": quoted,
-        "text that is no JSON": b'{"api_key":' + quoted,
+        "text that is not JSON": b'{"api_key":' + quoted,
         "a name twice": b"{" + quoted + b":1," + quoted + b":2}",
         "members that are not known": b'{"api_key":' + quoted + b',"cancel_secret":' + quoted + b',"amount":{}}',
     }
+    # A validator that quotes the rejected value, as many frameworks do by default, repeats the secret here.
     for name in good:
         bodies[f"an array as {name}"] = b'{"' + name.encode() + b'":[' + quoted + b"]}"
         bodies[f"the text {name}"] = b'{"' + name.encode() + b'":' + quoted + b"}"
@@ -121,7 +125,7 @@ def _body_calls(endpoint: Endpoint, what: str, secret: str) -> Iterator[_Call]:
 
 
 def _sampled(case: Case, calls: Sequence[_Call]) -> list[_Call]:
-    """Return the calls to make: all, or in a quick look one for each secret and place, at some operation."""
+    """Return the calls to make: all of them, or in a quick look one for each secret and place."""
     return case.sample(calls, lambda call: call.what)
 
 
@@ -141,8 +145,9 @@ async def _judge(case: Case, call: _Call) -> None:
 async def keys_never_come_back(case: Case) -> None:
     """API keys that are sent, wherever they are sent, never appear in an answer of the gateway.
 
-    Sends the tenant's key and a made-up one as every kind of credential, in cookies, ids, queries, paths and bodies
-    that are refused, to every operation that is known. Expects the key nowhere in body and headers, in no encoding.
+    Sends the tenant's key and a made-up one as every kind of credential, and in cookies, ids, queries, paths and
+    refused bodies. Sends them to every operation that is known. Expects the key in no body and no header, in no
+    encoding.
     """
     secrets = _Secrets(case)
     keys = list(secrets.keys())
@@ -159,8 +164,8 @@ async def keys_never_come_back(case: Case) -> None:
 async def cancel_secrets_never_come_back(case: Case) -> None:
     """A link's cancel secret that is sent never appears in an answer.
 
-    Creates a link and, where it has such a secret, tries wrong secrets, cancels with the right one, and cancels again.
-    Expects no secret in any answer but the creation's.
+    Creates a link. If it has a cancel secret, tries a wrong secret, cancels with the right one, and cancels again.
+    Expects no secret in any answer except that of the creation.
     """
     created = await link(case)
     secret = created.object().get("cancel_secret")
@@ -172,6 +177,8 @@ async def cancel_secrets_never_come_back(case: Case) -> None:
     cancel = f"{CHECKOUT}{quote(token, safe='')}/cancel"
     endpoint = Endpoint("gateway", base, "POST", cancel, CHECKOUT + "{token}/cancel", {})
     wrong = _Secrets(case).make("WRONG_CANCEL_SECRET")
+    # The order matters: the second cancellation is refused because the link is cancelled, not because the secret is
+    # wrong.
     for what, value in (("a wrong secret", wrong), ("the secret", secret), ("the secret again", secret)):
         body = b'{"cancel_secret":"' + value.encode() + b'"}'
         await _judge(case, _Call(what, endpoint, value, [JSON], body))
@@ -183,10 +190,10 @@ async def cancel_secrets_never_come_back(case: Case) -> None:
 async def payments_never_come_back(case: Case) -> None:
     """X-PAYMENT and other credentials that are sent never appear in an answer of the rail.
 
-    Sends X-PAYMENT of every broken kind, PAYMENT-SIGNATURE and account keys to every operation that is known. Expects
-    the header's value nowhere in body and headers, in no encoding. Buys a call, and presents its proof again, on the
-    same request and on another: expects that no answer repeats the whole proof. So is every answer of a run judged that
-    was asked for with a proof or a key, whichever check asked.
+    Sends broken X-PAYMENT and PAYMENT-SIGNATURE headers and account keys to every operation that is known. Expects the
+    header's value in no body and no header, in no encoding. Buys a call, and presents its proof again with the same
+    request and with another. Expects that no answer repeats the whole proof. Every other check's requests with a proof
+    or a key are judged in the same way.
     """
     secrets = _Secrets(case)
     calls: list[_Call] = []
@@ -208,7 +215,7 @@ async def payments_never_come_back(case: Case) -> None:
 
 
 def _made_up_calls(case: Case, endpoint: Endpoint, key: str) -> Sequence[_Call]:
-    """Return the calls that bear a made-up key; some of them where nobody states the operation."""
+    """Return the calls with a made-up key, or a sample of them if the interface does not name the operation."""
     found = list(_credential_calls(endpoint, "a made-up key", key))
     if endpoint.body is not None:
         found += _body_calls(endpoint, "a made-up key", key)
@@ -217,10 +224,10 @@ def _made_up_calls(case: Case, endpoint: Endpoint, key: str) -> Sequence[_Call]:
 
 @check(ROW, surface="agent", fix=FIX, quick=_QUICK)
 async def credentials_never_come_back_from_the_agent(case: Case) -> None:
-    """Credentials that are sent to the agent, which wants none, never appear in an answer of it.
+    """Credentials that are sent to the agent, which needs none, never appear in its answers.
 
-    Sends a made-up key as every kind of credential, in cookies, ids, queries, paths and bodies that are refused, to
-    every operation that is known. Expects the key nowhere in body and headers, in no encoding.
+    Sends a made-up key as every kind of credential, and in cookies, ids, queries, paths and refused bodies. Sends it to
+    every operation that is known. Expects the key in no body and no header, in no encoding.
     """
     key = _Secrets(case).make("MADE_UP_KEY", "weld_")
     calls: list[_Call] = []
@@ -231,10 +238,11 @@ async def credentials_never_come_back_from_the_agent(case: Case) -> None:
 
 @check(ROW, surface="control_plane", fix=FIX, quick=_QUICK)
 async def the_admin_token_never_comes_back(case: Case) -> None:
-    """Neither the admin token nor one that is made up appears in an answer of the control plane.
+    """Neither the admin token nor a made-up one appears in an answer of the control plane.
 
-    Sends a made-up key as every kind of credential, in ids, queries, paths and refused bodies, and the admin token
-    itself, to every operation that is known. Expects it nowhere in body and headers, in no encoding.
+    Sends a made-up key as every kind of credential, and in ids, queries, paths and refused bodies. Sends the admin
+    token as a credential. Both go to every operation that is known. Expects them in no body and no header, in no
+    encoding.
     """
     key = _Secrets(case).make("MADE_UP_KEY", "weld_")
     token, reason = read_token(case)
@@ -246,5 +254,7 @@ async def the_admin_token_never_comes_back(case: Case) -> None:
             body = b"{}" if endpoint.body is not None else None
             calls.append(_Call("the admin token", endpoint, token, headers, body, beyond=None))
     await run_concurrently((_judge(case, call) for call in _sampled(case, calls)), at_once=_AT_ONCE)
+    # A profile that names a token which cannot be read has a fault. Without a name, a made-up token is all there is to
+    # test.
     if token is None and case.profile.hub.token is not None:
         case.inconclusive(ROW, reason)

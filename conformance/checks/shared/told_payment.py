@@ -1,4 +1,4 @@
-"""X-NET-01 and X-AMT-01: link, page and event tell of one network and one amount."""
+"""X-NET-01 and X-AMT-01: link, page and event state the same network and the same amount."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from conformance.surfaces.webhooks.sales import MORE, Sale, deliveries, overpaid
 async def a_network_has_three_spellings(case: Case) -> None:
     """A network is written with an underscore in the request, a hyphen in the link and a colon in the event.
 
-    Pays two links on a network, on each lane. Expects a hyphen between two parts in `chain` of the link and a colon in
-    `data.chain` of the event; that both are the same for one network and others for the networks of other lanes; and,
-    where the profile lists a network's spellings (`[networks.KEY]`), those.
+    Pays two links on a network, on each lane. Expects a hyphen between two parts in `chain` of the link, and a colon in
+    `data.chain` of the event. Expects that one network has the same spellings each time, and that no two networks share
+    one. If the profile lists a network's spellings (`[networks.KEY]`), expects those.
     """
     bound = case.profile.network_label, case.profile.network_event
     for sale in await sales(case):
@@ -36,13 +36,16 @@ async def a_network_has_three_spellings(case: Case) -> None:
                 where = {"spelling": what}
                 right = isinstance(value, str) and all(value.partition(mark))
                 right = right and (name is None or value == name)
+                # The interface fixes only the separator. The parts are the target's choice, unless its profile binds
+                # them.
                 expected = f"two parts and {mark!r} between them" if name is None else name
                 case.expect("X-NET-01", right, expected, json.dumps(value), exchange=one, where=where)
             _one_to_one(case, key, (chain, told))
 
 
 def _one_to_one(case: Case, key: str, spellings: tuple[Any, Any]) -> None:
-    """Judge that no other network of this run has one of these spellings, and this one no other."""
+    """Judge that this network keeps its spellings, and shares none with another network of this run."""
+    # The session remembers spellings across lanes, because the check on one lane sees only that lane's network.
     known: dict[str, tuple[Any, Any]] = case.session.networks_told
     first = known.setdefault(key, spellings)
     case.expect("X-NET-01", first == spellings, f"always {first}", spellings, where={"network": key})
@@ -60,15 +63,16 @@ def _one_to_one(case: Case, key: str, spellings: tuple[Any, Any]) -> None:
     fix="Store the link's amount in micro-units once, as an integer, and write all three from it, whatever was paid.",
 )
 async def an_amount_is_the_same_everywhere(case: Case) -> None:
-    """The link's `amount_microunits`, the amount on its page and that of the event are one value.
+    """The link's `amount_microunits`, the amount on its page and the amount in the event are one value.
 
-    Pays two links. Expects an integer of micro-units in the answer that created each, a number on its page that says
-    exactly that, and the same as a text of decimal digits in the event. Pays a third one a little more than it asks: if
-    an event reports it, expects the link's amount there as well.
+    Pays two links. Expects an integer of micro-units in the answer that created each, a number of that value on its
+    page, and the same value as a text of decimal digits in the event. Pays a third link a little more than it asks. If
+    an event reports that payment, expects the link's amount there as well.
     """
     for sale in await sales(case):
         _in_events(case, sale, {})
         _on_page(case, sale)
+    # The event states what the link asked for, not what arrived (P-WH-01). A gateway need not accept the overpaid link.
     beyond = await overpaid(case)
     if beyond is not None:
         _in_events(case, beyond, MORE)
@@ -86,8 +90,8 @@ def _on_page(case: Case, sale: Sale) -> None:
     microunits, before, page = sale.link.order.microunits, sale.link.before, sale.link.page
     shown = before.shown_amount(microunits)
     if shown is None and before.unseen is not None:
-        case.inconclusive("X-AMT-01", f"the page's amount was not seen: {before.unseen}", exchange=page)
+        case.inconclusive("X-AMT-01", f"the amount on the page could not be read: {before.unseen}", exchange=page)
         return
     values = sorted({value for values in before.amounts() for value in values})
-    found = f"numbers that say {', '.join(map(str, values[:20])) or 'nothing'}"
+    found = f"the numbers on it mean {', '.join(map(str, values[:20])) or 'nothing'}"
     case.expect("X-AMT-01", shown is not None, f"{microunits} micro-units on the page", found, exchange=page)
