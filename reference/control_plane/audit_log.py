@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from reference.control_plane.head_file import HeadFile, HeadUnreadable
 from reference.protocol.audit_chain import ADMIN, Action, Break, ChainCheck, Entry, Flaw, Head, Stored, follow, restored
-from reference.store.audit import Audit, Step
+from reference.store.audit import Audit, TrustChange
 from reference.store.database import Change, DatabaseUnavailable
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
@@ -104,7 +104,7 @@ class AuditLog:
             DatabaseUnavailable: Nothing was changed.
         """
 
-        async def step(head: Head) -> tuple[Outcome, Step | None]:
+        async def step(head: Head) -> tuple[Outcome, TrustChange | None]:
             ts_ms = self._clock.now_ms()
             outcome, planned = await decide(ts_ms // 1000)
             if planned is None:
@@ -118,7 +118,7 @@ class AuditLog:
                 subject=planned.subject,
                 payload=planned.payload,
             )
-            return outcome, Step(entry, [planned.change(entry.seq)])
+            return outcome, TrustChange(entry, [planned.change(entry.seq)])
 
         outcome, done = await self._audit.change(step)
         if done is not None:

@@ -64,7 +64,7 @@ class IssuerRegister:
 
             def change(seq: int) -> Change:
                 issuer = Issuer(request.did, seq, request.public_key_b64, kid, now)
-                return self._issuers.insertion(issuer) if known is None else self._issuers.rotation(issuer)
+                return self._issuers.build_insert(issuer) if known is None else self._issuers.build_rotation(issuer)
 
             if known is None:
                 return (201, now), Planned(Action.ISSUER_REGISTERED, request.did, {"kid": kid}, change)
@@ -83,7 +83,7 @@ class IssuerRegister:
             for did in meant:
                 known = await self._issuers.get(did)
                 if known is not None:
-                    gone = unnumbered(self._issuers.revocation(did))
+                    gone = unnumbered(self._issuers.build_revocation(did))
                     return True, Planned(Action.ISSUER_REVOKED, did, {"kid": known.kid}, gone)
             return False, None
 
@@ -126,6 +126,6 @@ class TrustDocuments:
         made = self._made.get(call.request.path)
         if made is None or made[0] != last:
             updated_at = self._began_at if last is None else last[1] // 1000
-            document = Document(write(await self._issuers.all(), updated_at), "no-cache")
+            document = Document(write(await self._issuers.list_all(), updated_at), "no-cache")
             made = self._made[call.request.path] = last, document
         return call.document(made[1])

@@ -86,7 +86,7 @@ class Posture:
 
     async def show(self, call: Call) -> Reply:
         """Answer GET /v1/posture."""
-        services = await self._services.all()
+        services = await self._services.list_all()
         issuers, _ = await self._services.counts()
         seen = await self._board.look([_address(one) for one in services])
         shown = [_shown(one, seen[_address(one)], with_address=call.is_admin) for one in services]

@@ -79,7 +79,9 @@ class ServiceRegister:
 
             def change(seq: int) -> Change:
                 service = Service(request.name, seq, registered_at=now, **request.members)
-                return self._services.insertion(service) if known is None else self._services.replacement(service)
+                return (
+                    self._services.build_insert(service) if known is None else self._services.build_replacement(service)
+                )
 
             action = Action.SERVICE_REGISTERED if known is None else Action.SERVICE_UPDATED
             return (201 if known is None else 200, now), Planned(action, request.name, request.members, change)
@@ -108,7 +110,7 @@ class ServiceRegister:
             for name in meant:
                 known = await self._services.get(name)
                 if known is not None:
-                    gone = unnumbered(self._services.removal(name))
+                    gone = unnumbered(self._services.build_removal(name))
                     return True, Planned(Action.SERVICE_REMOVED, name, _members(known), gone)
             return False, None
 

@@ -19,7 +19,7 @@ import orjson
 from reference.gateway import refusals
 from reference.gateway.calls import Call
 from reference.gateway.credentials import digest_of
-from reference.store.database import Change, Database, Taken, Write
+from reference.store.database import Change, Database, DuplicateKey, Write
 from reference.store.idempotency import Answers, Scope, StoredAnswer
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
@@ -93,7 +93,7 @@ class Idempotency:
             try:
                 made = await make()
                 await self._carry_out(made, scope, call)
-            except Taken:
+            except DuplicateKey:
                 continue  # by the same key on another worker, or by the same name: look again
             except (Refused, Unprocessable):
                 # What is in the way may be what the first call of this key has made meanwhile.
@@ -121,7 +121,7 @@ class Idempotency:
             async def write(*changes: Change) -> None:
                 try:
                     await self._carry_out(Made(201, orjson.dumps(answer), changes), scope, call)
-                except Taken:
+                except DuplicateKey:
                     if (replay := await self._replay(scope, call)) is not None:
                         raise _Replayed(replay) from None
                     raise
@@ -151,7 +151,7 @@ class Idempotency:
         stored = StoredAnswer(call.body.hash, made.status, sealed, now + self._window)
         try:
             async with asyncio.timeout(self._wait):
-                await self._database.change_all(*self._answers.storing(scope, stored, now=lapsed), *made.changes)
+                await self._database.change_all(*self._answers.build_store(scope, stored, now=lapsed), *made.changes)
         except TimeoutError as fault:
             raise refusals.idempotency_in_progress() from fault
 

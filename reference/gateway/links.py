@@ -131,7 +131,7 @@ class PaymentLinks:
 
         async def make() -> Made:
             link, secret = await self._drawn_up(call.tenant, call.content)
-            stored = self._links.insertion(link), self._links.pricing(link, self._price(call.content))
+            stored = self._links.build_insert(link), self._links.build_price(link, self._price(call.content))
             return Made(201, orjson.dumps(self._answer(link, secret)), stored)
 
         return await self._idempotency.once(call, make)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reference.store.database import DatabaseUnavailable
-from reference.store.payments import UNCOUNTED, Payments
+from reference.store.payments import UNMATCHED_STATES, Payments
 from reference.web.clock import WpClock
 from reference.web.http.metrics import Gauge
 
-_STATES = (*(state.value for state in UNCOUNTED), "refunded")
+_STATES = (*(state.value for state in UNMATCHED_STATES), "refunded")
 _PAYMENTS = "Payments that counted for no link, by why they did not; those that were given back are `refunded`."
 
 
@@ -30,7 +30,7 @@ class GatewayMeasures:
             float(self._clock.doubt is not None),
         )
         try:
-            counted = await self._payments.counted()
+            counted = await self._payments.count_unmatched()
         except DatabaseUnavailable:
             return [doubt, _up(0.0)]
         values = {(state, network): 0.0 for state in _STATES for network in self._networks}

@@ -21,8 +21,8 @@ from reference.protocol.service_word import ServiceWord
 from reference.protocol.times import utc_text
 from reference.store.links import Link
 from reference.store.payment_search import PaymentSearch
-from reference.store.payments import Payment, Uncounted
-from reference.store.takings import Taking
+from reference.store.payments import Payment, UnmatchedPayment
+from reference.store.takings import ReceivedPayment
 
 MOST_ROWS: Final = 10_000
 COLUMNS: Final = (
@@ -87,7 +87,7 @@ class PaymentExport:
             raise TooManyPayments
         return csv_file(COLUMNS, rows)
 
-    def _paid(self, taking: Taking) -> Sequence[str]:
+    def _paid(self, taking: ReceivedPayment) -> Sequence[str]:
         payment, link = taking.payment, taking.link
         asset_id = NETWORKS[payment.network].asset_id
         return (
@@ -97,7 +97,7 @@ class PaymentExport:
             *("", ""),
         )
 
-    def _uncounted(self, one: Uncounted) -> Sequence[str]:
+    def _uncounted(self, one: UnmatchedPayment) -> Sequence[str]:
         # Of a surplus, the row has the part above the link's amount: the whole is in the row of the paid payment.
         moved = one.payment.value if one.surplus is None else one.surplus
         shown = described(one)

@@ -15,7 +15,7 @@ from reference.protocol.times import utc_text
 from reference.store.database import DatabaseUnavailable
 from reference.store.links import Links
 from reference.store.opening import open_database
-from reference.store.payments import Payments, Uncounted
+from reference.store.payments import Payments, UnmatchedPayment
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
 from reference.web.operator_commands import NotDone, carried_out, lists_payments, show_payments
@@ -89,11 +89,11 @@ async def _opened(settings: GatewaySettings) -> AsyncIterator[UncountedPayments]
         await database.close()
 
 
-def _members(one: Uncounted) -> dict[str, Any]:
+def _members(one: UnmatchedPayment) -> dict[str, Any]:
     return {"tenant_id": one.payment.tenant_id, **described(one)}
 
 
-def _lines(found: Sequence[Uncounted]) -> list[str]:
+def _lines(found: Sequence[UnmatchedPayment]) -> list[str]:
     lines = [_HEAD]
     for one in found:
         told = described(one)

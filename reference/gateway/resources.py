@@ -61,7 +61,7 @@ class ResourceRecords:
             if await self._resources.get(tenant_id, request.resource_id) is not None:
                 raise refusals.resource_exists(request.resource_id)
             body = orjson.dumps(self._record(request))
-            return Made(201, body, (self._resources.insertion(tenant_id, request.resource_id, body.decode()),))
+            return Made(201, body, (self._resources.build_insert(tenant_id, request.resource_id, body.decode()),))
 
         return await self._idempotency.once(call, make)
 

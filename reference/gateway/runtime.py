@@ -44,7 +44,7 @@ from reference.store.attestations import Attestations
 from reference.store.database import Database, DatabaseUnavailable
 from reference.store.deliveries import Deliveries
 from reference.store.destinations import Destinations
-from reference.store.facts import Facts
+from reference.store.facts import SharedFacts
 from reference.store.known_keys import KnownKeys
 from reference.store.links import Links
 from reference.store.merchants import Merchants
@@ -52,7 +52,7 @@ from reference.store.opening import open_database, sqlite_dsn
 from reference.store.payments import Payments
 from reference.store.resources import Resources
 from reference.store.sessions import Sessions
-from reference.store.takings import Takings
+from reference.store.takings import ReceivedPayments
 from reference.store.tenant_tables import facts
 from reference.store.tenants import Tenants
 from reference.web.chain_time import ChainTime
@@ -179,7 +179,9 @@ async def _ground(settings: GatewaySettings, lanes: Mapping[str, Lane], exits: A
     database = open_database(database_dsn(settings))
     exits.push_async_callback(database.close)
     clock = WpClock(settings.clock_offset_file)
-    chain_time = ChainTime(clock, lambda: newest_blocks(lanes), Facts(database, facts), strict=settings.mode == "live")
+    chain_time = ChainTime(
+        clock, lambda: newest_blocks(lanes), SharedFacts(database, facts), strict=settings.mode == "live"
+    )
     tenants, known = Tenants(database), KnownKeys(database)
     links = Links(database, settings.word)
     tables = (tenants, links, Destinations(database), Sessions(database), Merchants(database), known)
@@ -244,14 +246,14 @@ def _operations(deps: _Dependencies, parts: _Parts) -> Sequence[Operation]:
         ResourceRecords(clock, Resources(deps.database), parts.idempotency),
         ReceiptVerification(deps.platform_keys),
         Screening(clock, keyring, did=deps.did, jurisdiction_flags=settings.jurisdiction_flags),
-        Documents(deps.did, keyring, deps.tenants.alive, clock, faults=deps.faults),
+        Documents(deps.did, keyring, deps.tenants.ping, clock, faults=deps.faults),
         Internal(parts.tenancy, parts.webhooks, parts.idempotency),
     )
 
 
 def _dashboard(deps: _Dependencies, parts: _Parts, attesting: Attesting) -> Dashboard:
     settings, clock, database = deps.settings, deps.clock, deps.database
-    receipts = Receipts(settings, clock, Takings(database), attesting, deps.platform_keys)
+    receipts = Receipts(settings, clock, ReceivedPayments(database), attesting, deps.platform_keys)
     desk = (parts.limits, parts.tenancy, parts.webhooks, parts.storefronts, parts.links, receipts)
     return Dashboard(settings, clock, parts.credentials, Sessions(database), *desk)
 

@@ -13,8 +13,8 @@ from reference.gateway.settings import GatewaySettings
 from reference.gateway.tenancy import PAGE_ROWS, Page
 from reference.gateway.uncounted import listed
 from reference.protocol.receipt_verification import verify_receipt
-from reference.store.payment_search import EVERYTHING, PaymentSearch
-from reference.store.takings import Taking, Takings, Total
+from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
+from reference.store.takings import ReceivedPayment, ReceivedPayments, Total
 from reference.web.clock import WpClock
 
 _RECENT_SECONDS = 30 * 86400
@@ -46,7 +46,7 @@ class Receipts:
         self,
         settings: GatewaySettings,
         clock: WpClock,
-        takings: Takings,
+        takings: ReceivedPayments,
         attesting: Attesting,
         platform_keys: Callable[[], Sequence[Mapping[str, Any]]],
     ) -> None:
@@ -67,9 +67,9 @@ class Receipts:
 
     async def part(
         self, tenant_id: str, after: str | None, search: PaymentSearch, *, most: int
-    ) -> tuple[Sequence[Taking], str | None]:
+    ) -> tuple[Sequence[ReceivedPayment], str | None]:
         """Return a part of the payments that a search selects, and the id behind which the next begins, or None."""
-        found: list[Taking] = []
+        found: list[ReceivedPayment] = []
         for _ in range(_MOST_SCANS):
             left = most + 1 - len(found)
             found += await self._takings.listed(tenant_id, most=left, after=after, search=search)
@@ -92,7 +92,7 @@ class Receipts:
         Raises:
             Refused: 404, there is no such payment, or it is another tenant's.
         """
-        taking = await self._takings.one(tenant_id, payment_id)
+        taking = await self._takings.find(tenant_id, payment_id)
         if taking is None:
             raise refusals.not_found()
         if taking.payment.reversed_at is not None:
@@ -104,7 +104,7 @@ class Receipts:
         return Receipt(_shown(taking), attestation.jws, attestation.claims, report)
 
 
-def _shown(taking: Taking) -> dict[str, Any]:
+def _shown(taking: ReceivedPayment) -> dict[str, Any]:
     return {
         **listed(taking.payment),
         "label": taking.link.label,

@@ -17,9 +17,9 @@ from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
 from reference.protocol.trial import KeyMode, LinkRefused, Standing, admit_link, mode_of
-from reference.store.links import Links, Listed
-from reference.store.payment_search import EVERYTHING, PaymentSearch
-from reference.store.payments import Payments, PaymentState, Uncounted
+from reference.store.links import Links, LinkWithState
+from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
+from reference.store.payments import Payments, PaymentState, UnmatchedPayment
 from reference.store.tenants import ApiKey, Tenant, Tenants
 from reference.web.clock import WpClock
 from reference.web.errors import Unprocessable
@@ -104,7 +104,7 @@ class Tenancy:
 
     async def listed(self, after: str | None = None) -> Page:
         """Return a page of tenants, the newest first."""
-        found = await self._tenants.listed(most=PAGE_ROWS + 1, after=after)
+        found = await self._tenants.list_page(most=PAGE_ROWS + 1, after=after)
         return Page.of([{**_described(one), "plan": one.plan} for one in found], "tenant_id")
 
     async def links(self, tenant_id: str, after: str | None = None) -> Page:
@@ -129,7 +129,7 @@ class Tenancy:
         await self.find(tenant_id)
         return await self._uncounted.of_tenant(tenant_id, search)
 
-    async def selected_uncounted(self, tenant_id: str, search: PaymentSearch, *, most: int) -> list[Uncounted]:
+    async def selected_uncounted(self, tenant_id: str, search: PaymentSearch, *, most: int) -> list[UnmatchedPayment]:
         """Return a tenant's payments that counted for nothing, as `UncountedPayments.selected`."""
         await self.find(tenant_id)
         return await self._uncounted.selected(tenant_id, search, most=most)
@@ -254,7 +254,7 @@ class Tenancy:
                 return key
         raise refusals.not_found()
 
-    def _shown_link(self, listed: Listed) -> dict[str, Any]:
+    def _shown_link(self, listed: LinkWithState) -> dict[str, Any]:
         link = listed.link
         return {
             "id": link.id,

@@ -13,8 +13,8 @@ from reference.gateway.page_parts import atomic_pretty
 from reference.protocol.checkout import LinkState
 from reference.protocol.networks import NETWORKS, canonical_tx_id
 from reference.protocol.times import utc_text
-from reference.store.payment_search import EVERYTHING, PaymentSearch
-from reference.store.payments import UNCOUNTED, Payment, Payments, PaymentState, Uncounted
+from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
+from reference.store.payments import UNMATCHED_STATES, Payment, Payments, PaymentState, UnmatchedPayment
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
 
@@ -43,22 +43,22 @@ class UncountedPayments:
 
     async def of_state(self, tenant_id: str, state: PaymentState) -> list[dict[str, Any]]:
         """Return a tenant's of one state, given back or not, the newest first."""
-        return [described(one) for one in await self._payments.uncounted(tenant_id, state)]
+        return [described(one) for one in await self._payments.list_unmatched(tenant_id, state)]
 
-    async def selected(self, tenant_id: str, search: PaymentSearch, *, most: int = 500) -> list[Uncounted]:
+    async def selected(self, tenant_id: str, search: PaymentSearch, *, most: int = 500) -> list[UnmatchedPayment]:
         """Return those of a tenant that a search selects, at most so many of each state, in the order of the states."""
         return [
             one
-            for state in UNCOUNTED
-            for one in await self._payments.uncounted(tenant_id, state, most=most, search=search)
+            for state in UNMATCHED_STATES
+            for one in await self._payments.list_unmatched(tenant_id, state, most=most, search=search)
         ]
 
-    async def of_all(self, *, refunded: bool, most: int) -> Sequence[Uncounted]:
+    async def of_all(self, *, refunded: bool, most: int) -> Sequence[UnmatchedPayment]:
         """Return everybody's that are not given back, or those that are, the newest first."""
         found = [
             one
-            for state in UNCOUNTED
-            for one in await self._payments.uncounted_of_all(state, refunded=refunded, most=most)
+            for state in UNMATCHED_STATES
+            for one in await self._payments.list_unmatched_of_all(state, refunded=refunded, most=most)
         ]
         return sorted(found, key=lambda one: (-one.payment.seen_at, one.payment.id))[:most]
 
@@ -74,7 +74,7 @@ class UncountedPayments:
             Refused: 404, there is none; 409, it was given back already or has paid something meanwhile.
             Unprocessable: That is no other transaction of its network.
         """
-        payment = await self._payments.one_uncounted(payment_id, tenant_id=tenant_id)
+        payment = await self._payments.find_unmatched(payment_id, tenant_id=tenant_id)
         if payment is None:
             raise refusals.not_found()
         try:
@@ -83,11 +83,11 @@ class UncountedPayments:
             raise _no_refund(str(fault)) from fault
         if named == payment.tx_id:
             raise _no_refund("that is the transaction that paid")
-        if not await self._payments.give_back(payment, named, now=self._clock.now()):
+        if not await self._payments.record_refund(payment, named, now=self._clock.now()):
             raise Refused(409, "payment_not_refundable", "this payment was given back already, or has paid something")
 
 
-def described(one: Uncounted) -> dict[str, Any]:
+def described(one: UnmatchedPayment) -> dict[str, Any]:
     """Return a payment that counted for nothing as JSON, with its link and the reason.
 
     `amount` is what moved, in atomic units of the asset `asset_id`; `surplus` is the part above the link's amount.
@@ -134,7 +134,7 @@ def _no_refund(why: str) -> Unprocessable:
     return Unprocessable([{"loc": ["body", "transaction"], "msg": why, "type": "transaction_form"}])
 
 
-def _reason(late: Uncounted) -> str:
+def _reason(late: UnmatchedPayment) -> str:
     """Return why a payment counted for nothing: what is wrong with it, or what had ended its link and when."""
     if late.state in _REASONS:
         return _REASONS[late.state]

@@ -68,4 +68,4 @@ class Housekeeping:
             await refuse_behind(collector.lane, self._settings.rail_node_behind_seconds)
         gone = seen.status in {TxStatus.ABSENT, TxStatus.FAILED}
         attestation = self._signer.attestation(row, "REVERSED") if gone else None
-        await self._ledger.rechecked(row.id, attestation=attestation)
+        await self._ledger.record_recheck(row.id, attestation=attestation)

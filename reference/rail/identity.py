@@ -9,7 +9,7 @@ from __future__ import annotations
 import hmac
 
 from reference.protocol.service_word import ServiceWord
-from reference.store.facts import Facts
+from reference.store.facts import SharedFacts
 from reference.web.settings import Misconfigured
 
 _SECRET, _WORD = "token_secret", "payable_core"
@@ -20,7 +20,7 @@ def fingerprint(secret: bytes) -> str:
     return hmac.digest(secret, b"weldproof:token-secret-fingerprint:1", "sha256").hex()
 
 
-async def agree(facts: Facts, secret: bytes, word: ServiceWord) -> None:
+async def agree(facts: SharedFacts, secret: bytes, word: ServiceWord) -> None:
     """See that this worker's secret and word are those of the database's other workers.
 
     Raises:
@@ -40,7 +40,7 @@ async def agree(facts: Facts, secret: bytes, word: ServiceWord) -> None:
         )
 
 
-async def adopt(facts: Facts, secret: bytes, word: ServiceWord) -> None:
+async def adopt(facts: SharedFacts, secret: bytes, word: ServiceWord) -> None:
     """Make this secret and word those of the database's workers from now on."""
-    await facts.put(_WORD, word.payable_core)
-    await facts.put(_SECRET, fingerprint(secret))
+    await facts.replace(_WORD, word.payable_core)
+    await facts.replace(_SECRET, fingerprint(secret))

@@ -54,7 +54,7 @@ class RailMeasures:
         ]
         try:
             now = self._clock.now()
-            counted = await self._unserved.counted(now=now)
+            counted = await self._unserved.count_by_state(now=now)
             failed = await self._settlements.all_failures(since=now - FAILURES_REMEMBERED)
         except DatabaseUnavailable:
             counted, failed = None, {}

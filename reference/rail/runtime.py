@@ -45,7 +45,7 @@ from reference.rail.settings import RailSettings
 from reference.rail.settlement.settler import SettlingPaymentSource
 from reference.store.absences import Absences
 from reference.store.database import Database, DatabaseUnavailable
-from reference.store.facts import Facts
+from reference.store.facts import SharedFacts
 from reference.store.generations import Generations
 from reference.store.known_keys import KnownKeys
 from reference.store.opening import open_database, sqlite_dsn
@@ -174,7 +174,7 @@ class _Dependencies:
     worker: str
 
     async def alive(self) -> None:
-        await self.ledger.alive()
+        await self.ledger.ping()
         self.standing.refuse_issuing()
 
 
@@ -184,7 +184,7 @@ async def _ground(settings: RailSettings, lanes: Mapping[str, Lane], exits: Asyn
     exits.push_async_callback(database.close)
     clock = WpClock(settings.clock_offset_file)
     ledger, generations, known = Redemptions(database), Generations(database), KnownKeys(database)
-    shared = Facts(database, facts)
+    shared = SharedFacts(database, facts)
     offers = _offers(settings, lanes)
     terms = {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}
     standing = IssuingPermission(generations, terms, clock)
@@ -350,7 +350,7 @@ def _challenges(
     }
 
 
-async def _mint(settings: RailSettings, known: KnownKeys, shared: Facts, clock: WpClock) -> Mint:
+async def _mint(settings: RailSettings, known: KnownKeys, shared: SharedFacts, clock: WpClock) -> Mint:
     """Return what makes tokens: of the secret of every worker, which is made at a first start only."""
     await known.prepare()
     with naming("WP_RAIL_TOKEN_SECRET_FILE"):
@@ -373,7 +373,7 @@ async def adopt_token_secret(settings: RailSettings) -> None:
     database = open_database(ledger_dsn(settings))
     try:
         await Redemptions(database).prepare()
-        await identity.adopt(Facts(database, facts), secret, settings.word)
+        await identity.adopt(SharedFacts(database, facts), secret, settings.word)
     finally:
         await database.close()
 

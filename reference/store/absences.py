@@ -8,20 +8,20 @@ from contextlib import suppress
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from reference.store.database import Database, Taken
+from reference.store.database import Database, DuplicateKey
 from reference.store.tables import absences
 
 ALL_LANES = "*"
 _BEAT = "beat"
 _ROW = absences.c
-_OVERLAPPING = select(_ROW.since, _ROW.until).where(
+_ENDED_AFTER = select(_ROW.since, _ROW.until).where(
     _ROW.network.in_([bindparam("lane"), ALL_LANES]), _ROW.until >= bindparam("unix")
 )
 _ADD = insert(absences).values({name: bindparam(name) for name in ("id", "network", "since", "until")})
 _PROLONG = (
     update(absences).where(_ROW.id == bindparam("row_id"), _ROW.until < bindparam("now")).values(until=bindparam("now"))
 )
-_BEATEN = select(_ROW.until).where(_ROW.id == _BEAT)
+_LAST_BEAT = select(_ROW.until).where(_ROW.id == _BEAT)
 _FORGET = delete(absences).where(_ROW.until < bindparam("before"), _ROW.id != _BEAT)
 
 
@@ -31,9 +31,9 @@ class Absences:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def met(self, network: str, unix: int) -> Sequence[tuple[int, int]]:
+    async def list_after(self, network: str, unix: int) -> Sequence[tuple[int, int]]:
         """Return beginning and end of every absence of a lane that ended after `unix`, in unix seconds."""
-        rows = await self._database.rows(_OVERLAPPING, lane=network, unix=unix)
+        rows = await self._database.rows(_ENDED_AFTER, lane=network, unix=unix)
         return [(int(since), int(until)) for since, until in rows]
 
     async def begin(self, network: str, *, since: int, until: int) -> str:
@@ -42,19 +42,19 @@ class Absences:
         await self._database.change(_ADD, id=absence, network=network, since=since, until=until)
         return absence
 
-    async def go_on(self, absence: str, *, until: int) -> None:
+    async def prolong(self, absence: str, *, until: int) -> None:
         """Note that an absence lasts until now."""
         await self._database.change(_PROLONG, row_id=absence, now=until)
 
     async def beat(self, *, now: int) -> None:
         """Note that a worker of this rail runs."""
         if await self._database.change(_PROLONG, row_id=_BEAT, now=now) == 0:
-            with suppress(Taken):
+            with suppress(DuplicateKey):
                 await self._database.change(_ADD, id=_BEAT, network=_BEAT, since=now, until=now)
 
     async def last_beat(self) -> int | None:
         """Return when a worker of this rail ran last, None when none ever did."""
-        rows = await self._database.rows(_BEATEN)
+        rows = await self._database.rows(_LAST_BEAT)
         return int(rows[0][0]) if rows else None
 
     async def forget(self, *, before: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import bindparam, insert, select
 
 from reference.store.checkout_tables import attestations
-from reference.store.database import Database, Taken
+from reference.store.database import Database, DuplicateKey
 
 _ROW = attestations.c
 _GET = select(_ROW.jws).where(_ROW.payment_id == bindparam("of_payment"))
@@ -27,6 +27,6 @@ class Attestations:
         """Keep the attestation of a payment unless there is one, and return the one that is kept."""
         try:
             await self._database.change(_KEEP, payment_id=payment_id, jws=jws)
-        except Taken:
+        except DuplicateKey:
             return await self.of_payment(payment_id) or jws
         return jws

@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 from sqlalchemy import bindparam, func, insert, select
 
 from reference.protocol.audit_chain import Entry, Head, Stored, stored
-from reference.store.database import Change, Database, DatabaseUnavailable, Missed, Taken
+from reference.store.database import Change, Database, DatabaseUnavailable, DuplicateKey, RowNotFound
 from reference.store.trust_tables import METADATA, audit, of_the_trust_set
 
 _NAMES = ("seq", "ts_ms", "actor", "action", "subject", "payload", "prev_mac", "mac")
@@ -25,7 +25,7 @@ Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrustChange:
     """A change of trust that is ready to be made.
 
     Attributes:
@@ -71,8 +71,8 @@ class Audit:
         return (int(rows[0][0]), int(rows[0][1])) if rows else None
 
     async def change(
-        self, decide: Callable[[Head], Awaitable[tuple[Outcome, Step | None]]]
-    ) -> tuple[Outcome, Step | None]:
+        self, decide: Callable[[Head], Awaitable[tuple[Outcome, TrustChange | None]]]
+    ) -> tuple[Outcome, TrustChange | None]:
         """Make one change of trust together with its entry.
 
         Every such change adds an entry, and an entry's number is unique. So a caller that decided on an outdated
@@ -88,10 +88,10 @@ class Audit:
         Raises:
             DatabaseUnavailable: The database refuses the step although no other caller made one meanwhile.
         """
-        lost: Head | None = None
+        refused_head: Head | None = None
         while True:
             head = await self.head()
-            if head == lost:
+            if head == refused_head:
                 raise DatabaseUnavailable("the audit log takes no entry")
             outcome, step = await decide(head)
             if step is None:
@@ -99,7 +99,7 @@ class Audit:
             columns = dict(zip(_NAMES, stored(step.entry), strict=True))
             try:
                 await self._database.change_all(Change(_ADD, columns), *step.changes)
-            except (Taken, Missed):
-                lost = head
+            except (DuplicateKey, RowNotFound):
+                refused_head = head
                 continue
             return outcome, step

@@ -27,13 +27,13 @@ links = Table(
     Index("gateway_link_nonce", "nonce"),
     Index("gateway_link_tenant", "tenant_id", "created_at"),
 )
-_active = links.c.watched_until.is_(None)
+_is_active = links.c.watched_until.is_(None)
 Index(
     "gateway_links_due",
     links.c.network,
     links.c.pay_to,
     links.c.expires_at,
-    sqlite_where=_active,
+    sqlite_where=_is_active,
 )
 Index("gateway_links_watched", links.c.network, links.c.pay_to, links.c.watched_until, links.c.created_at)
 Index("gateway_links_new", links.c.network, links.c.created_at, links.c.pay_to)
@@ -79,17 +79,17 @@ payments = Table(
     Index("gateway_payment_link", "link_id"),
     Index("gateway_payment_tenant", "tenant_id", "state", "seen_at"),
 )
-_paid = payments.c.state == "paid"
+_is_paid = payments.c.state == "paid"
 Index(
     "gateway_paid_transfer",
     payments.c.network,
     payments.c.tx_id,
     payments.c.ordinal,
     unique=True,
-    sqlite_where=_paid,
+    sqlite_where=_is_paid,
 )
-_due = payments.c.recheck_at.isnot(None)
-Index("gateway_payment_recheck", payments.c.network, payments.c.recheck_at, sqlite_where=_due)
+_has_recheck = payments.c.recheck_at.isnot(None)
+Index("gateway_payment_recheck", payments.c.network, payments.c.recheck_at, sqlite_where=_has_recheck)
 
 # The attestation of a payment as it was first returned. The worker that inserts its row has made it.
 attestations = Table(
@@ -99,8 +99,8 @@ attestations = Table(
     Column("jws", Text, nullable=False),
 )
 
-_listed = payments.c.state != "paid"
-Index("gateway_uncounted", payments.c.state, payments.c.network, sqlite_where=_listed)
+_is_unmatched = payments.c.state != "paid"
+Index("gateway_uncounted", payments.c.state, payments.c.network, sqlite_where=_is_unmatched)
 
 # Payments that counted for no link and were refunded. Their transfers are also among the used ones.
 refunds = Table(
@@ -131,7 +131,7 @@ payment_assets = Table(
 )
 
 # Payments that were shown before they were final: a node may list nothing that waits for a block.
-shown = Table(
+shown_payments = Table(
     "gateway_shown_payments",
     METADATA,
     Column("link_id", String(36), primary_key=True),

@@ -17,11 +17,11 @@ from reference.records import record
 Row: TypeAlias = Sequence[Any]
 
 
-class Taken(Exception):
+class DuplicateKey(Exception):
     """A unique index refused a change: the key exists already. The whole transaction changed nothing."""
 
 
-class Missed(Exception):
+class RowNotFound(Exception):
     """A change found no row although it needed one. The whole transaction changed nothing."""
 
 
@@ -44,7 +44,7 @@ class Change:
 
     statement: Executable
     values: Mapping[str, Any] = field(default_factory=dict)
-    needed: bool = False
+    is_needed: bool = False
 
 
 class Write(Protocol):
@@ -81,10 +81,10 @@ class Database(Protocol):
             DatabaseUnavailable: None was carried out.
         """
 
-    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+    async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds, with a change carried out for each row in the same transaction.
 
-        The change has the same values, and `found`: the row's first column. No other writer changes a row in
+        The change has the same values, and `query`: the row's first column. No other writer changes a row in
         between; on a database with several writers, the query locks its rows (`with_for_update`).
 
         Raises:

@@ -31,8 +31,8 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.webhook_delivery import DELIVERY, DeliveryMove, DeliveryState, EventType, Outcome
 from reference.store.database import Change, Database, Row
-from reference.store.notes import Notes
-from reference.store.paging import behind
+from reference.store.notes import GroupCommit
+from reference.store.paging import is_behind
 from reference.store.webhook_tables import attempts, deliveries, destinations, events, subscriptions
 
 
@@ -58,7 +58,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ClaimedAttempt:
     """An attempt that the caller alone may make, and its delivery.
 
     Attributes:
@@ -135,7 +135,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class InFlight:
+class AttemptInFlight:
     """An attempt that a worker, perhaps a dead one, has claimed.
 
     Attributes:
@@ -156,7 +156,7 @@ _EVENT = tuple(Event.__slots__)
 _ATTEMPT = tuple(Attempt.__slots__)
 
 
-def moving(move: DeliveryMove) -> Update:
+def build_transition(move: DeliveryMove) -> Update:
     """Return the update by which deliveries that something can happen to get the state that the table says."""
     starts = (_ROW.state == literal_column(f"'{state}'") for state in DELIVERY.starts(move))
     return update(deliveries).where(or_(*starts)).values(state=DELIVERY.end(move).value)
@@ -216,13 +216,13 @@ _DUE = (
     .with_for_update(of=deliveries, skip_locked=True)
 )
 _CLAIM = (
-    moving(DeliveryMove.CLAIMED)
+    build_transition(DeliveryMove.CLAIMED)
     .where(_ROW.id == bindparam("found"))
     .values(attempt=_ROW.attempt + 1, due_ms=None, started_ms=bindparam("now_ms"))
 )
 _IS_CLAIMED = (_ROW.id == bindparam("delivery"), _ROW.attempt == bindparam("mine"), _ROW.started_ms.isnot(None))
 # Only for a claimed attempt: a superfluous row would block the next attempt.
-_TELL = insert(attempts).from_select(
+_RECORD_ATTEMPT = insert(attempts).from_select(
     ["delivery_id", *_ATTEMPT],
     select(
         _ROW.id,
@@ -234,7 +234,7 @@ _TELL = insert(attempts).from_select(
     ).where(*_IS_CLAIMED),
 )
 _FINISH = {
-    move: moving(move)
+    move: build_transition(move)
     .where(*_IS_CLAIMED)
     .values(
         failures=bindparam("new_failures"),
@@ -246,9 +246,9 @@ _FINISH = {
 }
 _IN_FLIGHT = select(_ROW.id, _ROW.attempt, _ROW.started_ms, _ROW.failures).where(_ROW.started_ms.isnot(None))
 _HAS_DESTINATION = exists().where(destinations.c.id == _ROW.destination_id)
-_DROP = moving(DeliveryMove.UNWANTED).where(*_IS_DUE_THERE, ~_HAS_DESTINATION).values(due_ms=None)
+_DROP = build_transition(DeliveryMove.UNWANTED).where(*_IS_DUE_THERE, ~_HAS_DESTINATION).values(due_ms=None)
 _RETRY = (
-    moving(DeliveryMove.ASKED_FOR)
+    build_transition(DeliveryMove.ASKED_FOR)
     .where(_ROW.tenant_id == bindparam("owner"), _ROW.id == bindparam("delivery"), _HAS_DESTINATION)
     .values(due_ms=bindparam("at_ms"))
 )
@@ -272,24 +272,24 @@ _FORGET = (
     delete(deliveries).where(_ROW.event_id.in_(_OLD), _IS_OVER),
     delete(events).where(events.c.id.in_(_OLD)),
 )
-_LISTED = ("id", "event_id", "type", "destination_id", "url", "state", "created_at", "due_ms", "delivered_at")
+_MEMBERS = ("id", "event_id", "type", "destination_id", "url", "state", "created_at", "due_ms", "delivered_at")
 _OF_TENANT = (
-    select(*(events.c.type if name == "type" else _ROW[name] for name in _LISTED))
+    select(*(events.c.type if name == "type" else _ROW[name] for name in _MEMBERS))
     .select_from(deliveries.join(events, events.c.id == _ROW.event_id))
     .where(_ROW.tenant_id == bindparam("owner"))
     .order_by(_ROW.created_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
-_FURTHER = _OF_TENANT.where(behind(deliveries))
+_FURTHER = _OF_TENANT.where(is_behind(deliveries))
 
 
-def _with_attempts(listed: Select[Any]) -> Select[Any]:
+def _with_attempts(query: Select[Any]) -> Select[Any]:
     """Return a list of deliveries with a row for each attempt: one statement, so that states and attempts agree."""
-    those = listed.subquery()
+    page = query.subquery()
     return (
-        select(*(those.c[name] for name in _LISTED), *(attempts.c[name] for name in _ATTEMPT))
-        .select_from(those.outerjoin(attempts, attempts.c.delivery_id == those.c.id))
-        .order_by(those.c.created_at.desc(), those.c.id, attempts.c.number)
+        select(*(page.c[name] for name in _MEMBERS), *(attempts.c[name] for name in _ATTEMPT))
+        .select_from(page.outerjoin(attempts, attempts.c.delivery_id == page.c.id))
+        .order_by(page.c.created_at.desc(), page.c.id, attempts.c.number)
     )
 
 
@@ -301,14 +301,14 @@ class Deliveries:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._notes = Notes(database)
+        self._group_commit = GroupCommit(database)
 
     # What a change of state writes.
 
-    def recording(self, event: Event) -> tuple[Change, Change]:
+    def build_event(self, event: Event) -> tuple[Change, Change]:
         """Return the changes that note an event and its deliveries, due at once; a second one is refused as `Taken`."""
         members = {name: getattr(event, name) for name in _EVENT}
-        spread = {
+        fan_out = {
             "stem": f"dlv_{event.id.removeprefix('evt_').replace('-', '')}_",
             "of_event": event.id,
             "of_type": event.type.value,
@@ -318,7 +318,7 @@ class Deliveries:
             "first_state": DELIVERY.first.value,
             "none_yet": 0,
         }
-        return Change(_RECORD, {**members, "type": event.type.value}), Change(_FAN_OUT, spread)
+        return Change(_RECORD, {**members, "type": event.type.value}), Change(_FAN_OUT, fan_out)
 
     # What workers do.
 
@@ -330,7 +330,7 @@ class Deliveries:
         """Return whether something is due for a destination."""
         return bool(await self._database.rows(_ANY_DUE, destination=destination_id, now_ms=now_ms))
 
-    async def claim(self, destination_id: str, *, now_ms: int, most: int) -> list[Claimed]:
+    async def claim(self, destination_id: str, *, now_ms: int, most: int) -> list[ClaimedAttempt]:
         """Claim the next attempts of what is due for a destination, the longest waiting first, all in one transaction.
 
         Returns:
@@ -339,8 +339,10 @@ class Deliveries:
         """
         rows = await self._database.take(_DUE, _CLAIM, destination=destination_id, now_ms=now_ms, most=most)
         return [
-            Claimed(one_id, number, failures, delivered_at is not None, url, event_id, body, there, secret, now_ms)
-            for one_id, number, failures, delivered_at, url, event_id, body, there, secret in rows
+            ClaimedAttempt(
+                delivery_id, number, failures, delivered_at is not None, url, event_id, body, target_id, secret, now_ms
+            )
+            for delivery_id, number, failures, delivered_at, url, event_id, body, target_id, secret in rows
         ]
 
     async def finish(
@@ -358,17 +360,17 @@ class Deliveries:
             failures: How many attempts have failed.
             due_ms: When the next one is due, None for never.
         """
-        named = {"delivery": delivery_id, "mine": attempt.number}
+        claim_key = {"delivery": delivery_id, "mine": attempt.number}
         outcome = {"over_ms": attempt.ended_ms, "came": attempt.outcome.value, "answered": attempt.status}
-        arrived = attempt.ended_ms // 1000 if attempt.outcome is Outcome.DELIVERED else None
-        after = {"new_failures": failures, "next_ms": due_ms, "arrived_at": arrived}
-        changes = Change(_TELL, {**named, **outcome}), Change(_FINISH[move], {**named, **after})
-        await self._notes.write(delivery_id, changes)
+        arrived_at = attempt.ended_ms // 1000 if attempt.outcome is Outcome.DELIVERED else None
+        after = {"new_failures": failures, "next_ms": due_ms, "arrived_at": arrived_at}
+        changes = Change(_RECORD_ATTEMPT, {**claim_key, **outcome}), Change(_FINISH[move], {**claim_key, **after})
+        await self._group_commit.write(delivery_id, changes)
 
-    async def in_flight(self) -> Sequence[InFlight]:
+    async def in_flight(self) -> Sequence[AttemptInFlight]:
         """Return the attempts of every worker that are claimed and have no recorded result."""
         rows = await self._database.rows(_IN_FLIGHT)
-        return [InFlight(str(row[0]), *(int(one) for one in row[1:])) for row in rows]
+        return [AttemptInFlight(str(row[0]), *(int(one) for one in row[1:])) for row in rows]
 
     async def drop(self, destination_id: str, *, now_ms: int) -> None:
         """Drop what is due for a destination if that is deleted."""
@@ -398,24 +400,24 @@ class Deliveries:
         Returns:
             False when the tenant has no such delivery, or its destination is deleted.
         """
-        named = {"owner": tenant_id, "delivery": delivery_id}
-        if await self._database.change(_RETRY, **named, at_ms=now_ms) == 1:
+        key = {"owner": tenant_id, "delivery": delivery_id}
+        if await self._database.change(_RETRY, **key, at_ms=now_ms) == 1:
             return True
-        return bool(await self._database.rows(_IS_SENDING, **named))
+        return bool(await self._database.rows(_IS_SENDING, **key))
 
     async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[Delivery]:
         """Return a tenant's deliveries with their attempts, newest first: the first ones, or those behind one."""
-        asked = {"owner": tenant_id, "most": most, **({} if after is None else {"after": after})}
-        found: dict[str, list[Row]] = {}
-        for row in await self._database.rows(_PAGE if after is None else _FURTHER_PAGE, **asked):
-            found.setdefault(row[0], []).append(row)
-        return [_listed(rows) for rows in found.values()]
+        values = {"owner": tenant_id, "most": most, **({} if after is None else {"after": after})}
+        rows_by_id: dict[str, list[Row]] = {}
+        for row in await self._database.rows(_PAGE if after is None else _FURTHER_PAGE, **values):
+            rows_by_id.setdefault(row[0], []).append(row)
+        return [_read_delivery(rows) for rows in rows_by_id.values()]
 
 
-def _listed(rows: Sequence[Row]) -> Delivery:
+def _read_delivery(rows: Sequence[Row]) -> Delivery:
     """Return the delivery of rows that differ in the attempt alone; one without an attempt has one row."""
-    width = len(_LISTED)
-    members: dict[str, Any] = dict(zip(_LISTED, rows[0], strict=False))
+    width = len(_MEMBERS)
+    members: dict[str, Any] = dict(zip(_MEMBERS, rows[0], strict=False))
     members |= {"type": EventType(members["type"]), "state": DeliveryState(members["state"])}
     tries = [dict(zip(_ATTEMPT, row[width:], strict=True)) for row in rows if row[width] is not None]
     return Delivery(**members, attempts=tuple(Attempt(**{**one, "outcome": Outcome(one["outcome"])}) for one in tries))

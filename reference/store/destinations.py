@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from reference.protocol.webhook_delivery import MOST_DESTINATIONS, DeliveryMove, EventType
-from reference.store.database import Change, Database, Missed, Row, Taken, Write
-from reference.store.deliveries import moving
+from reference.store.database import Change, Database, DuplicateKey, Row, RowNotFound, Write
+from reference.store.deliveries import build_transition
 from reference.store.webhook_tables import METADATA, deliveries, destinations, subscriptions
 
 
@@ -45,16 +45,16 @@ _OF_TENANT = (
     .order_by(_ROW.created_at, _ROW.place, subscriptions.c.type)
 )
 _PLACES = select(_ROW.place).where(_ROW.tenant_id == bindparam("owner"))
-_KNOWN = select(_ROW.id).where(_ROW.id == bindparam("destination"))
+_GET_ID = select(_ROW.id).where(_ROW.id == bindparam("destination"))
 _ADD = insert(destinations).values(
     {name: bindparam(name) for name in ("id", "tenant_id", "place", "url", "sealed_secret", "created_at")}
 )
-_ASK = insert(subscriptions).values({name: bindparam(name) for name in ("destination_id", "type")})
+_SUBSCRIBE = insert(subscriptions).values({name: bindparam(name) for name in ("destination_id", "type")})
 _ROTATE = update(destinations).where(*_IS_IT).values(sealed_secret=bindparam("new_secret"), rotated_at=bindparam("now"))
 _DELETE = delete(destinations).where(*_IS_IT)
-_UNASK = delete(subscriptions).where(subscriptions.c.destination_id == bindparam("destination"))
+_UNSUBSCRIBE = delete(subscriptions).where(subscriptions.c.destination_id == bindparam("destination"))
 _DROP = (
-    moving(DeliveryMove.UNWANTED)
+    build_transition(DeliveryMove.UNWANTED)
     .where(deliveries.c.destination_id == bindparam("destination"), deliveries.c.due_ms.isnot(None))
     .values(due_ms=None)
 )
@@ -79,36 +79,38 @@ class Destinations:
             Taken: A destination with this id exists already.
         """
         members = {name: getattr(destination, name) for name in ("id", "tenant_id", "url", "created_at")}
-        asked = [Change(_ASK, {"destination_id": destination.id, "type": one.value}) for one in destination.types]
+        wishes = [
+            Change(_SUBSCRIBE, {"destination_id": destination.id, "type": one.value}) for one in destination.types
+        ]
         while True:
-            taken = {int(row[0]) for row in await self._database.rows(_PLACES, owner=destination.tenant_id)}
-            place = next((one for one in range(MOST_DESTINATIONS) if one not in taken), None)
+            used_places = {int(row[0]) for row in await self._database.rows(_PLACES, owner=destination.tenant_id)}
+            place = next((one for one in range(MOST_DESTINATIONS) if one not in used_places), None)
             if place is None:
                 return False
-            added = Change(_ADD, {**members, "place": place, "sealed_secret": sealed_secret})
+            insertion = Change(_ADD, {**members, "place": place, "sealed_secret": sealed_secret})
             try:
-                await (write or self._database.change_all)(added, *asked)
-            except Taken:
-                if await self._database.rows(_KNOWN, destination=destination.id):
+                await (write or self._database.change_all)(insertion, *wishes)
+            except DuplicateKey:
+                if await self._database.rows(_GET_ID, destination=destination.id):
                     raise
                 continue  # another request took the place at the same moment
             return True
 
     async def of_tenant(self, tenant_id: str) -> Sequence[Destination]:
         """Return a tenant's destinations, the oldest first."""
-        found: dict[str, list[Row]] = {}
+        rows_by_id: dict[str, list[Row]] = {}
         for row in await self._database.rows(_OF_TENANT, owner=tenant_id):
-            found.setdefault(row[0], []).append(row)
-        return [_one(rows) for rows in found.values()]
+            rows_by_id.setdefault(row[0], []).append(row)
+        return [_read_destination(rows) for rows in rows_by_id.values()]
 
     async def rotate(
         self, tenant_id: str, destination_id: str, sealed_secret: bytes, *, now: int, write: Write | None = None
     ) -> bool:
         """Replace a secret, which signs from now on; False when there is no such destination. `write` as for `add`."""
-        given = {"owner": tenant_id, "destination": destination_id, "new_secret": sealed_secret, "now": now}
+        values = {"owner": tenant_id, "destination": destination_id, "new_secret": sealed_secret, "now": now}
         try:
-            await (write or self._database.change_all)(Change(_ROTATE, given, needed=True))
-        except Missed:
+            await (write or self._database.change_all)(Change(_ROTATE, values, is_needed=True))
+        except RowNotFound:
             return False
         return True
 
@@ -116,13 +118,13 @@ class Destinations:
         """Delete a destination with its secret and drop what waits for it; False when there is no such one."""
         if not any(one.id == destination_id for one in await self.of_tenant(tenant_id)):
             return False
-        there = {"destination": destination_id}
-        gone = Change(_DELETE, {"owner": tenant_id, **there})
-        await self._database.change_all(gone, Change(_UNASK, there), Change(_DROP, there))
+        key = {"destination": destination_id}
+        deletion = Change(_DELETE, {"owner": tenant_id, **key})
+        await self._database.change_all(deletion, Change(_UNSUBSCRIBE, key), Change(_DROP, key))
         return True
 
 
-def _one(rows: Sequence[Row]) -> Destination:
+def _read_destination(rows: Sequence[Row]) -> Destination:
     """Return the destination of rows that differ in the type alone."""
     members: dict[str, Any] = dict(zip(_NAMES, rows[0], strict=False))
     return Destination(**members, types=tuple(EventType(row[-1]) for row in rows))

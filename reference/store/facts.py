@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from sqlalchemy import Table, bindparam, insert, select, update
 
-from reference.store.database import Database, Taken
+from reference.store.database import Database, DuplicateKey
 
 
-class Facts:
+class SharedFacts:
     """Statements over one surface's table of facts. Each public method is one transaction, or decided by one."""
 
     def __init__(self, database: Database, table: Table) -> None:
@@ -25,19 +25,19 @@ class Facts:
 
     async def agree(self, name: str, value: str) -> str:
         """State a fact unless it is stated already, and return its value: the first statement decides."""
-        while (there := await self.get(name)) is None:
+        while (stated_value := await self.get(name)) is None:
             try:
                 await self._database.change(self._add, fact=name, content=value)
-            except Taken:
+            except DuplicateKey:
                 continue
             return value
-        return there
+        return stated_value
 
-    async def put(self, name: str, value: str) -> None:
+    async def replace(self, name: str, value: str) -> None:
         """State a fact, replacing its previous value."""
         while await self._database.change(self._set, fact=name, content=value) == 0:
             try:
                 await self._database.change(self._add, fact=name, content=value)
-            except Taken:
+            except DuplicateKey:
                 continue
             return

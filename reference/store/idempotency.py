@@ -55,18 +55,18 @@ class Answers:
 
     async def get(self, scope: Scope, *, now: int) -> StoredAnswer | None:
         """Return the answer of a key whose window is open."""
-        rows = await self._database.rows(_GET, **_place(scope), now=now)
+        rows = await self._database.rows(_GET, **_bind_scope(scope), now=now)
         return StoredAnswer(*rows[0]) if rows else None
 
-    def storing(self, scope: Scope, answer: StoredAnswer, *, now: int) -> tuple[Change, Change]:
+    def build_store(self, scope: Scope, answer: StoredAnswer, *, now: int) -> tuple[Change, Change]:
         """Return the changes that store an answer; a key whose window is open refuses them as `Taken`."""
         members = {name: getattr(scope, name) for name in _SCOPE} | {name: getattr(answer, name) for name in _ANSWER}
-        return Change(_FREE, {**_place(scope), "now": now}), Change(_STORE, members)
+        return Change(_FREE, {**_bind_scope(scope), "now": now}), Change(_STORE, members)
 
     async def forget(self, *, now: int) -> None:
         """Drop the answers whose window is over."""
         await self._database.change(_FORGET, now=now)
 
 
-def _place(scope: Scope) -> dict[str, str]:
+def _bind_scope(scope: Scope) -> dict[str, str]:
     return {f"in_{name}": getattr(scope, name) for name in _SCOPE}

@@ -34,7 +34,7 @@ _NAMES = tuple(Issuer.__slots__)
 _COLUMNS = tuple(issuers.c[name] for name in _NAMES)
 _IS_IT = issuers.c.did == bindparam("named")
 _GET = select(*_COLUMNS).where(_IS_IT)
-_ALL = select(*_COLUMNS).order_by(issuers.c.place, issuers.c.did)
+_LIST = select(*_COLUMNS).order_by(issuers.c.place, issuers.c.did)
 _ADD = insert(issuers).values({name: bindparam(name) for name in _NAMES})
 _ROTATE = (
     update(issuers)
@@ -55,19 +55,24 @@ class Issuers:
         rows = await self._database.rows(_GET, named=did)
         return Issuer(*rows[0]) if rows else None
 
-    async def all(self) -> Sequence[Issuer]:
+    async def list_all(self) -> Sequence[Issuer]:
         """Return every issuer in the order of registration."""
-        return [Issuer(*row) for row in await self._database.rows(_ALL)]
+        return [Issuer(*row) for row in await self._database.rows(_LIST)]
 
-    def insertion(self, issuer: Issuer) -> Change:
+    def build_insert(self, issuer: Issuer) -> Change:
         """Return the change that adds an issuer."""
         return Change(_ADD, {name: getattr(issuer, name) for name in _NAMES})
 
-    def rotation(self, issuer: Issuer) -> Change:
+    def build_rotation(self, issuer: Issuer) -> Change:
         """Return the change that gives an issuer another key; the old one is gone."""
-        given = {"named": issuer.did, "new_key": issuer.public_key_b64, "new_kid": issuer.kid, "now": issuer.created_at}
-        return Change(_ROTATE, given, needed=True)
+        values = {
+            "named": issuer.did,
+            "new_key": issuer.public_key_b64,
+            "new_kid": issuer.kid,
+            "now": issuer.created_at,
+        }
+        return Change(_ROTATE, values, is_needed=True)
 
-    def revocation(self, did: str) -> Change:
+    def build_revocation(self, did: str) -> Change:
         """Return the change that removes an issuer."""
-        return Change(_REVOKE, {"named": did}, needed=True)
+        return Change(_REVOKE, {"named": did}, is_needed=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, bindparam, insert, select
 
-from reference.store.database import Database, Taken
+from reference.store.database import Database, DuplicateKey
 
 METADATA = MetaData()
 known_keys = Table(
@@ -41,10 +41,10 @@ class KnownKeys:
             The id of the first key that was used under this name: of workers that start at once, one is the first.
         """
         while True:
-            known = await self.ids(name)
-            if key_id in known:
-                return known[0]
+            key_ids = await self.ids(name)
+            if key_id in key_ids:
+                return key_ids[0]
             try:
-                await self._database.change(_ADD, name=name, place=len(known), key_id=key_id, since=now)
-            except Taken:
+                await self._database.change(_ADD, name=name, place=len(key_ids), key_id=key_id, since=now)
+            except DuplicateKey:
                 continue

@@ -29,8 +29,8 @@ from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 from reference.store import used_transfers
 from reference.store.checkout_tables import METADATA, link_ends, link_prices, links, payments, surpluses
-from reference.store.database import Change, Database, Row, Taken
-from reference.store.paging import behind
+from reference.store.database import Change, Database, DuplicateKey, Row
+from reference.store.paging import is_behind
 from reference.store.used_transfers import UsedBy
 
 
@@ -81,7 +81,7 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class LinkWithState:
     """A link and its state.
 
     Attributes:
@@ -105,12 +105,12 @@ if any(LINK.starts(ending) != (LINK.first,) or LINK.end(ending) not in LINK.fina
 _STATE = func.coalesce(link_ends.c.state, LINK.first.value)
 _IS_WATCHED = or_(_ROW.watched_until.is_(None), _ROW.watched_until >= bindparam("now"))
 _SELECT = select(*(_ROW[name] for name in _NAMES))
-_LISTED = select(*(_ROW[name] for name in _NAMES), _STATE, payments.c.tx_id, payments.c.reversed_at).select_from(
+_WITH_STATE = select(*(_ROW[name] for name in _NAMES), _STATE, payments.c.tx_id, payments.c.reversed_at).select_from(
     links.outerjoin(link_ends, link_ends.c.link_id == _ROW.id).outerjoin(
         payments, and_(payments.c.link_id == _ROW.id, payments.c.state == "paid")
     )
 )
-_SOLD_BEFORE = select(
+_EARLIER_SALES = select(
     payments.c.network,
     payments.c.tx_id,
     payments.c.ordinal,
@@ -124,7 +124,7 @@ _SOLD_BEFORE = select(
 )
 _UNITS = {key: atomic_units(1, network.decimals) for key, network in NETWORKS.items()}
 # What was paid above a link's amount by way of workers of before surpluses were listed, in the asset's own units.
-_SURPLUS_BEFORE = (
+_EARLIER_SURPLUSES = (
     select(payments.c.id, payments.c.tenant_id, payments.c.network, payments.c.seen_at)
     .select_from(payments.join(links, links.c.id == payments.c.link_id))
     .where(
@@ -135,8 +135,8 @@ _SURPLUS_BEFORE = (
         ~exists().where(surpluses.c.payment_id == payments.c.id),
     )
 )
-_ONE_SURPLUS_BEFORE = _SURPLUS_BEFORE.limit(1)
-_LIST_SURPLUSES = insert(surpluses).from_select(list(surpluses.columns.keys()), _SURPLUS_BEFORE)
+_ONE_EARLIER_SURPLUS = _EARLIER_SURPLUSES.limit(1)
+_LIST_SURPLUSES = insert(surpluses).from_select(list(surpluses.columns.keys()), _EARLIER_SURPLUSES)
 _INSERT = insert(links).values({name: bindparam(name) for name in (*_NAMES, "nonce")})
 _PRICE = tuple(Price.__slots__)
 _INSERT_PRICE = insert(link_prices).values({name: bindparam(name) for name in ("link_id", *_PRICE)})
@@ -145,12 +145,12 @@ _BY_TOKEN = _SELECT.where(_ROW.token == bindparam("token"))
 _BY_NONCE = _SELECT.where(_ROW.nonce == bindparam("nonce"))
 _STATE_OF = select(link_ends.c.state).where(link_ends.c.link_id == bindparam("link_id"))
 _OF_TENANT = (
-    _LISTED.where(_ROW.tenant_id == bindparam("tenant_id"))
+    _WITH_STATE.where(_ROW.tenant_id == bindparam("tenant_id"))
     .order_by(_ROW.created_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
-_FURTHER = _OF_TENANT.where(behind(links))
-_ONE = _LISTED.where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.id == bindparam("link_id"))
+_FURTHER = _OF_TENANT.where(is_behind(links))
+_GET = _WITH_STATE.where(_ROW.tenant_id == bindparam("tenant_id"), _ROW.id == bindparam("link_id"))
 _DUE = (
     _SELECT.where(
         _ROW.watched_until.is_(None),
@@ -192,32 +192,32 @@ class Links:
     async def prepare(self) -> None:
         """Create the tables that are missing, those of payments too."""
         await self._database.create(METADATA)
-        since = int(time.time()) - used_transfers.OF_BEFORE_SECONDS
-        await used_transfers.list_those_of_before(self._database, _SOLD_BEFORE, since=since)
-        while await self._database.rows(_ONE_SURPLUS_BEFORE, since=since):
-            with suppress(Taken):  # another worker lists them, too
+        since = int(time.time()) - used_transfers.EARLIER_SALES_SECONDS
+        await used_transfers.list_earlier_sales(self._database, _EARLIER_SALES, since=since)
+        while await self._database.rows(_ONE_EARLIER_SURPLUS, since=since):
+            with suppress(DuplicateKey):  # another worker lists them, too
                 await self._database.change(_LIST_SURPLUSES, since=since)
 
-    def insertion(self, link: Link) -> Change:
-        """Return the change that creates a link; a token that exists already is refused as `Taken`."""
+    def build_insert(self, link: Link) -> Change:
+        """Return the change that creates a link; a token that exists already is refused as `DuplicateKey`."""
         members: Mapping[str, object] = {name: getattr(link, name) for name in _NAMES}
         return Change(_INSERT, {**members, "nonce": nonce_of(self._word.memo(link.token))})
 
-    def pricing(self, link: Link, price: Price) -> Change:
+    def build_price(self, link: Link, price: Price) -> Change:
         """Return the change that keeps what a new link was ordered as."""
         return Change(_INSERT_PRICE, {"link_id": link.id, **{name: getattr(price, name) for name in _PRICE}})
 
     async def add(self, link: Link, price: Price) -> None:
         """Create a link with what it was ordered as."""
-        await self._database.change_all(self.insertion(link), self.pricing(link, price))
+        await self._database.change_all(self.build_insert(link), self.build_price(link, price))
 
     async def price(self, link_id: str) -> Price | None:
         """Return what a link was ordered as; None of one that was created before prices were kept."""
         rows = await self._database.rows(_PRICE_OF, link_id=link_id)
         return Price(*rows[0]) if rows else None
 
-    def ending(self, link_id: str, ending: LinkEnding, *, now: int, watched_until: int) -> tuple[Change, Change]:
-        """Return the changes that end a link; one that has an end already refuses them as `Taken`.
+    def build_end(self, link_id: str, cause: LinkEnding, *, now: int, watched_until: int) -> tuple[Change, Change]:
+        """Return the changes that end a link; one that has an end already refuses them as `DuplicateKey`.
 
         Args:
             link_id: The link.
@@ -226,37 +226,37 @@ class Links:
             watched_until: Until when a payment for it is still looked for, in unix seconds.
         """
         return (
-            Change(_END, {"link_id": link_id, "state": LINK.end(ending).value, "ended_at": now}),
+            Change(_END, {"link_id": link_id, "state": LINK.end(cause).value, "ended_at": now}),
             Change(_WATCH_ON, {"ended_link": link_id, "until": watched_until}),
         )
 
     async def by_token(self, token: str) -> Link | None:
         """Return the link of a token."""
-        return _one(await self._database.rows(_BY_TOKEN, token=token))
+        return _read_first(await self._database.rows(_BY_TOKEN, token=token))
 
     async def by_nonce(self, nonce: str) -> Link | None:
         """Return the link whose memo hashes to an EIP-3009 nonce, `0x` and lower-case hex."""
-        return _one(await self._database.rows(_BY_NONCE, nonce=nonce))
+        return _read_first(await self._database.rows(_BY_NONCE, nonce=nonce))
 
-    async def of_tenant_by_id(self, tenant_id: str, link_id: str) -> Listed | None:
+    async def of_tenant_by_id(self, tenant_id: str, link_id: str) -> LinkWithState | None:
         """Return a link of a tenant and its state, or None if the tenant has no such link."""
-        rows = await self._database.rows(_ONE, tenant_id=tenant_id, link_id=link_id)
-        return _listed(rows[0]) if rows else None
+        rows = await self._database.rows(_GET, tenant_id=tenant_id, link_id=link_id)
+        return _read_with_state(rows[0]) if rows else None
 
     async def state(self, link_id: str) -> str:
         """Return `active`, `paid`, `expired` or `cancelled`."""
         rows = await self._database.rows(_STATE_OF, link_id=link_id)
         return str(rows[0][0]) if rows else LINK.first.value
 
-    async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[Listed]:
+    async def of_tenant(self, tenant_id: str, *, most: int = 200, after: str | None = None) -> Sequence[LinkWithState]:
         """Return a tenant's links, newest first: the first ones, or those behind the link of an id."""
-        asked = {"tenant_id": tenant_id, "most": most}
+        values = {"tenant_id": tenant_id, "most": most}
         rows = await (
-            self._database.rows(_OF_TENANT, **asked)
+            self._database.rows(_OF_TENANT, **values)
             if after is None
-            else self._database.rows(_FURTHER, **asked, after=after)
+            else self._database.rows(_FURTHER, **values, after=after)
         )
-        return [_listed(row) for row in rows]
+        return [_read_with_state(row) for row in rows]
 
     async def due(self, network: str, pay_to: str, *, now: int, most: int = 500) -> Sequence[Link]:
         """Return the active links of a payout address whose time is over, the oldest first."""
@@ -292,9 +292,9 @@ class Links:
         return int(rows[0][0])
 
 
-def _listed(row: Row) -> Listed:
-    return Listed(Link(*row[: len(_NAMES)]), *row[len(_NAMES) :])
+def _read_with_state(row: Row) -> LinkWithState:
+    return LinkWithState(Link(*row[: len(_NAMES)]), *row[len(_NAMES) :])
 
 
-def _one(rows: Sequence[Row]) -> Link | None:
+def _read_first(rows: Sequence[Row]) -> Link | None:
     return Link(*rows[0]) if rows else None

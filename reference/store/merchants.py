@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, delete, insert, select
 from reference.store.database import Change, Database
 from reference.store.merchant_tables import METADATA, contacts, logos, merchants, return_addresses
 from reference.store.tenant_tables import tenants
-from reference.store.tenants import hold
+from reference.store.tenants import build_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Merchant:
     tenant_name: str = ""
 
 
-_SHOWN = (
+_GET = (
     select(merchants.c.name, logos.c.digest, contacts.c.email, tenants.c.name)
     .select_from(
         tenants.outerjoin(merchants, merchants.c.tenant_id == tenants.c.id)
@@ -69,7 +69,7 @@ class Merchants:
 
     async def get(self, tenant_id: str) -> Merchant:
         """Return what a tenant shows: nothing of one that is not there."""
-        rows = await self._database.rows(_SHOWN, tenant_id=tenant_id)
+        rows = await self._database.rows(_GET, tenant_id=tenant_id)
         if not rows:
             return Merchant()
         name, logo, contact, tenant_name = rows[0]
@@ -87,21 +87,21 @@ class Merchants:
 
     async def save(self, tenant_id: str, name: str, addresses: Sequence[str], contact: str = "") -> None:
         """Replace a tenant's name and contact for payers and the addresses of its shop."""
-        owner, held = hold(tenant_id)
-        named = [Change(_ADD_NAME, {"tenant_id": tenant_id, "name": name})] if name else []
-        named += [Change(_ADD_CONTACT, {"tenant_id": tenant_id, "email": contact})] if contact else []
-        added = (
+        owner, lock = build_lock(tenant_id)
+        insertions = [Change(_ADD_NAME, {"tenant_id": tenant_id, "name": name})] if name else []
+        insertions += [Change(_ADD_CONTACT, {"tenant_id": tenant_id, "email": contact})] if contact else []
+        address_insertions = (
             Change(_ADD_ADDRESS, {"tenant_id": tenant_id, "place": place, "address": address})
             for place, address in enumerate(addresses)
         )
-        cleared = (Change(_CLEAR_NAME, owner), Change(_CLEAR_CONTACT, owner), Change(_CLEAR_ADDRESSES, owner))
-        await self._database.change_all(held, *cleared, *named, *added)
+        deletions = (Change(_CLEAR_NAME, owner), Change(_CLEAR_CONTACT, owner), Change(_CLEAR_ADDRESSES, owner))
+        await self._database.change_all(lock, *deletions, *insertions, *address_insertions)
 
     async def save_logo(self, tenant_id: str, digest: str, png: bytes) -> None:
         """Replace a tenant's logo."""
-        owner, held = hold(tenant_id)
+        owner, lock = build_lock(tenant_id)
         logo = {"tenant_id": tenant_id, "digest": digest, "png": png}
-        await self._database.change_all(held, Change(_CLEAR_LOGO, owner), Change(_ADD_LOGO, logo))
+        await self._database.change_all(lock, Change(_CLEAR_LOGO, owner), Change(_ADD_LOGO, logo))
 
     async def delete_logo(self, tenant_id: str) -> None:
         """Drop a tenant's logo, if it has one."""

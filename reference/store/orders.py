@@ -8,35 +8,35 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, LargeBinary, bindparam, cast, delete, exists, insert, select
 
 from reference.store.database import Change, Database
-from reference.store.tables import orders, redemptions
+from reference.store.tables import kept_requests, redemptions
 
 # Any client can make a claim before its payment is known, so no more than this is kept of the claim's request.
 MOST_UNPAID_BYTES = 4096
 
-_ROW = orders.c
+_ROW = kept_requests.c
 # The values are cast, because PostgreSQL treats a bare value in a query as text.
 _NEW = select(
     cast(bindparam("order_of", type_=BigInteger), BigInteger),
     cast(bindparam("request", type_=LargeBinary), LargeBinary),
 ).where(~exists().where(_ROW.claim_id == bindparam("order_of", type_=BigInteger)))
-_KEEP = insert(orders).from_select(["claim_id", "request"], _NEW)
-_FORGET = delete(orders).where(
-    ~exists().where(redemptions.c.id == _ROW.claim_id, redemptions.c.spent_at.is_(None)).correlate(orders)
+_KEEP = insert(kept_requests).from_select(["claim_id", "request"], _NEW)
+_FORGET = delete(kept_requests).where(
+    ~exists().where(redemptions.c.id == _ROW.claim_id, redemptions.c.spent_at.is_(None)).correlate(kept_requests)
 )
 _GET = select(_ROW.request).where(_ROW.claim_id == bindparam("order_of"))
 
 
-def keeping(claim_id: int, request: bytes) -> Change:
+def build_keep(claim_id: int, request: bytes) -> Change:
     """Return the change that keeps a request, canonical JSON, unless that claim's is kept already."""
     return Change(_KEEP, {"order_of": claim_id, "request": request})
 
 
-def forgetting() -> Change:
+def build_forget() -> Change:
     """Return the change that deletes the requests that can no longer be served."""
     return Change(_FORGET)
 
 
-async def order_of(database: Database, claim_id: int) -> bytes | None:
+async def request_of(database: Database, claim_id: int) -> bytes | None:
     """Return what a claim asks for, as canonical JSON, or None when it is not kept."""
     rows = await database.rows(_GET, order_of=claim_id)
     return bytes(rows[0][0]) if rows else None

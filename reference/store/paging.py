@@ -6,7 +6,7 @@ from sqlalchemy import Table, and_, bindparam, or_, select
 from sqlalchemy.sql.elements import ColumnElement
 
 
-def behind(table: Table, age: str = "created_at") -> ColumnElement[bool]:
+def is_behind(table: Table, age: str = "created_at") -> ColumnElement[bool]:
     """Return what holds for the rows behind the one whose id is the parameter `after`; for none when there is no such.
 
     Args:
@@ -14,5 +14,5 @@ def behind(table: Table, age: str = "created_at") -> ColumnElement[bool]:
         age: The column with the time at which a row was created.
     """
     last = table.alias()
-    made = select(last.c[age]).where(last.c.id == bindparam("after")).scalar_subquery()
-    return or_(table.c[age] < made, and_(table.c[age] == made, table.c.id > bindparam("after")))
+    last_age = select(last.c[age]).where(last.c.id == bindparam("after")).scalar_subquery()
+    return or_(table.c[age] < last_age, and_(table.c[age] == last_age, table.c.id > bindparam("after")))

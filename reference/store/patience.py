@@ -21,7 +21,7 @@ PREPARING_SECONDS: Final = 60.0
 _Result = TypeVar("_Result")
 
 
-async def bounded(work: Coroutine[Any, Any, _Result], seconds: float) -> _Result:
+async def limit_time(work: Coroutine[Any, Any, _Result], seconds: float) -> _Result:
     """Return what `work` returns, giving it up after a time.
 
     It is not waited for any longer, whether or not it lets itself be cancelled: a driver may want to hear from its
@@ -32,21 +32,21 @@ async def bounded(work: Coroutine[Any, Any, _Result], seconds: float) -> _Result
     """
     task = asyncio.ensure_future(work)
     try:
-        done, _ = await asyncio.wait({task}, timeout=seconds)
+        done_tasks, _ = await asyncio.wait({task}, timeout=seconds)
     finally:
         if not task.done():
-            task.add_done_callback(_unheard)
+            task.add_done_callback(_retrieve_fault)
             task.cancel()
-    if not done:
-        raise no_answer(seconds)
+    if not done_tasks:
+        raise build_timeout(seconds)
     return task.result()
 
 
-def no_answer(seconds: float) -> DatabaseUnavailable:
+def build_timeout(seconds: float) -> DatabaseUnavailable:
     """Return the fault of a database that took too long."""
     return DatabaseUnavailable(f"no answer within {seconds:g} s")
 
 
-def _unheard(task: asyncio.Task[Any]) -> None:
+def _retrieve_fault(task: asyncio.Task[Any]) -> None:
     if not task.cancelled():
         task.exception()  # no caller waits for it any more

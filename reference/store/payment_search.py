@@ -61,7 +61,7 @@ class PaymentSearch:
 
 
 # Selects every payment.
-EVERYTHING: Final = PaymentSearch()
+ALL_PAYMENTS: Final = PaymentSearch()
 
 
 def in_days(payments: Any) -> ColumnElement[bool]:
@@ -95,5 +95,5 @@ def _like(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
 
 def _pattern(text: str) -> str:
     """Return the LIKE pattern of a text that may be anywhere; its own wildcards stand for themselves."""
-    escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return f"%{escaped}%"
+    literal = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return f"%{literal}%"

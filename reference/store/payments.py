@@ -20,12 +20,12 @@ from reference.store.checkout_tables import (
     payment_assets,
     payments,
     refunds,
-    shown,
+    shown_payments,
     surpluses,
 )
-from reference.store.database import Change, Database, Row, Taken
+from reference.store.database import Change, Database, DuplicateKey, Row
 from reference.store.links import Link
-from reference.store.payment_search import EVERYTHING, PaymentSearch, contains_text, in_days
+from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch, contains_text, in_days
 from reference.store.used_transfers import UsedBy
 
 
@@ -44,7 +44,7 @@ class PaymentState(StrEnum):
     AMBIGUOUS = "ambiguous"
 
 
-UNCOUNTED = tuple(state for state in PaymentState if state is not PaymentState.PAID)
+UNMATCHED_STATES = tuple(state for state in PaymentState if state is not PaymentState.PAID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Payment:
 
 
 @dataclass(frozen=True, slots=True)
-class Uncounted:
+class UnmatchedPayment:
     """Money that counted for nothing: a payment that paid no link, or what another paid above its link's amount.
 
     Attributes:
@@ -149,27 +149,27 @@ _UNLIST = delete(payments).where(
     _ROW.link_id == bindparam("of_link"),
     ~_IS_PAID,
 )
-_SHOW = insert(shown).values(link_id=bindparam("link_id"), tx_id=bindparam("tx_id"))
-_SHOWN = select(shown.c.tx_id).where(shown.c.link_id == bindparam("link_id"))
+_SHOW = insert(shown_payments).values(link_id=bindparam("link_id"), tx_id=bindparam("tx_id"))
+_SHOWN_TRANSACTIONS = select(shown_payments.c.tx_id).where(shown_payments.c.link_id == bindparam("link_id"))
 _OF_TRANSACTION = _SELECT.where(_ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"), _IS_PAID)
 _EACH_OF_TRANSACTION = _SELECT.where(_ROW.network == bindparam("network"), _ROW.tx_id == bindparam("tx_id"))
 _OF_LINK = _SELECT.where(_ROW.link_id == bindparam("link_id"), _IS_PAID)
-_other = payments.alias()
-_used = used_transfers.used_transfers.c
+_other_payment = payments.alias()
+_used_transfer = used_transfers.used_transfers.c
 # A late transfer that has meanwhile paid another link or a call cannot be refunded.
 _PAID_ANOTHER = or_(
     exists().where(
-        _other.c.network == _ROW.network,
-        _other.c.tx_id == _ROW.tx_id,
-        _other.c.ordinal == _ROW.ordinal,
-        _other.c.state == PaymentState.PAID.value,
-        _other.c.id != _ROW.id,
+        _other_payment.c.network == _ROW.network,
+        _other_payment.c.tx_id == _ROW.tx_id,
+        _other_payment.c.ordinal == _ROW.ordinal,
+        _other_payment.c.state == PaymentState.PAID.value,
+        _other_payment.c.id != _ROW.id,
     ),
     exists().where(
-        _used.network == _ROW.network,
-        _used.tx_id == _ROW.tx_id,
-        _used.ordinal == _ROW.ordinal,
-        _used.used_by == UsedBy.CALL.value,
+        _used_transfer.network == _ROW.network,
+        _used_transfer.tx_id == _ROW.tx_id,
+        _used_transfer.ordinal == _ROW.ordinal,
+        _used_transfer.used_by == UsedBy.CALL.value,
     ),
 )
 _OF_TENANT = (
@@ -211,33 +211,35 @@ _SURPLUS = _EACH_SURPLUS.where(surpluses.c.tenant_id == bindparam("tenant_id"), 
 # By whether they contain a text.
 _UNPAID_WITH = {False: _UNPAID, True: _UNPAID.where(_CONTAINS)}
 _SURPLUS_WITH = {False: _SURPLUS, True: _SURPLUS.where(_CONTAINS)}
-_IS_GIVEN_BACK = {True: refunds.c.tx_id.isnot(None), False: refunds.c.tx_id.is_(None)}
-_UNPAID_OF_ALL = {given: _EACH_UNPAID.where(holds) for given, holds in _IS_GIVEN_BACK.items()}
-_SURPLUS_OF_ALL = {given: _EACH_SURPLUS.where(holds) for given, holds in _IS_GIVEN_BACK.items()}
+_IS_REFUNDED = {True: refunds.c.tx_id.isnot(None), False: refunds.c.tx_id.is_(None)}
+_UNPAID_OF_ALL = {given: _EACH_UNPAID.where(holds) for given, holds in _IS_REFUNDED.items()}
+_SURPLUS_OF_ALL = {given: _EACH_SURPLUS.where(holds) for given, holds in _IS_REFUNDED.items()}
 _HAS_SURPLUS = exists().where(surpluses.c.payment_id == _ROW.id).correlate(payments)
-_ONE_UNCOUNTED = _SELECT.where(
+_GET_UNMATCHED = _SELECT.where(
     _ROW.id == bindparam("payment_id"), or_(and_(~_IS_PAID, ~_PAID_ANOTHER), and_(_IS_PAID, _HAS_SURPLUS))
 )
 _SURPLUS_NAMES = ("payment_id", "tenant_id", "network", "seen_at")
 _NOTE_SURPLUS = insert(surpluses).values({name: bindparam(name) for name in _SURPLUS_NAMES})
 _NOTE_ASSET = insert(payment_assets).values(payment_id=bindparam("payment_id"), asset_id=bindparam("asset_id"))
-_MISDIRECTED = select(func.count()).where(
+_COUNT_MISDIRECTED = select(func.count()).where(
     _ROW.link_id == bindparam("link_id"),
     or_(_ROW.state == PaymentState.OTHER_ASSET.value, _ROW.state == PaymentState.AMBIGUOUS.value),
 )
 _NOTE_REFUND = insert(refunds).values({name: bindparam(name) for name in ("payment_id", "tx_id", "refunded_at")})
 _is_refunded = exists().where(refunds.c.payment_id == _ROW.id).correlate(payments)
-_each = select(_ROW.state, _ROW.network, _is_refunded.label("refunded")).where(~_IS_PAID, ~_PAID_ANOTHER).subquery()
-_COUNTED = select(*_each.c, func.count()).group_by(*_each.c)
+_unmatched_rows = (
+    select(_ROW.state, _ROW.network, _is_refunded.label("refunded")).where(~_IS_PAID, ~_PAID_ANOTHER).subquery()
+)
+_COUNTS = select(*_unmatched_rows.c, func.count()).group_by(*_unmatched_rows.c)
 _has_refund = exists().where(refunds.c.payment_id == surpluses.c.payment_id).correlate(surpluses)
 _each_surplus = select(surpluses.c.network, _has_refund.label("refunded")).subquery()
-_COUNTED_SURPLUS = select(*_each_surplus.c, func.count()).group_by(*_each_surplus.c)
+_SURPLUS_COUNTS = select(*_each_surplus.c, func.count()).group_by(*_each_surplus.c)
 _DUE = (
     _SELECT.where(_ROW.network == bindparam("network"), _ROW.recheck_at <= bindparam("now"))
     .order_by(_ROW.recheck_at)
     .limit(bindparam("most"))
 )
-_RECHECKED = (
+_RECORD_RECHECK = (
     update(payments)
     .where(_ROW.id == bindparam("payment_id"))
     .values(reversed_at=bindparam("undone_at"), recheck_at=bindparam("next_look"))
@@ -256,38 +258,38 @@ class Payments:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def insertion(self, payment: Payment, *, recheck_at: int | None) -> Change:
-        """Return the change that notes a payment; a transfer that has paid already is refused as `Taken`.
+    def build_insert(self, payment: Payment, *, recheck_at: int | None) -> Change:
+        """Return the change that notes a payment; a transfer that has paid already is refused as `DuplicateKey`.
 
         Args:
             payment: The payment.
             recheck_at: When to look whether the chain has undone it, in unix seconds; None for never.
         """
         members: Mapping[str, object] = {name: getattr(payment, name) for name in _NAMES}
-        told = {"state": payment.state.value, "value": str(payment.value), "recheck_at": recheck_at}
-        return Change(_INSERT, {**members, **told})
+        columns = {"state": payment.state.value, "value": str(payment.value), "recheck_at": recheck_at}
+        return Change(_INSERT, {**members, **columns})
 
-    def surplus(self, payment: Payment) -> Change:
+    def build_surplus(self, payment: Payment) -> Change:
         """Return the change that lists what a payment moved above its link's amount."""
         place = {"payment_id": payment.id, "tenant_id": payment.tenant_id, "network": payment.network}
         return Change(_NOTE_SURPLUS, {**place, "seen_at": payment.seen_at})
 
-    def unlisting(self, payment: Payment) -> Change:
+    def build_unlist(self, payment: Payment) -> Change:
         """Return the change that takes a payment off the lists of those that count for nothing, where it may be."""
         place = {"on_network": payment.network, "in_transaction": payment.tx_id, "at_ordinal": payment.ordinal}
         return Change(_UNLIST, {**place, "of_link": payment.link_id})
 
-    def use(self, payment: Payment) -> Change:
-        """Return the change that uses the transfer of a payment; one that has bought anything is refused as `Taken`."""
+    def build_use(self, payment: Payment) -> Change:
+        """Return the change that uses the transfer of a payment; one that has bought anything is refused as `DuplicateKey`."""
         place = (payment.network, payment.tx_id, payment.ordinal)
-        return used_transfers.use(*place, UsedBy.LINK, payment.link_id, now=payment.seen_at)
+        return used_transfers.build_use(*place, UsedBy.LINK, payment.link_id, now=payment.seen_at)
 
-    async def used_beside_links(self, network: str, tx_id: str) -> Sequence[int]:
+    async def unavailable_to_links(self, network: str, tx_id: str) -> Sequence[int]:
         """Return the places of the transfers of a transaction that no link may take.
 
         They have bought calls of a rail on this database, or were refunded.
         """
-        return await used_transfers.used_beside_links(self._database, network, tx_id)
+        return await used_transfers.unavailable_to_links(self._database, network, tx_id)
 
     async def note(self, payment: Payment, *, asset: str | None = None) -> bool:
         """Note a payment that counts for nothing; False when it was noted already.
@@ -296,60 +298,62 @@ class Payments:
             payment: The payment.
             asset: The asset that it moved, where that is not the link's.
         """
-        moved = () if asset is None else (Change(_NOTE_ASSET, {"payment_id": payment.id, "asset_id": asset}),)
+        asset_change = () if asset is None else (Change(_NOTE_ASSET, {"payment_id": payment.id, "asset_id": asset}),)
         try:
-            await self._database.change_all(self.insertion(payment, recheck_at=None), *moved)
-        except Taken:
+            await self._database.change_all(self.build_insert(payment, recheck_at=None), *asset_change)
+        except DuplicateKey:
             return False
         return True
 
-    async def misdirected(self, link_id: str) -> int:
+    async def count_misdirected(self, link_id: str) -> int:
         """Return how many payments of another asset or with an ambiguous memo are listed for a link."""
-        return int((await self._database.rows(_MISDIRECTED, link_id=link_id))[0][0])
+        return int((await self._database.rows(_COUNT_MISDIRECTED, link_id=link_id))[0][0])
 
     async def show(self, link_id: str, tx_id: str) -> None:
         """Note that a payment of a link was shown that is not final yet."""
-        with contextlib.suppress(Taken):
+        with contextlib.suppress(DuplicateKey):
             await self._database.change_all(Change(_SHOW, {"link_id": link_id, "tx_id": tx_id}))
 
-    async def shown(self, link_id: str) -> Sequence[str]:
+    async def list_shown(self, link_id: str) -> Sequence[str]:
         """Return the payments of a link that were shown before they were final."""
-        return [str(row[0]) for row in await self._database.rows(_SHOWN, link_id=link_id)]
+        return [str(row[0]) for row in await self._database.rows(_SHOWN_TRANSACTIONS, link_id=link_id)]
 
     async def of_transaction(self, network: str, tx_id: str, *, of_all_states: bool = False) -> Sequence[Payment]:
         """Return which transfers of a transaction have paid links, or also which are listed as paying none."""
-        asked = _EACH_OF_TRANSACTION if of_all_states else _OF_TRANSACTION
-        return _all(await self._database.rows(asked, network=network, tx_id=tx_id))
+        query = _EACH_OF_TRANSACTION if of_all_states else _OF_TRANSACTION
+        return _read_payments(await self._database.rows(query, network=network, tx_id=tx_id))
 
     async def of_link(self, link_id: str) -> Payment | None:
         """Return the payment that paid a link."""
-        return next(iter(_all(await self._database.rows(_OF_LINK, link_id=link_id))), None)
+        return next(iter(_read_payments(await self._database.rows(_OF_LINK, link_id=link_id))), None)
 
     async def of_tenant(self, tenant_id: str, state: str, *, most: int = 500) -> Sequence[Payment]:
         """Return a tenant's payments of a state, `paid` or `late`, newest first (P-CK-10)."""
-        return _all(await self._database.rows(_OF_TENANT, tenant_id=tenant_id, state=state, most=most))
+        return _read_payments(await self._database.rows(_OF_TENANT, tenant_id=tenant_id, state=state, most=most))
 
-    async def uncounted(
+    async def list_unmatched(
         self, tenant_id: str, state: PaymentState, *, most: int = 500, search: PaymentSearch = EVERYTHING
-    ) -> Sequence[Uncounted]:
-        """Return what counted for nothing of a tenant, by one of the states `UNCOUNTED`, newest first (P-CK-10)."""
-        asked = {"tenant_id": tenant_id, "most": most, **search.values}
+    ) -> Sequence[UnmatchedPayment]:
+        """Return what counted for nothing of a tenant, by one of the states `UNMATCHED_STATES`, newest first (P-CK-10)."""
+        values = {"tenant_id": tenant_id, "most": most, **search.values}
         if state is PaymentState.SURPLUS:
-            return _uncounted(state, await self._database.rows(_SURPLUS_WITH[bool(search.text)], **asked))
-        return _uncounted(state, await self._database.rows(_UNPAID_WITH[bool(search.text)], **asked, state=state))
+            return _read_unmatched(state, await self._database.rows(_SURPLUS_WITH[bool(search.text)], **values))
+        return _read_unmatched(state, await self._database.rows(_UNPAID_WITH[bool(search.text)], **values, state=state))
 
-    async def uncounted_of_all(self, state: PaymentState, *, refunded: bool, most: int) -> Sequence[Uncounted]:
+    async def list_unmatched_of_all(
+        self, state: PaymentState, *, is_refunded: bool, most: int
+    ) -> Sequence[UnmatchedPayment]:
         """Return the payments of all tenants that counted for nothing, refunded or not, newest first."""
         if state is PaymentState.SURPLUS:
-            return _uncounted(state, await self._database.rows(_SURPLUS_OF_ALL[refunded], most=most))
-        return _uncounted(state, await self._database.rows(_UNPAID_OF_ALL[refunded], state=state, most=most))
+            return _read_unmatched(state, await self._database.rows(_SURPLUS_OF_ALL[is_refunded], most=most))
+        return _read_unmatched(state, await self._database.rows(_UNPAID_OF_ALL[is_refunded], state=state, most=most))
 
-    async def one_uncounted(self, payment_id: str, *, tenant_id: str | None = None) -> Payment | None:
+    async def find_unmatched(self, payment_id: str, *, tenant_id: str | None = None) -> Payment | None:
         """Return a payment that counted for nothing, or more than its link asks, of a tenant or of any."""
-        found = _all(await self._database.rows(_ONE_UNCOUNTED, payment_id=payment_id))
-        return next((one for one in found if tenant_id in {None, one.tenant_id}), None)
+        candidates = _read_payments(await self._database.rows(_GET_UNMATCHED, payment_id=payment_id))
+        return next((one for one in candidates if tenant_id in {None, one.tenant_id}), None)
 
-    async def give_back(self, payment: Payment, tx_id: str, *, now: int) -> bool:
+    async def record_refund(self, payment: Payment, tx_id: str, *, now: int) -> bool:
         """Note that a payment was refunded, and use up its transfer, so that it cannot pay anything else.
 
         If the payment paid its link, only the surplus was refunded: its transfer is used already.
@@ -359,37 +363,37 @@ class Payments:
         """
         place = (payment.network, payment.tx_id, payment.ordinal)
         is_paid = payment.state is PaymentState.PAID
-        use = () if is_paid else (used_transfers.use(*place, UsedBy.REFUND, payment.id, now=now),)
-        noted = Change(_NOTE_REFUND, {"payment_id": payment.id, "tx_id": tx_id, "refunded_at": now})
+        use = () if is_paid else (used_transfers.build_use(*place, UsedBy.REFUND, payment.id, now=now),)
+        refund = Change(_NOTE_REFUND, {"payment_id": payment.id, "tx_id": tx_id, "refunded_at": now})
         try:
-            await self._database.change_all(*use, noted)
-        except Taken:
+            await self._database.change_all(*use, refund)
+        except DuplicateKey:
             return False
         return True
 
-    async def counted(self) -> Mapping[tuple[str, str], int]:
-        """Return how many payments counted for nothing, by state (`UNCOUNTED`, or `refunded`) and network."""
+    async def count_unmatched(self) -> Mapping[tuple[str, str], int]:
+        """Return how many payments counted for nothing, by state (`UNMATCHED_STATES`, or `is_refunded`) and network."""
         counts: dict[tuple[str, str], int] = {}
-        surplus = [(PaymentState.SURPLUS, *row) for row in await self._database.rows(_COUNTED_SURPLUS)]
-        for state, network, refunded, count in [*await self._database.rows(_COUNTED), *surplus]:
-            key = "refunded" if refunded else str(state), str(network)
+        surplus = [(PaymentState.SURPLUS, *row) for row in await self._database.rows(_SURPLUS_COUNTS)]
+        for state, network, is_refunded, count in [*await self._database.rows(_COUNTS), *surplus]:
+            key = "refunded" if is_refunded else str(state), str(network)
             counts[key] = counts.get(key, 0) + int(count)
         return counts
 
     async def due(self, network: str, *, now: int, most: int = 100) -> Sequence[Payment]:
         """Return the payments whose chain is to be asked again."""
-        return _all(await self._database.rows(_DUE, network=network, now=now, most=most))
+        return _read_payments(await self._database.rows(_DUE, network=network, now=now, most=most))
 
-    async def rechecked(self, payment: Payment, *, reversed_at: int | None, recheck_at: int | None) -> None:
+    async def record_recheck(self, payment: Payment, *, reversed_at: int | None, recheck_at: int | None) -> None:
         """Note what the chain said when it was asked again, and when to ask next."""
-        await self._database.change(_RECHECKED, payment_id=payment.id, undone_at=reversed_at, next_look=recheck_at)
+        await self._database.change(_RECORD_RECHECK, payment_id=payment.id, undone_at=reversed_at, next_look=recheck_at)
 
     async def positions(self) -> Mapping[tuple[str, str], int]:
         """Return how far each (network, address) was searched."""
         return {(row[0], row[1]): int(row[2]) for row in await self._database.rows(_CURSORS)}
 
     async def keep_positions(
-        self, known: Mapping[tuple[str, str], int], *, forgotten: Iterable[tuple[str, str]]
+        self, positions: Mapping[tuple[str, str], int], *, unwatched: Iterable[tuple[str, str]]
     ) -> None:
         """Keep how far addresses were searched; when two workers do so at once, one of them is enough.
 
@@ -397,30 +401,30 @@ class Payments:
         """
         changes = [
             Change(_FORGET, {"on_network": network, "of_address": address})
-            for network, address in sorted({*known, *forgotten})
+            for network, address in sorted({*positions, *unwatched})
         ]
         changes += [
             Change(_KEEP, {"network": network, "address": address, "position": position})
-            for (network, address), position in sorted(known.items())
+            for (network, address), position in sorted(positions.items())
         ]
         try:
             if changes:
                 await self._database.change_all(*changes)
-        except Taken:
+        except DuplicateKey:
             return
 
 
-def _uncounted(state: PaymentState, rows: Sequence[Row]) -> Sequence[Uncounted]:
+def _read_unmatched(state: PaymentState, rows: Sequence[Row]) -> Sequence[UnmatchedPayment]:
     end = len(_NAMES) + len(_LINK)
-    found = zip(_all([row[: len(_NAMES)] for row in rows]), rows, strict=True)
-    return [Uncounted(state, payment, Link(*row[len(_NAMES) : end]), *row[end:]) for payment, row in found]
+    pairs = zip(_read_payments([row[: len(_NAMES)] for row in rows]), rows, strict=True)
+    return [UnmatchedPayment(state, payment, Link(*row[len(_NAMES) : end]), *row[end:]) for payment, row in pairs]
 
 
-def payment_of(row: Row) -> Payment:
+def read_payment(row: Row) -> Payment:
     """Return the payment of a row that has the columns of its members, in their order."""
-    one = dict(zip(_NAMES, row, strict=True))
-    return Payment(**{**one, "state": PaymentState(one["state"]), "value": int(one["value"])})
+    columns = dict(zip(_NAMES, row, strict=True))
+    return Payment(**{**columns, "state": PaymentState(columns["state"]), "value": int(columns["value"])})
 
 
-def _all(rows: Sequence[Row]) -> Sequence[Payment]:
-    return [payment_of(row) for row in rows]
+def _read_payments(rows: Sequence[Row]) -> Sequence[Payment]:
+    return [read_payment(row) for row in rows]

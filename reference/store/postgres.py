@@ -13,15 +13,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.base import Executable
 
-from reference.store.database import Change, DatabaseUnavailable, Missed, Row, Taken
-from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, bounded
+from reference.store.database import Change, DatabaseUnavailable, DuplicateKey, Row, RowNotFound
+from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, limit_time
 
 # PostgreSQL's "if not exists" is no protection against another session that creates the same table now.
-_PREPARING = 0x7765_6C64
+_CREATION_LOCK_ID = 0x7765_6C64
 # It also locks the table of every existing index, so that a worker that starts and a worker that writes to several
 # tables could wait for each other.
 _RELATIONS = table("pg_class", column("relname"), column("oid"), schema="pg_catalog")
-_THERE = select(_RELATIONS.c.relname).where(func.pg_table_is_visible(_RELATIONS.c.oid))
+_EXISTING_NAMES = select(_RELATIONS.c.relname).where(func.pg_table_is_visible(_RELATIONS.c.oid))
 
 
 # The server ends what we have given up, so that it neither holds a lock nor comes to be carried out much later. Each as
@@ -51,63 +51,63 @@ class PostgresDatabase:
     async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds."""
 
-        async def read() -> Sequence[Row]:
-            async with self._connected() as connection:
+        async def fetch() -> Sequence[Row]:
+            async with self._connect() as connection:
                 return (await connection.execute(statement, values)).all()
 
-        return await bounded(read(), self._seconds)
+        return await limit_time(fetch(), self._seconds)
 
     async def change(self, statement: Executable, /, **values: Any) -> int:
         """Carry out one statement and return how many rows it changed."""
 
         async def write() -> int:
-            async with self._connected() as connection:
+            async with self._connect() as connection:
                 return int((await connection.execute(statement, values)).rowcount)
 
-        return await bounded(write(), self._seconds)
+        return await limit_time(write(), self._seconds)
 
     async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements in one transaction and return how many rows each changed."""
 
         async def write() -> list[int]:
-            changed = []
+            counts = []
             async with self._transaction() as connection:
                 for change in changes:
-                    done = await connection.execute(change.statement, dict(change.values))
-                    changed.append(int(done.rowcount))
-                    if change.needed and not changed[-1]:
-                        raise Missed
-            return changed
+                    result = await connection.execute(change.statement, dict(change.values))
+                    counts.append(int(result.rowcount))
+                    if change.is_needed and not counts[-1]:
+                        raise RowNotFound
+            return counts
 
-        return await bounded(write(), self._seconds)
+        return await limit_time(write(), self._seconds)
 
-    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+    async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds, with a change carried out for each row in the same transaction."""
 
         async def write() -> Sequence[Row]:
             async with self._transaction() as connection:
-                rows: Sequence[Row] = (await connection.execute(found, values)).all()
+                rows: Sequence[Row] = (await connection.execute(query, values)).all()
                 if rows:
                     await connection.execute(change, [{**values, "found": row[0]} for row in rows])
                 return rows
 
-        return await bounded(write(), self._seconds)
+        return await limit_time(write(), self._seconds)
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables and indexes that are missing, one worker at a time; existing ones are not touched."""
-        await bounded(self._create(tables), PREPARING_SECONDS)
+        await limit_time(self._create(tables), PREPARING_SECONDS)
 
     async def _create(self, tables: MetaData) -> None:
         async with self._transaction() as connection:
             for setting in _WITHOUT_LIMIT:
                 await connection.execute(setting)
-            await connection.execute(select(func.pg_advisory_xact_lock(_PREPARING)))
-            there = set((await connection.execute(_THERE)).scalars())
-            for one in tables.sorted_tables:
-                if one.name not in there:
-                    await connection.execute(CreateTable(one))
-                for index in one.indexes:
-                    if index.name not in there:
+            await connection.execute(select(func.pg_advisory_xact_lock(_CREATION_LOCK_ID)))
+            existing = set((await connection.execute(_EXISTING_NAMES)).scalars())
+            for new_table in tables.sorted_tables:
+                if new_table.name not in existing:
+                    await connection.execute(CreateTable(new_table))
+                for index in new_table.indexes:
+                    if index.name not in existing:
                         await connection.execute(CreateIndex(_partial(index)))
 
     async def close(self) -> None:
@@ -115,18 +115,18 @@ class PostgresDatabase:
         await self._engine.dispose()
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[AsyncConnection]:
+    async def _connect(self) -> AsyncIterator[AsyncConnection]:
         try:
             async with self._engine.connect() as connection:
                 yield connection
         except IntegrityError as fault:
-            raise Taken from fault
+            raise DuplicateKey from fault
         except (OSError, SQLAlchemyError) as fault:
             raise DatabaseUnavailable(type(fault).__name__) from fault
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[AsyncConnection]:
-        async with self._connected() as connection:
+        async with self._connect() as connection:
             await connection.execution_options(isolation_level="READ COMMITTED")
             async with connection.begin():
                 yield connection

@@ -15,7 +15,7 @@ from reference.store.tables import redemptions
 _ROW = redemptions.c
 IS_IT = _ROW.id == bindparam("row_id")
 IS_UNPAID = _ROW.paid_at.is_(None)
-_STANDS: Mapping[State, ColumnElement[bool]] = {
+_IS_IN_STATE: Mapping[State, ColumnElement[bool]] = {
     State.UNPAID: IS_UNPAID,
     State.PAID: and_(_ROW.paid_at.isnot(None), _ROW.spent_at.is_(None)),
 }
@@ -23,46 +23,46 @@ _STANDS: Mapping[State, ColumnElement[bool]] = {
 _SINCE: Mapping[State, str] = {State.PAID: "paid_at", State.SPENT: "spent_at", State.REFUNDED: "spent_at"}
 
 
-def can_happen(happening: Happening) -> ColumnElement[bool]:
+def can_happen(event: Happening) -> ColumnElement[bool]:
     """Return the condition of the rows to which something can happen.
 
     Raises:
         KeyError: By the table it applies to a state without a row, or to a final state.
     """
-    return or_(*(_STANDS[state] for state in REDEMPTION.starts(happening)))
+    return or_(*(_IS_IN_STATE[state] for state in REDEMPTION.starts(event)))
 
 
-def staying(happening: Happening) -> Update:
+def build_stay(event: Happening) -> Update:
     """Return the update of the row `row_id` by an event that does not change its state.
 
     Raises:
         ValueError: By the table it does not.
     """
-    if REDEMPTION.starts(happening) != (REDEMPTION.end(happening),):
-        raise ValueError(f"{happening} moves a redemption")
-    return update(redemptions).where(IS_IT, can_happen(happening))
+    if REDEMPTION.starts(event) != (REDEMPTION.end(event),):
+        raise ValueError(f"{event} moves a redemption")
+    return update(redemptions).where(IS_IT, can_happen(event))
 
 
-def moving(*happenings: Happening) -> Update:
+def build_move(*events: Happening) -> Update:
     """Return the update that happenings make to the row `row_id` at `now`, one right after the other.
 
     Raises:
         KeyError: By the table one of them leads to a state that has no row.
         ValueError: By the table one of them cannot follow the one before it.
     """
-    for before, after in pairwise(happenings):
+    for before, after in pairwise(events):
         if REDEMPTION.end(before) not in REDEMPTION.starts(after):
             raise ValueError(f"{after} does not follow {before}")
-    entered: dict[str, Any] = {_SINCE[REDEMPTION.end(happening)]: bindparam("now") for happening in happenings}
-    return update(redemptions).where(IS_IT, can_happen(happenings[0])).values(entered)
+    times: dict[str, Any] = {_SINCE[REDEMPTION.end(happening)]: bindparam("now") for happening in events}
+    return update(redemptions).where(IS_IT, can_happen(events[0])).values(times)
 
 
-def dropping(*happenings: Happening) -> Delete:
+def build_drop(*events: Happening) -> Delete:
     """Return the deletion of rows by any of some happenings.
 
     Raises:
         ValueError: By the table one of them leads to a state that has a row.
     """
-    if any(REDEMPTION.end(happening) in {State.UNPAID, *_SINCE} for happening in happenings):
+    if any(REDEMPTION.end(happening) in {State.UNPAID, *_SINCE} for happening in events):
         raise ValueError("a row is kept in the state that follows")
-    return delete(redemptions).where(or_(*dict.fromkeys(map(can_happen, happenings))))
+    return delete(redemptions).where(or_(*dict.fromkeys(map(can_happen, events))))

@@ -7,7 +7,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.redemption import State
 from reference.records import record
-from reference.store.tables import kept_claims, redemptions, refunds, unfetched
+from reference.store.tables import kept_claims, redemptions, refunds, unfetched_answers
 
 
 @record
@@ -85,6 +85,6 @@ class Answer:
 _ROW = redemptions.c
 MARKS: dict[str, ColumnElement[bool]] = {
     name: exists().where(table.c.claim_id == _ROW.id).correlate(redemptions)
-    for name, table in (("is_kept", kept_claims), ("is_refunded", refunds), ("is_unfetched", unfetched))
+    for name, table in (("is_kept", kept_claims), ("is_refunded", refunds), ("is_unfetched", unfetched_answers))
 }
 SELECT = select(*(_ROW[name] if name not in MARKS else MARKS[name] for name in Redemption.__annotations__))

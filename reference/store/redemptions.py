@@ -14,10 +14,10 @@ from sqlalchemy import String, and_, bindparam, cast, delete, exists, insert, li
 from reference.protocol.redemption import Happening
 from reference.protocol.weld import Payment
 from reference.store import orders, used_transfers
-from reference.store.database import Change, Database, Missed, Taken
-from reference.store.redemption_moves import IS_IT, IS_UNPAID, dropping, moving, staying
+from reference.store.database import Change, Database, DuplicateKey, RowNotFound
+from reference.store.redemption_moves import IS_IT, IS_UNPAID, build_drop, build_move, build_stay
 from reference.store.redemption_rows import MARKS, SELECT, Answer, NewClaim, Redemption
-from reference.store.tables import METADATA, kept_claims, redemptions, settlements, unfetched
+from reference.store.tables import METADATA, kept_claims, redemptions, settlements, unfetched_answers
 from reference.store.used_transfers import UsedBy
 
 _ROW = redemptions.c
@@ -25,13 +25,15 @@ _FIRST_ID_MS = 1_735_689_600_000  # 2025-01-01
 _IS_HELD = _ROW.lease == bindparam("worker")
 # A word in the statement itself: by a parameter no database would know that the index of the open ones will do.
 _OPEN = settlements.c.fate == literal_column("'open'")
-_ON_ITS_WAY = exists().where(settlements.c.token == _ROW.token, settlements.c.payment_key == _ROW.payment_key, _OPEN)
+_IS_BEING_SETTLED = exists().where(
+    settlements.c.token == _ROW.token, settlements.c.payment_key == _ROW.payment_key, _OPEN
+)
 
-_KEPT = kept_claims.c
+_KEPT_CLAIM = kept_claims.c
 _IS_KEPT = MARKS["is_kept"]
 
 # An authorization's transfer is its own (P-LN-03), and the row's index has held it since.
-_SOLD_BEFORE = select(
+_EARLIER_SALES = select(
     _ROW.network,
     _ROW.tx_id,
     literal_column(str(used_transfers.SOME_TRANSFER)),
@@ -46,7 +48,7 @@ _SOLD_BEFORE = select(
 )
 
 _ALIVE = select(1)
-_INVOLVED = SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
+_OF_TOKEN_OR_PAYMENT = SELECT.where(or_(_ROW.token == bindparam("token"), _ROW.payment_key == bindparam("payment_key")))
 _GET = SELECT.where(IS_IT)
 _UNPAID_CLAIMS = SELECT.where(_ROW.token == bindparam("token"), IS_UNPAID).order_by(_ROW.claim_order)
 # The longest waiting first: claims on a chain that is down must not block other claims for ever.
@@ -64,63 +66,65 @@ _TAKE_LEASE = (
 )
 _RENEW_LEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease_counter=_ROW.lease_counter + 1)
 _RELEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease=None, lease_counter=_ROW.lease_counter + 1)
-_DROP_UNPAID = dropping(Happening.BAD_PAYMENT, Happening.EVICTED, Happening.WINDOW_OVER).where(IS_IT)
-_HOLD = staying(Happening.UNDECIDED).values(held_until=bindparam("until"))
-_PAID_BY: dict[str, Any] = {
+_DROP_UNPAID = build_drop(Happening.BAD_PAYMENT, Happening.EVICTED, Happening.WINDOW_OVER).where(IS_IT)
+_HOLD = build_stay(Happening.UNDECIDED).values(held_until=bindparam("until"))
+_PAYMENT_VALUES: dict[str, Any] = {
     "payer": bindparam("by"),
     "tx_id": bindparam("in_transaction"),
     "transfer_key": bindparam("in_transfer"),
 }
-_STORED: dict[str, Any] = {
+_ANSWER_VALUES: dict[str, Any] = {
     "answer": bindparam("body"),
     "payment_response": bindparam("told"),
     "attestation": bindparam("attested"),
     "recheck_at": bindparam("look_again_at"),
     "lease": None,
 }
-_MARK_PAID = moving(Happening.PAYMENT_FINAL).where(_IS_HELD).values(_PAID_BY)
-_SPEND = moving(Happening.ANSWER_STORED).where(_IS_HELD).values(_STORED)
+_MARK_PAID = build_move(Happening.PAYMENT_FINAL).where(_IS_HELD).values(_PAYMENT_VALUES)
+_SPEND = build_move(Happening.ANSWER_STORED).where(_IS_HELD).values(_ANSWER_VALUES)
 _MARK_PAID_AND_SPEND = (
-    moving(Happening.PAYMENT_FINAL, Happening.ANSWER_STORED).where(_IS_HELD).values({**_PAID_BY, **_STORED})
+    build_move(Happening.PAYMENT_FINAL, Happening.ANSWER_STORED)
+    .where(_IS_HELD)
+    .values({**_PAYMENT_VALUES, **_ANSWER_VALUES})
 )
 # Asked each second: that what is not paid was not served either leads to the index of those few.
 _IS_LAPSING = and_(
     _ROW.spent_at.is_(None),
     _ROW.expires_at < bindparam("before"),
     or_(_ROW.held_until.is_(None), _ROW.held_until < bindparam("before")),
-    ~_ON_ITS_WAY,
+    ~_IS_BEING_SETTLED,
     ~_IS_KEPT,
 )
-_FORGET_UNPAID = dropping(Happening.WINDOW_OVER).where(_IS_LAPSING)
-_LAPSING = (
+_FORGET_UNPAID = build_drop(Happening.WINDOW_OVER).where(_IS_LAPSING)
+_LAPSING_CLAIMS = (
     SELECT.where(IS_UNPAID, _IS_LAPSING, _ROW.network == bindparam("lane"))
     .order_by(_ROW.expires_at, _ROW.id)
     .limit(bindparam("most"))
 )
 _KEEP = insert(kept_claims).values({name: bindparam(name) for name in ("claim_id", "network", "since", "look_at")})
-_KEPT_SINCE = select(_KEPT.since).where(_KEPT.claim_id == bindparam("kept_id"))
-_LET_GO = delete(kept_claims).where(_KEPT.claim_id == bindparam("kept_id"))
-_PROLONG = staying(Happening.UNDECIDED).values(expires_at=_ROW.expires_at + bindparam("seconds"))
-_LOOK_LATER = update(kept_claims).where(_KEPT.claim_id == bindparam("kept_id")).values(look_at=bindparam("later"))
+_KEPT_SINCE = select(_KEPT_CLAIM.since).where(_KEPT_CLAIM.claim_id == bindparam("kept_id"))
+_LET_GO = delete(kept_claims).where(_KEPT_CLAIM.claim_id == bindparam("kept_id"))
+_PROLONG = build_stay(Happening.UNDECIDED).values(expires_at=_ROW.expires_at + bindparam("seconds"))
+_LOOK_LATER = update(kept_claims).where(_KEPT_CLAIM.claim_id == bindparam("kept_id")).values(look_at=bindparam("later"))
 _DUE_KEPT = (
-    SELECT.join(kept_claims, _KEPT.claim_id == _ROW.id)
-    .where(_KEPT.network == bindparam("lane"), _KEPT.look_at <= bindparam("now"), IS_UNPAID)
-    .order_by(_KEPT.look_at)
+    SELECT.join(kept_claims, _KEPT_CLAIM.claim_id == _ROW.id)
+    .where(_KEPT_CLAIM.network == bindparam("lane"), _KEPT_CLAIM.look_at <= bindparam("now"), IS_UNPAID)
+    .order_by(_KEPT_CLAIM.look_at)
     .limit(bindparam("most"))
 )
 _LET_GO_ORPHANS = delete(kept_claims).where(
-    ~exists().where(_ROW.id == _KEPT.claim_id, IS_UNPAID).correlate(kept_claims)
+    ~exists().where(_ROW.id == _KEPT_CLAIM.claim_id, IS_UNPAID).correlate(kept_claims)
 )
-_UNFETCHED = insert(unfetched).values(claim_id=bindparam("answered"), made_at=bindparam("made"))
-_FETCHED = delete(unfetched).where(unfetched.c.claim_id == bindparam("answered"))
+_ADD_UNFETCHED = insert(unfetched_answers).values(claim_id=bindparam("answered"), made_at=bindparam("made"))
+_DELETE_UNFETCHED = delete(unfetched_answers).where(unfetched_answers.c.claim_id == bindparam("answered"))
 _SPENT_NOW = update(redemptions).where(IS_IT).values(spent_at=bindparam("now"))
 _FORGET_ANSWERS = (
     update(redemptions)
     .where(_ROW.spent_at < bindparam("before"), _ROW.answer.isnot(None), ~MARKS["is_unfetched"])
     .values(answer=None, payment_response=None)
 )
-_RECHECKED = update(redemptions).where(IS_IT).values(recheck_at=None)
-_REVERSED = update(redemptions).where(IS_IT).values(recheck_at=None, attestation=bindparam("attested"))
+_END_RECHECK = update(redemptions).where(IS_IT).values(recheck_at=None)
+_RECORD_REVERSAL = update(redemptions).where(IS_IT).values(recheck_at=None, attestation=bindparam("attested"))
 
 
 class Redemptions:
@@ -133,10 +137,10 @@ class Redemptions:
     async def prepare(self) -> None:
         """Create the tables that are missing; workers that start at once do not get in each other's way."""
         await self._database.create(METADATA)
-        since = time.time() - used_transfers.OF_BEFORE_SECONDS
-        await used_transfers.list_those_of_before(self._database, _SOLD_BEFORE, since=_first_id(since))
+        since = time.time() - used_transfers.EARLIER_SALES_SECONDS
+        await used_transfers.list_earlier_sales(self._database, _EARLIER_SALES, since=_first_id(since))
 
-    async def alive(self) -> None:
+    async def ping(self) -> None:
         """Ask the database for nothing.
 
         Raises:
@@ -144,9 +148,9 @@ class Redemptions:
         """
         await self._database.rows(_ALIVE)
 
-    async def involved(self, token: str, payment_key: str) -> list[Redemption]:
+    async def find_involved(self, token: str, payment_key: str) -> list[Redemption]:
         """Return every row with this token or this payment."""
-        rows = await self._database.rows(_INVOLVED, token=token, payment_key=payment_key)
+        rows = await self._database.rows(_OF_TOKEN_OR_PAYMENT, token=token, payment_key=payment_key)
         return [Redemption(*row) for row in rows]
 
     async def get(self, row_id: int) -> Redemption | None:
@@ -174,9 +178,9 @@ class Redemptions:
         try:
             await self._database.change_all(
                 Change(_CLAIM, {**members, "claim_order": order}),
-                *_keeping(members["id"], request),
+                *_build_keep(members["id"], request),
             )
-        except Taken:
+        except DuplicateKey:
             return None
         return Redemption(**members, payer=None, paid_at=None, spent_at=None, answer=None, payment_response=None)
 
@@ -194,8 +198,8 @@ class Redemptions:
 
     async def take_lease(self, row: Redemption, *, worker: str) -> bool:
         """Take a row over, unless its lease was renewed or taken since `row` was read."""
-        taken = await self._database.change(_TAKE_LEASE, row_id=row.id, seen_counter=row.lease_counter, worker=worker)
-        return taken == 1
+        count = await self._database.change(_TAKE_LEASE, row_id=row.id, seen_counter=row.lease_counter, worker=worker)
+        return count == 1
 
     async def renew_lease(self, row_id: int, *, worker: str) -> bool:
         """Raise the counter of a row that this worker still holds."""
@@ -213,7 +217,7 @@ class Redemptions:
         self,
         row: Redemption,
         payment: Payment,
-        *beside: Change,
+        *further: Change,
         worker: str,
         now: int,
         request: bytes | None = None,
@@ -234,64 +238,83 @@ class Redemptions:
         """
         try:
             await self._database.change_all(
-                Change(_MARK_PAID, {**_marks(payment), "row_id": row.id, "worker": worker, "now": now}, needed=True),
-                used_transfers.use(row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now),
-                *_keeping(row.id, request),
-                *beside,
+                Change(
+                    _MARK_PAID,
+                    {**_bind_payment(payment), "row_id": row.id, "worker": worker, "now": now},
+                    is_needed=True,
+                ),
+                used_transfers.build_use(
+                    row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now
+                ),
+                *_build_keep(row.id, request),
+                *further,
             )
-        except (Taken, Missed):
+        except (DuplicateKey, RowNotFound):
             return None
         return replace(row, paid_at=now, payer=payment.payer, tx_id=payment.tx_id, transfer_key=payment.transfer_key)
 
     async def spend(
-        self, row_id: int, answer: Answer, *, worker: str, now: int, recheck_at: int | None, fetched: bool = True
+        self, row_id: int, answer: Answer, *, worker: str, now: int, recheck_at: int | None, is_fetched: bool = True
     ) -> bool:
         """Store answer and receipts and end the redemption, in one transaction; only the first to do so does.
 
         One that was not fetched by its payer is kept until it is.
         """
-        values = {"row_id": row_id, "worker": worker, "now": now, **_stored(answer), "look_again_at": recheck_at}
-        if fetched:
+        values = {"row_id": row_id, "worker": worker, "now": now, **_bind_answer(answer), "look_again_at": recheck_at}
+        if is_fetched:
             return await self._database.change(_SPEND, **values) == 1
         try:
             await self._database.change_all(
-                Change(_SPEND, values, needed=True), Change(_UNFETCHED, {"answered": row_id, "made": now})
+                Change(_SPEND, values, is_needed=True), Change(_ADD_UNFETCHED, {"answered": row_id, "made": now})
             )
-        except Missed:
+        except RowNotFound:
             return False
         return True
 
     async def mark_paid_and_spend(
-        self, row: Redemption, payment: Payment, answer: Answer, *beside: Change, worker: str, now: int, recheck_at: int
+        self,
+        row: Redemption,
+        payment: Payment,
+        answer: Answer,
+        *further: Change,
+        worker: str,
+        now: int,
+        recheck_at: int,
     ) -> bool:
         """Mark a claim paid, its transfer used and its answer stored, all in one transaction (steps 14b and 15).
 
-        The changes `beside` are part of the transaction.
+        The changes `further` are part of the transaction.
 
         Returns:
             Whether it was done. False if `mark_paid` would return None.
         """
-        values = {"row_id": row.id, "worker": worker, "now": now, **_stored(answer), "look_again_at": recheck_at}
+        values = {"row_id": row.id, "worker": worker, "now": now, **_bind_answer(answer), "look_again_at": recheck_at}
         try:
             await self._database.change_all(
-                Change(_MARK_PAID_AND_SPEND, {**values, **_marks(payment)}, needed=True),
-                used_transfers.use(row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now),
-                *beside,
+                Change(_MARK_PAID_AND_SPEND, {**values, **_bind_payment(payment)}, is_needed=True),
+                used_transfers.build_use(
+                    row.network, payment.tx_id, payment.ordinal, UsedBy.CALL, str(row.id), now=now
+                ),
+                *further,
             )
-        except (Taken, Missed):
+        except (DuplicateKey, RowNotFound):
             return False
         return True
 
-    async def fetched(self, row_id: int, *, now: int) -> None:
+    async def record_fetch(self, row_id: int, *, now: int) -> None:
         """Note that a payer came for an answer that an operator had made: its time begins now."""
-        with suppress(Missed):  # two came at once
+        with suppress(RowNotFound):  # two came at once
             await self._database.change_all(
-                Change(_FETCHED, {"answered": row_id}, needed=True), Change(_SPENT_NOW, {"row_id": row_id, "now": now})
+                Change(_DELETE_UNFETCHED, {"answered": row_id}, is_needed=True),
+                Change(_SPENT_NOW, {"row_id": row_id, "now": now}),
             )
 
-    async def lapsing(self, network: str, *, before: int, most: int) -> Sequence[Redemption]:
+    async def list_lapsing(self, network: str, *, before: int, most: int) -> Sequence[Redemption]:
         """Return the unpaid claims of a lane that `forget` would delete, the oldest first."""
-        return [Redemption(*row) for row in await self._database.rows(_LAPSING, lane=network, before=before, most=most)]
+        return [
+            Redemption(*row)
+            for row in await self._database.rows(_LAPSING_CLAIMS, lane=network, before=before, most=most)
+        ]
 
     async def forget(self, *, unpaid_before: int, answers_before: int) -> None:
         """Delete claims whose window is over, and the answers that are past their time; spent rows stay.
@@ -302,17 +325,17 @@ class Redemptions:
             Change(_FORGET_UNPAID, {"before": unpaid_before}),
             Change(_FORGET_ANSWERS, {"before": answers_before}),
             Change(_LET_GO_ORPHANS),
-            orders.forgetting(),
+            orders.build_forget(),
         )
 
     async def keep_order(self, row_id: int, request: bytes) -> None:
         """Keep the request of a claim, unless it is kept already, until the claim is served or deleted."""
-        with suppress(Taken):
-            await self._database.change_all(orders.keeping(row_id, request))
+        with suppress(DuplicateKey):
+            await self._database.change_all(orders.build_keep(row_id, request))
 
     async def keep(self, row: Redemption, *, now: int) -> None:
         """Keep a claim from lapsing until the next check of it that reaches a node (5.8)."""
-        with suppress(Taken):
+        with suppress(DuplicateKey):
             await self._database.change(_KEEP, claim_id=row.id, network=row.network, since=now, look_at=now)
 
     async def kept_since(self, row: Redemption) -> int | None:
@@ -324,18 +347,18 @@ class Redemptions:
         """Let a claim lapse again by the ordinary rule; the time in which no check reached a node does not count."""
         since = await self.kept_since(row)
         if since is not None:
-            missed = max(0, now - since)
-            with suppress(Missed):  # another worker did
+            unreachable_seconds = max(0, now - since)
+            with suppress(RowNotFound):  # another worker did
                 await self._database.change_all(
-                    Change(_LET_GO, {"kept_id": row.id}, needed=True),
-                    Change(_PROLONG, {"row_id": row.id, "seconds": missed}),
+                    Change(_LET_GO, {"kept_id": row.id}, is_needed=True),
+                    Change(_PROLONG, {"row_id": row.id, "seconds": unreachable_seconds}),
                 )
 
-    async def look_later(self, row: Redemption, *, at: int) -> None:
+    async def postpone_check(self, row: Redemption, *, at: int) -> None:
         """Postpone the next check of a kept claim."""
         await self._database.change(_LOOK_LATER, kept_id=row.id, later=at)
 
-    async def kept_on(self, network: str, *, now: int, most: int) -> Sequence[Redemption]:
+    async def list_kept_due(self, network: str, *, now: int, most: int) -> Sequence[Redemption]:
         """Return the kept claims of a lane that are due for a check, the longest waiting first."""
         return [Redemption(*row) for row in await self._database.rows(_DUE_KEPT, lane=network, now=now, most=most)]
 
@@ -343,19 +366,19 @@ class Redemptions:
         """Return the spent payments that are due for another check (P-ST-07)."""
         return [Redemption(*row) for row in await self._database.rows(_DUE, now=now)]
 
-    async def rechecked(self, row_id: int, *, attestation: str | None) -> None:
+    async def record_recheck(self, row_id: int, *, attestation: str | None) -> None:
         """Note that a payment was looked at again; `attestation` replaces the stored one when it was reversed."""
         if attestation is None:
-            await self._database.change(_RECHECKED, row_id=row_id)
+            await self._database.change(_END_RECHECK, row_id=row_id)
         else:
-            await self._database.change(_REVERSED, row_id=row_id, attested=attestation)
+            await self._database.change(_RECORD_REVERSAL, row_id=row_id, attested=attestation)
 
 
-def _keeping(row_id: int, request: bytes | None) -> list[Change]:
-    return [] if request is None else [orders.keeping(row_id, request)]
+def _build_keep(row_id: int, request: bytes | None) -> list[Change]:
+    return [] if request is None else [orders.build_keep(row_id, request)]
 
 
-def holding(row_id: int, *, until: int) -> Change:
+def build_hold(row_id: int, *, until: int) -> Change:
     """Return the change that keeps an unpaid claim until a time: the rail sends something to the chain for it (5.8)."""
     return Change(_HOLD, {"row_id": row_id, "until": until})
 
@@ -370,9 +393,9 @@ def _first_id(unix: float) -> int:
     return (int(unix * 1000) - _FIRST_ID_MS) << 22
 
 
-def _marks(payment: Payment) -> dict[str, object]:
+def _bind_payment(payment: Payment) -> dict[str, object]:
     return {"by": payment.payer, "in_transaction": payment.tx_id, "in_transfer": payment.transfer_key}
 
 
-def _stored(answer: Answer) -> dict[str, object]:
+def _bind_answer(answer: Answer) -> dict[str, object]:
     return {"body": answer.body, "told": answer.payment_response, "attested": answer.attestation}

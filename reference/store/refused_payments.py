@@ -10,7 +10,7 @@ from contextlib import suppress
 from sqlalchemy import bindparam, delete, insert
 
 from reference.protocol.weld import Payment
-from reference.store.database import Change, Database, Taken
+from reference.store.database import Change, Database, DuplicateKey
 from reference.store.tables import refused_payments
 
 # How long what has no claim is listed.
@@ -34,7 +34,7 @@ class RefusedPayments:
         payment_key: str,
         network: str,
         service_id: str,
-        asked: str,
+        price: str,
         pay_to: str,
         code: str,
         now: int,
@@ -55,7 +55,7 @@ class RefusedPayments:
             "payment_key": payment_key,
             "network": network,
             "service_id": service_id,
-            "amount": str(payment.value or asked),
+            "amount": str(payment.value or price),
             "pay_to": pay_to,
             "tx_id": payment.tx_id,
             "ordinal": payment.ordinal,
@@ -63,7 +63,7 @@ class RefusedPayments:
             "code": code,
             "noted_at": now,
         }
-        with suppress(Taken):
+        with suppress(DuplicateKey):
             await self._database.change_all(Change(_NOTE, row))
 
     async def forget(self, *, now: int) -> None:

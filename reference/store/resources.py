@@ -18,7 +18,7 @@ class Resources:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def insertion(self, tenant_id: str, resource_id: str, record: str) -> Change:
+    def build_insert(self, tenant_id: str, resource_id: str, record: str) -> Change:
         """Return the change that stores a record; an id that the tenant uses already refuses it as `Taken`."""
         return Change(_ADD, {"tenant_id": tenant_id, "resource_id": resource_id, "record": record})
 

@@ -36,7 +36,7 @@ _NAMES = tuple(Service.__slots__)
 _COLUMNS = tuple(services.c[name] for name in _NAMES)
 _IS_IT = services.c.name == bindparam("named")
 _GET = select(*_COLUMNS).where(_IS_IT)
-_ALL = select(*_COLUMNS).order_by(services.c.place, services.c.name)
+_LIST = select(*_COLUMNS).order_by(services.c.place, services.c.name)
 _ADD = insert(services).values({name: bindparam(name) for name in _NAMES})
 _REPLACE = (
     update(services)
@@ -66,30 +66,30 @@ class Services:
         rows = await self._database.rows(_GET, named=name)
         return Service(*rows[0]) if rows else None
 
-    async def all(self) -> Sequence[Service]:
+    async def list_all(self) -> Sequence[Service]:
         """Return every service in the order of registration."""
-        return [Service(*row) for row in await self._database.rows(_ALL)]
+        return [Service(*row) for row in await self._database.rows(_LIST)]
 
     async def counts(self) -> tuple[int, int]:
         """Return how many issuers and how many services there are."""
-        issuers_there, services_there = (await self._database.rows(_COUNTS))[0]
-        return int(issuers_there), int(services_there)
+        issuer_count, service_count = (await self._database.rows(_COUNTS))[0]
+        return int(issuer_count), int(service_count)
 
-    def insertion(self, service: Service) -> Change:
+    def build_insert(self, service: Service) -> Change:
         """Return the change that adds a service."""
         return Change(_ADD, {name: getattr(service, name) for name in _NAMES})
 
-    def replacement(self, service: Service) -> Change:
+    def build_replacement(self, service: Service) -> Change:
         """Return the change that replaces the record of a service's name."""
-        given = {
+        values = {
             "named": service.name,
             "new_type": service.type,
             "new_base_url": service.base_url,
             "new_health_path": service.health_path,
             "now": service.registered_at,
         }
-        return Change(_REPLACE, given, needed=True)
+        return Change(_REPLACE, values, is_needed=True)
 
-    def removal(self, name: str) -> Change:
+    def build_removal(self, name: str) -> Change:
         """Return the change that removes a service."""
-        return Change(_REMOVE, {"named": name}, needed=True)
+        return Change(_REMOVE, {"named": name}, is_needed=True)

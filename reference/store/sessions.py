@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, insert, select, union_all
 
-from reference.store.database import Change, Database, Taken
+from reference.store.database import Change, Database, DuplicateKey
 from reference.store.session_tables import METADATA, sent_forms, sessions, tenant_sessions
 from reference.store.tenant_tables import admin_keys, api_keys
 from reference.store.tenants import IS_ACCEPTED
@@ -90,14 +90,14 @@ class Sessions:
 
     async def end(self, digest: str) -> None:
         """End a session at once."""
-        ended = {"ended": digest}
-        await self._database.change_all(Change(_END, ended), Change(_END_TENANT, ended), Change(_CLEAR, ended))
+        key = {"ended": digest}
+        await self._database.change_all(Change(_END, key), Change(_END_TENANT, key), Change(_CLEAR, key))
 
     async def send(self, digest: str, form: str) -> bool:
         """Note that a form of a session is sent; False when it was sent before, to any worker."""
         try:
             await self._database.change(_SEND, session=digest, form=form)
-        except Taken:
+        except DuplicateKey:
             return False
         return True
 

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from sqlalchemy import bindparam, func, insert, or_, select, update
 
-from reference.store.database import Change, Database, Row, Taken
+from reference.store.database import Change, Database, DuplicateKey, Row
 from reference.store.tables import settlements
 
 
@@ -126,18 +126,18 @@ _CLOSE = update(settlements).where(*_IS_IT, _IS_OPEN).values(fate=bindparam("bec
 _REOPEN = update(settlements).where(*_IS_IT, _ROW.fate == bindparam("was")).values(fate=Fate.OPEN.value, closed_at=None)
 
 
-def _settlement(row: Row) -> Settlement:
-    found = dict(zip(_NAMES, row, strict=True))
-    found |= {"fee": int(found["fee"]), "tip": int(found["tip"]), "fate": Fate(found["fate"])}
-    return Settlement(**{**found, "hashes": tuple(orjson.loads(found["hashes"]))})
+def _read_settlement(row: Row) -> Settlement:
+    columns = dict(zip(_NAMES, row, strict=True))
+    columns |= {"fee": int(columns["fee"]), "tip": int(columns["tip"]), "fate": Fate(columns["fate"])}
+    return Settlement(**{**columns, "hashes": tuple(orjson.loads(columns["hashes"]))})
 
 
-def closing(settlement: Settlement, fate: Fate, *, now: int) -> Change:
+def build_close(settlement: Settlement, fate: Fate, *, now: int) -> Change:
     """Return the change that records the outcome of an open settlement."""
-    return Change(_CLOSE, {**_place(settlement), "became": fate.value, "now": now})
+    return Change(_CLOSE, {**_bind_key(settlement), "became": fate.value, "now": now})
 
 
-def _place(settlement: Settlement) -> dict[str, Any]:
+def _bind_key(settlement: Settlement) -> dict[str, Any]:
     return {"chain": settlement.caip2, "account": settlement.settler, "number": settlement.nonce}
 
 
@@ -150,10 +150,10 @@ class Settlements:
     async def free_nonce(self, caip2: str, settler: str, *, at_least: int) -> int:
         """Return the lowest free nonce from `at_least` on. A gap would keep all later nonces from being mined."""
         rows = await self._database.rows(_NONCES, chain=caip2, account=settler, first=at_least)
-        taken = {row[0] for row in rows}
-        return next(nonce for nonce in itertools.count(at_least) if nonce not in taken)
+        used_nonces = {row[0] for row in rows}
+        return next(nonce for nonce in itertools.count(at_least) if nonce not in used_nonces)
 
-    async def reserve(self, new: Settlement, *beside: Change) -> None:
+    async def reserve(self, new: Settlement, *further: Change) -> None:
         """Take a nonce for a settlement, together with further changes; the primary key decides between workers.
 
         Raises:
@@ -163,31 +163,31 @@ class Settlements:
         members = {name: getattr(new, name) for name in _NAMES}
         members |= {"hashes": orjson.dumps(new.hashes).decode(), "fee": str(new.fee), "tip": str(new.tip)}
         try:
-            await self._database.change_all(Change(_RESERVE, {**members, "fate": new.fate.value}), *beside)
-        except Taken as fault:
+            await self._database.change_all(Change(_RESERVE, {**members, "fate": new.fate.value}), *further)
+        except DuplicateKey as fault:
             if await self.open_for(new.token) is not None:
                 raise TokenTaken from fault
             raise NonceTaken from fault
 
     async def open_for(self, token: str) -> Settlement | None:
         """Return the settlement that is on its way for a challenge."""
-        found = await self._database.rows(_OPEN_FOR, token=token)
-        return _settlement(found[0]) if found else None
+        rows = await self._database.rows(_OPEN_FOR, token=token)
+        return _read_settlement(rows[0]) if rows else None
 
     async def open_on(self, caip2: str) -> Sequence[Settlement]:
         """Return every settlement that is on its way on a chain, whichever account sent it, in the order of nonces."""
-        return [_settlement(row) for row in await self._database.rows(_OPEN_ON, chain=caip2)]
+        return [_read_settlement(row) for row in await self._database.rows(_OPEN_ON, chain=caip2)]
 
     async def between(self, caip2: str, settler: str, first: int, last: int) -> Sequence[Settlement]:
         """Return the settlements of a range of nonces, whatever became of them, in their order."""
         rows = await self._database.rows(_BETWEEN, chain=caip2, account=settler, first=first, last=last)
-        return [_settlement(row) for row in rows]
+        return [_read_settlement(row) for row in rows]
 
     async def replace(self, old: Settlement, *, raw: bytes, tx_id: str, fee: int, tip: int, now: int) -> bool:
         """Note a replacement with the same nonce, before it is sent; only one worker's does, each attempt."""
-        replaced = await self._database.change(
+        count = await self._database.change(
             _REPLACE,
-            **_place(old),
+            **_bind_key(old),
             seen_attempt=old.attempt,
             sent=raw,
             all_hashes=orjson.dumps((*old.hashes, tx_id)).decode(),
@@ -195,18 +195,18 @@ class Settlements:
             tipped=str(tip),
             now=now,
         )
-        return replaced == 1
+        return count == 1
 
     async def close(self, settlement: Settlement, fate: Fate, *, now: int) -> bool:
         """Record the outcome of an open settlement."""
-        [closed] = await self._database.change_all(closing(settlement, fate, now=now))
-        return closed == 1
+        [count] = await self._database.change_all(build_close(settlement, fate, now=now))
+        return count == 1
 
     async def reopen(self, settlement: Settlement) -> bool:
         """Note that a closed settlement is on its way again, unless its token has another one that is."""
         try:
-            return await self._database.change(_REOPEN, **_place(settlement), was=settlement.fate.value) == 1
-        except Taken:
+            return await self._database.change(_REOPEN, **_bind_key(settlement), was=settlement.fate.value) == 1
+        except DuplicateKey:
             return False
 
     async def failures(self, caip2: str, payer: str, *, since: int) -> int:

@@ -30,15 +30,15 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import CompilerElement
 
 from reference.deadlines import Deadlines
-from reference.store.database import Change, DatabaseUnavailable, Missed, Row, Taken
-from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, no_answer
+from reference.store.database import Change, DatabaseUnavailable, DuplicateKey, Row, RowNotFound
+from reference.store.patience import PREPARING_SECONDS, STATEMENT_SECONDS, build_timeout
 
 _RETRY_SECONDS = 0.02
 # SQLite gives up at the end of the time; only a disk that hangs takes longer.
 _GRACE_SECONDS = 1.0
 _DIALECT = sqlite.dialect(paramstyle="qmark")
-_OWNERS_ALONE = 0o600
-_making = threading.Lock()
+_OWNER_ONLY_MODE = 0o600
+_creation_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,16 @@ class _Sql:
     """A statement as SQLite reads it: its text, what puts its values in order, and those it brings itself."""
 
     text: str
-    ordered: Callable[[Mapping[str, Any]], tuple[Any, ...]]
+    pick_values: Callable[[Mapping[str, Any]], tuple[Any, ...]]
     constants: Mapping[str, Any]
 
-    def bound(self, given: Mapping[str, Any]) -> tuple[Any, ...]:
+    def bind(self, values: Mapping[str, Any]) -> tuple[Any, ...]:
         """Return the values in the order of the text.
 
         Raises:
             KeyError: One is not given.
         """
-        return self.ordered({**self.constants, **given} if self.constants else given)
+        return self.pick_values({**self.constants, **values} if self.constants else values)
 
 
 def _in_order(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
@@ -67,11 +67,11 @@ def _in_order(names: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, 
 
 @lru_cache(maxsize=256)
 def _sql(statement: CompilerElement) -> _Sql:
-    compiled = statement.compile(dialect=_DIALECT)
-    if not isinstance(compiled, SQLCompiler):
-        return _Sql(str(compiled), _in_order(()), {})
-    constants = {name: one.effective_value for one, name in compiled.bind_names.items() if not one.required}
-    return _Sql(str(compiled), _in_order(tuple(compiled.positiontup or ())), constants)
+    compiler = statement.compile(dialect=_DIALECT)
+    if not isinstance(compiler, SQLCompiler):
+        return _Sql(str(compiler), _in_order(()), {})
+    constants = {name: one.effective_value for one, name in compiler.bind_names.items() if not one.required}
+    return _Sql(str(compiler), _in_order(tuple(compiler.positiontup or ())), constants)
 
 
 @dataclass(slots=True, eq=False)
@@ -89,18 +89,18 @@ class _Job:
 
     work: Callable[[sqlite3.Connection], Any]
     several: bool
-    waiting: asyncio.Future[Any]
+    result: asyncio.Future[Any]
     until: float
     outcome: Any = None
     fault: Exception | None = field(default=None)
 
     def deliver(self) -> None:
-        if self.waiting.done():  # the caller was cancelled
+        if self.result.done():  # the caller was cancelled
             return
         if self.fault is None:
-            self.waiting.set_result(self.outcome)
+            self.result.set_result(self.outcome)
         else:
-            self.waiting.set_exception(self.fault)
+            self.result.set_exception(self.fault)
 
 
 class SqliteDatabase:
@@ -112,89 +112,89 @@ class SqliteDatabase:
         self._deadlines = Deadlines(seconds + _GRACE_SECONDS)
         self._path = path
         self._reader: sqlite3.Connection | None = None
-        self._gathered: list[_Job] = []
-        self._handed: SimpleQueue[list[_Job] | None] = SimpleQueue()
+        self._batch: list[_Job] = []
+        self._queue: SimpleQueue[list[_Job] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     async def rows(self, statement: Executable, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds."""
-        asked = _sql(statement)
-        given = asked.bound(values)
+        sql = _sql(statement)
+        ordered_values = sql.bind(values)
         if self._reader is None:
-            await self._hand_over(lambda _: None)  # the writer makes the file what it has to be
+            await self._submit(lambda _: None)  # the writer makes the file what it has to be
             self._reader = self._reader or sqlite3.connect(self._path, isolation_level=None, timeout=0)
         try:
-            return self._reader.execute(asked.text, given).fetchall()
+            return self._reader.execute(sql.text, ordered_values).fetchall()
         except sqlite3.OperationalError:
             # Another process has locked the file for a moment. Wait in the writer's thread, which blocks no request.
-            rows: Sequence[Row] = await self._hand_over(lambda writer: writer.execute(asked.text, given).fetchall())
+            rows: Sequence[Row] = await self._submit(lambda writer: writer.execute(sql.text, ordered_values).fetchall())
             return rows
 
     async def change(self, statement: Executable, /, **values: Any) -> int:
         """Carry out one statement and return how many rows it changed."""
-        asked = _sql(statement)
-        given = asked.bound(values)
-        changed: int = await self._hand_over(lambda writer: writer.execute(asked.text, given).rowcount)
-        return changed
+        sql = _sql(statement)
+        ordered_values = sql.bind(values)
+        count: int = await self._submit(lambda writer: writer.execute(sql.text, ordered_values).rowcount)
+        return count
 
     async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements in one transaction and return how many rows each changed."""
-        asked = [(_sql(change.statement), change) for change in changes]
-        bound = [(one.text, one.bound(change.values), change.needed) for one, change in asked]
+        statements = [(_sql(change.statement), change) for change in changes]
+        steps = [(one.text, one.bind(change.values), change.is_needed) for one, change in statements]
 
         def work(writer: sqlite3.Connection) -> list[int]:
-            changed = []
-            for text, given, needed in bound:
-                changed.append(writer.execute(text, given).rowcount)
-                if needed and not changed[-1]:
-                    raise Missed
-            return changed
+            row_counts = []
+            for text, ordered_values, is_needed in steps:
+                row_counts.append(writer.execute(text, ordered_values).rowcount)
+                if is_needed and not row_counts[-1]:
+                    raise RowNotFound
+            return row_counts
 
-        found: list[int] = await self._hand_over(work, several=len(bound) > 1)
-        return found
+        counts: list[int] = await self._submit(work, several=len(steps) > 1)
+        return counts
 
-    async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
+    async def take(self, query: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds, with a change carried out for each row in the same transaction."""
-        asked, changing = _sql(found), _sql(change)
-        given = asked.bound(values)
+        query_sql, change_sql = _sql(query), _sql(change)
+        ordered_values = query_sql.bind(values)
 
         def work(writer: sqlite3.Connection) -> Sequence[Row]:
-            rows = writer.execute(asked.text, given).fetchall()
-            writer.executemany(changing.text, [changing.bound({**values, "found": row[0]}) for row in rows])
+            rows = writer.execute(query_sql.text, ordered_values).fetchall()
+            writer.executemany(change_sql.text, [change_sql.bind({**values, "found": row[0]}) for row in rows])
             return rows
 
-        taken: Sequence[Row] = await self._hand_over(work, several=True)
-        return taken
+        found_rows: Sequence[Row] = await self._submit(work, several=True)
+        return found_rows
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables and indexes that are missing."""
-        made: list[CompilerElement] = []
+        definitions: list[CompilerElement] = []
         for table in tables.sorted_tables:
-            made.append(CreateTable(table, if_not_exists=True))
-            made += [CreateIndex(index, if_not_exists=True) for index in table.indexes]
-        texts = [str(one.compile(dialect=_DIALECT)) for one in made]
+            definitions.append(CreateTable(table, if_not_exists=True))
+            definitions += [CreateIndex(index, if_not_exists=True) for index in table.indexes]
+        texts = [str(one.compile(dialect=_DIALECT)) for one in definitions]
 
         def work(writer: sqlite3.Connection) -> None:
             for text in texts:
                 writer.execute(text)
 
         deadlines = Deadlines(PREPARING_SECONDS + _GRACE_SECONDS)
-        await self._hand_over(work, several=True, seconds=PREPARING_SECONDS, deadlines=deadlines)
+        await self._submit(work, several=True, seconds=PREPARING_SECONDS, deadlines=deadlines)
 
     async def close(self) -> None:
         """Finish what was asked for, also while it closes, and close the file."""
         while self._thread is not None:
             self._flush()
-            self._handed.put(None)
-            ended = self._thread
+            self._queue.put(None)
+            thread = self._thread
             # Requests from here on start a new writer: nothing is handed to a writer that is ending.
-            self._thread, self._handed = None, SimpleQueue()
-            await asyncio.to_thread(ended.join)
+            self._thread, self._queue = None, SimpleQueue()
+            await asyncio.to_thread(thread.join)
         if self._reader is not None:
             self._reader.close()
         self._reader = None
 
-    async def _hand_over(
+    async def _submit(
         self,
         work: Callable[[sqlite3.Connection], Any],
         *,
@@ -205,40 +205,40 @@ class SqliteDatabase:
         seconds = self._seconds if seconds is None else seconds
         loop = asyncio.get_running_loop()
         if self._thread is None:
-            given = (loop, self._handed)
-            self._thread = threading.Thread(target=self._write, args=given, name="sqlite-writer", daemon=True)
+            arguments = (loop, self._queue)
+            self._thread = threading.Thread(target=self._write, args=arguments, name="sqlite-writer", daemon=True)
             self._thread.start()
-        if not self._gathered:
+        if not self._batch:
             loop.call_soon(self._flush)  # with all changes of this iteration of the loop
         job = _Job(work, several, loop.create_future(), time.monotonic() + seconds)
-        self._gathered.append(job)
+        self._batch.append(job)
         try:
             with (deadlines or self._deadlines).start():
-                return await job.waiting
+                return await job.result
         except TimeoutError as late:  # the file was not locked, so the disk hangs
-            raise no_answer(seconds) from late
+            raise build_timeout(seconds) from late
 
     def _flush(self) -> None:
-        if self._gathered:
-            self._handed.put(self._gathered)
-            self._gathered = []
+        if self._batch:
+            self._queue.put(self._batch)
+            self._batch = []
 
     # In the writer's thread.
 
-    def _write(self, loop: asyncio.AbstractEventLoop, handed: SimpleQueue[list[_Job] | None]) -> None:
+    def _write(self, loop: asyncio.AbstractEventLoop, queue: SimpleQueue[list[_Job] | None]) -> None:
         connection: sqlite3.Connection | None = None
-        patience, going_on = 0, True
-        while going_on:
-            batches = [handed.get()]
-            while not handed.empty():
-                batches.append(handed.get())
-            going_on = batches[-1] is not None
+        patience, is_running = 0, True
+        while is_running:
+            batches = [queue.get()]
+            while not queue.empty():
+                batches.append(queue.get())
+            is_running = batches[-1] is not None
             jobs = [job for batch in batches if batch is not None for job in batch]
             in_time = _in_time(jobs)
             try:
                 if in_time:
                     until = min(job.until for job in in_time)
-                    connection = connection or _opened(self._path, until)
+                    connection = connection or _open(self._path, until)
                     patience = _wait_at_most(connection, until, patience)
                     _carry_out(connection, in_time)
             except sqlite3.Error as fault:
@@ -259,14 +259,14 @@ def _in_time(jobs: list[_Job]) -> list[_Job]:
     return [job for job in jobs if job.fault is None]
 
 
-def _wait_at_most(connection: sqlite3.Connection, until: float, known: int = 0) -> int:
+def _wait_at_most(connection: sqlite3.Connection, until: float, known_tenths: int = 0) -> int:
     """Let SQLite wait for another writer until a monotonic time, and a moment in any case.
 
     Returns:
-        How many tenths of a second that is, rounded up: as long as that many are `known`, nothing has to be set.
+        How many tenths of a second that is, rounded up: as long as that many are `known_tenths`, nothing has to be set.
     """
     tenths = max(1, ceil((until - time.monotonic()) * 10))
-    if tenths != known:
+    if tenths != known_tenths:
         connection.execute(f"PRAGMA busy_timeout={tenths * 100}")
     return tenths
 
@@ -322,31 +322,31 @@ def _try(connection: sqlite3.Connection, job: _Job, *, savepoint: bool = False) 
     except (sqlite3.OperationalError, sqlite3.InternalError):
         raise
     except Exception as fault:  # noqa: BLE001 - it is passed to the waiting caller
-        job.fault = Taken(str(fault)) if isinstance(fault, sqlite3.IntegrityError) else fault
+        job.fault = DuplicateKey(str(fault)) if isinstance(fault, sqlite3.IntegrityError) else fault
         if savepoint:
             connection.execute("ROLLBACK TO job")
     if savepoint:
         connection.execute("RELEASE job")
 
 
-def _made(path: str) -> None:
+def _create_file(path: str) -> None:
     """Create a missing file that only its owner can read. SQLite gives its mode to the write-ahead log and its index.
 
     The mode of an existing file is the operator's decision. If the file cannot be created, SQLite reports the reason.
     One thread at a time: closing the file would remove the locks that another thread of this process has set meanwhile.
     """
-    with _making, suppress(OSError):
+    with _creation_lock, suppress(OSError):
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        os.close(os.open(os.path.realpath(path), flags, _OWNERS_ALONE))
+        os.close(os.open(os.path.realpath(path), flags, _OWNER_ONLY_MODE))
 
 
-def _opened(path: str, until: float) -> sqlite3.Connection:
+def _open(path: str, until: float) -> sqlite3.Connection:
     """Return the writer's connection, each commit of which survives a crash: WAL, and an fsync for every commit.
 
     The change to WAL needs the file alone, and SQLite answers "locked" at once when two connections try together:
     its busy timeout does not cover that. So the change is tried again for as long as a write would have waited.
     """
-    _made(path)
+    _create_file(path)
     connection = sqlite3.connect(path, isolation_level=None)
     _wait_at_most(connection, until)
     while True:

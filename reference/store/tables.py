@@ -37,10 +37,10 @@ redemptions = Table(
     # One claim a token and payment; among paid and spent rows each token and each payment is used once.
     Index("rail_claim", "token", "payment_key", unique=True),
 )
-_paid = redemptions.c.paid_at.isnot(None)
-Index("rail_paid_token", redemptions.c.token, unique=True, sqlite_where=_paid)
-Index("rail_paid_payment", redemptions.c.payment_key, unique=True, sqlite_where=_paid)
-_one_of_several = _paid & redemptions.c.transfer_key.isnot(None)
+_is_paid = redemptions.c.paid_at.isnot(None)
+Index("rail_paid_token", redemptions.c.token, unique=True, sqlite_where=_is_paid)
+Index("rail_paid_payment", redemptions.c.payment_key, unique=True, sqlite_where=_is_paid)
+_one_of_several = _is_paid & redemptions.c.transfer_key.isnot(None)
 Index(
     "rail_paid_transfer",
     redemptions.c.transfer_key,
@@ -52,8 +52,8 @@ Index("rail_by_payment", redemptions.c.payment_key)
 Index("rail_unserved", redemptions.c.paid_at, sqlite_where=redemptions.c.spent_at.is_(None))
 # Those whose answer is kept still, by the time of which it is forgotten: a day of all that were ever served.
 Index("rail_kept_answers", redemptions.c.spent_at, sqlite_where=redemptions.c.answer.isnot(None))
-_due = redemptions.c.recheck_at.isnot(None)
-Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_due)
+_has_recheck = redemptions.c.recheck_at.isnot(None)
+Index("rail_recheck", redemptions.c.recheck_at, sqlite_where=_has_recheck)
 
 # Claims whose last check reached no node, or whose answer could not be made: they do not lapse (5.8). A separate table,
 # so that an existing ledger needs no change.
@@ -68,24 +68,26 @@ kept_claims = Table(
 )
 
 
-def _of_claim() -> Column[int]:
+def _claim_id_column() -> Column[int]:
     return Column("claim_id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=False)
 
 
 # Requests that were not served yet, so that an operator can have them served without the payer.
-orders = Table("rail_orders", METADATA, _of_claim(), Column("request", LargeBinary, nullable=False))
+kept_requests = Table("rail_orders", METADATA, _claim_id_column(), Column("request", LargeBinary, nullable=False))
 
 # Payments that an operator gave back. Such a row of the ledger has a time at which it was spent, and no answer.
 refunds = Table(
     "rail_refunds",
     METADATA,
-    _of_claim(),
+    _claim_id_column(),
     Column("tx_id", String(128), nullable=False),
     Column("refunded_at", BigInteger, nullable=False),
 )
 
 # Answers that an operator had made and no payer has seen: their time begins when one comes for them.
-unfetched = Table("rail_unfetched_answers", METADATA, _of_claim(), Column("made_at", BigInteger, nullable=False))
+unfetched_answers = Table(
+    "rail_unfetched_answers", METADATA, _claim_id_column(), Column("made_at", BigInteger, nullable=False)
+)
 
 # Payments that reached the payee and were refused, one row for each, so that the operator can refund them.
 refused_payments = Table(
@@ -166,8 +168,8 @@ settlements = Table(
     Column("fate", String(16), nullable=False),
     Column("closed_at", BigInteger),
 )
-_open = settlements.c.fate == "open"
-Index("rail_open_settlement", settlements.c.token, unique=True, sqlite_where=_open)
+_is_open = settlements.c.fate == "open"
+Index("rail_open_settlement", settlements.c.token, unique=True, sqlite_where=_is_open)
 Index("rail_failed_settlements", settlements.c.payer, settlements.c.closed_at)
 Index("rail_closed_settlements", settlements.c.closed_at)
 

@@ -11,13 +11,13 @@ from sqlalchemy import Select, bindparam, case, func, select
 from reference.store.checkout_tables import links, payments
 from reference.store.database import Database, Row
 from reference.store.links import Link
-from reference.store.paging import behind
-from reference.store.payment_search import EVERYTHING, SCAN_ROWS, PaymentSearch, contains_text, in_days
-from reference.store.payments import Payment, PaymentState, payment_of
+from reference.store.paging import is_behind as behind
+from reference.store.payment_search import ALL_PAYMENTS, SCAN_ROWS, PaymentSearch, contains_text, in_days
+from reference.store.payments import Payment, PaymentState, read_payment
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class ReceivedPayment:
     """A payment that paid its link.
 
     Attributes:
@@ -47,28 +47,32 @@ class Total:
 
 
 _PAYMENT, _LINK = tuple(Payment.__slots__), tuple(Link.__slots__)
-_PAID = payments.c.state == PaymentState.PAID.value
-_OURS = payments.c.tenant_id == bindparam("tenant_id")
-_JOINED = payments.join(links, links.c.id == payments.c.link_id)
-_EACH = (
+_IS_PAID = payments.c.state == PaymentState.PAID.value
+_IS_OF_TENANT = payments.c.tenant_id == bindparam("tenant_id")
+_WITH_LINKS = payments.join(links, links.c.id == payments.c.link_id)
+_RECEIVED_PAYMENTS = (
     select(*(payments.c[name] for name in _PAYMENT), *(links.c[name] for name in _LINK))
-    .select_from(_JOINED)
-    .where(_OURS, _PAID)
+    .select_from(_WITH_LINKS)
+    .where(_IS_OF_TENANT, _IS_PAID)
 )
-_NEWEST = _EACH.where(in_days(payments.c)).order_by(payments.c.seen_at.desc(), payments.c.id).limit(bindparam("most"))
+_NEWEST = (
+    _RECEIVED_PAYMENTS.where(in_days(payments.c))
+    .order_by(payments.c.seen_at.desc(), payments.c.id)
+    .limit(bindparam("most"))
+)
 # The payments that one search for a text reads: the newest of the days, or those behind the payment `after`.
-_SCANNED = (
+_SCAN = (
     select(*(payments.c[name] for name in _PAYMENT))
-    .where(_OURS, _PAID, in_days(payments.c))
+    .where(_IS_OF_TENANT, _IS_PAID, in_days(payments.c))
     .order_by(payments.c.seen_at.desc(), payments.c.id)
     .limit(bindparam("scanned"))
 )
 _IS_BEHIND = behind(payments, "seen_at")
 
 
-def _found_in(scanned: Select[Any]) -> Select[Any]:
+def _select_matches(scan: Select[Any]) -> Select[Any]:
     """Return the query for the payments among some that contain a text."""
-    part = scanned.subquery().c
+    part = scan.subquery().c
     return (
         select(*(part[name] for name in _PAYMENT), *(links.c[name] for name in _LINK))
         .select_from(part.id.table.join(links, links.c.id == part.link_id))
@@ -79,13 +83,13 @@ def _found_in(scanned: Select[Any]) -> Select[Any]:
 
 
 # By whether they follow a payment.
-_LISTED = {False: _NEWEST, True: _NEWEST.where(_IS_BEHIND)}
-_FOUND = {False: _found_in(_SCANNED), True: _found_in(_SCANNED.where(_IS_BEHIND))}
+_PAGES = {False: _NEWEST, True: _NEWEST.where(_IS_BEHIND)}
+_MATCHES = {False: _select_matches(_SCAN), True: _select_matches(_SCAN.where(_IS_BEHIND))}
 _LAST_SCANNED = {
     is_behind: scanned.with_only_columns(payments.c.id).limit(1).offset(bindparam("before"))
-    for is_behind, scanned in ((False, _SCANNED), (True, _SCANNED.where(_IS_BEHIND)))
+    for is_behind, scanned in ((False, _SCAN), (True, _SCAN.where(_IS_BEHIND)))
 }
-_ONE = _EACH.where(payments.c.id == bindparam("payment_id"))
+_GET = _RECEIVED_PAYMENTS.where(payments.c.id == bindparam("payment_id"))
 _AMOUNT = links.c.amount_microunits
 _TOTALS = (
     select(
@@ -94,43 +98,43 @@ _TOTALS = (
         func.sum(_AMOUNT),
         func.sum(case((payments.c.seen_at >= bindparam("since"), _AMOUNT), else_=0)),
     )
-    .select_from(_JOINED)
-    .where(_OURS, _PAID, payments.c.reversed_at.is_(None))
+    .select_from(_WITH_LINKS)
+    .where(_IS_OF_TENANT, _IS_PAID, payments.c.reversed_at.is_(None))
     .group_by(payments.c.network)
     .order_by(payments.c.network)
 )
 
 
-class Takings:
+class ReceivedPayments:
     """Questions about what tenants were paid; each names the tenant."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def listed(
+    async def list_page(
         self, tenant_id: str, *, most: int, after: str | None = None, search: PaymentSearch = EVERYTHING
-    ) -> Sequence[Taking]:
+    ) -> Sequence[ReceivedPayment]:
         """Return payments, the newest first: the first ones, or those behind the payment of an id.
 
         A search for a text reads `SCAN_ROWS` payments; `last_scanned` returns where the next search continues.
         """
-        asked: dict[str, Any] = {"tenant_id": tenant_id, "most": most, **_behind(after), **search.values}
+        values: dict[str, Any] = {"tenant_id": tenant_id, "most": most, **_behind(after), **search.values}
         if search.text:
-            rows = await self._database.rows(_FOUND[after is not None], **asked, scanned=SCAN_ROWS)
+            rows = await self._database.rows(_MATCHES[after is not None], **values, scanned=SCAN_ROWS)
         else:
-            rows = await self._database.rows(_LISTED[after is not None], **asked)
-        return [_taking(row) for row in rows]
+            rows = await self._database.rows(_PAGES[after is not None], **values)
+        return [_read_received(row) for row in rows]
 
     async def last_scanned(self, tenant_id: str, *, after: str | None, search: PaymentSearch) -> str | None:
         """Return the id of the last payment that a search for a text read, None if it read all there are."""
-        asked = {"tenant_id": tenant_id, "before": SCAN_ROWS - 1, **_behind(after), **search.days}
-        rows = await self._database.rows(_LAST_SCANNED[after is not None], **asked)
+        values = {"tenant_id": tenant_id, "before": SCAN_ROWS - 1, **_behind(after), **search.days}
+        rows = await self._database.rows(_LAST_SCANNED[after is not None], **values)
         return str(rows[0][0]) if rows else None
 
-    async def one(self, tenant_id: str, payment_id: str) -> Taking | None:
+    async def find(self, tenant_id: str, payment_id: str) -> ReceivedPayment | None:
         """Return a payment of a tenant, or None if the tenant has no such payment."""
-        rows = await self._database.rows(_ONE, tenant_id=tenant_id, payment_id=payment_id)
-        return _taking(rows[0]) if rows else None
+        rows = await self._database.rows(_GET, tenant_id=tenant_id, payment_id=payment_id)
+        return _read_received(rows[0]) if rows else None
 
     async def totals(self, tenant_id: str, *, since: int) -> Sequence[Total]:
         """Return the totals of each network on which a tenant was paid; `since` is unix seconds."""
@@ -142,5 +146,5 @@ def _behind(after: str | None) -> dict[str, str]:
     return {} if after is None else {"after": after}
 
 
-def _taking(row: Row) -> Taking:
-    return Taking(payment_of(row[: len(_PAYMENT)]), Link(*row[len(_PAYMENT) :]))
+def _read_received(row: Row) -> ReceivedPayment:
+    return ReceivedPayment(read_payment(row[: len(_PAYMENT)]), Link(*row[len(_PAYMENT) :]))

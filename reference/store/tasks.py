@@ -21,12 +21,12 @@ _EVICT = delete(tasks).where(_ROW.opener == bindparam("by"), _ROW.place <= _NEWE
 # address share an opener, and a neighbour's large orders must not push out a small one that is paid for already. A
 # blob's length is read without the blob.
 _SIZE = func.length(_ROW.data)
-_HELD = (
+_SIZES = (
     select(_ROW.place, func.sum(_SIZE).over(order_by=(_SIZE, _ROW.place.desc())).label("held"))
     .where(_ROW.opener == bindparam("by"))
     .subquery()
 )
-_TOO_MUCH = select(_HELD.c.place).where(_HELD.c.held > bindparam("most_bytes"), _HELD.c.place < bindparam("newest"))
+_TOO_MUCH = select(_SIZES.c.place).where(_SIZES.c.held > bindparam("most_bytes"), _SIZES.c.place < bindparam("newest"))
 _EVICT_BYTES = delete(tasks).where(_ROW.opener == bindparam("by"), _ROW.place.in_(_TOO_MUCH))
 _REPLACE = (
     update(tasks)

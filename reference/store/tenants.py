@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import bindparam, delete, insert, or_, select, update
 
-from reference.store.database import Change, Database, Missed, Taken, Write
-from reference.store.paging import behind
+from reference.store.database import Change, Database, DuplicateKey, RowNotFound, Write
+from reference.store.paging import is_behind
 from reference.store.tenant_tables import METADATA, admin_keys, api_keys, payouts, tenants
 
 
@@ -64,7 +64,7 @@ _NEWEST = (
     .order_by(tenants.c.trial_started_at.desc(), tenants.c.id)
     .limit(bindparam("most"))
 )
-_FURTHER = _NEWEST.where(behind(tenants, "trial_started_at"))
+_FURTHER = _NEWEST.where(is_behind(tenants, "trial_started_at"))
 _ADD = insert(tenants).values({name: bindparam(name) for name in _TENANT})
 _JUDGE = (
     update(tenants)
@@ -119,7 +119,7 @@ class Tenants:
         """Create the tables that are missing, those of stored answers and resources too."""
         await self._database.create(METADATA)
 
-    async def alive(self) -> None:
+    async def ping(self) -> None:
         """Ask the database for something.
 
         Raises:
@@ -137,7 +137,7 @@ class Tenants:
         rows = await self._database.rows(_GET, tenant_id=tenant_id)
         return Tenant(*rows[0]) if rows else None
 
-    async def listed(self, *, most: int, after: str | None = None) -> Sequence[Tenant]:
+    async def list_page(self, *, most: int, after: str | None = None) -> Sequence[Tenant]:
         """Return tenants, the newest first: the first ones, or those behind the tenant of an id."""
         rows = await (
             self._database.rows(_NEWEST, most=most)
@@ -159,12 +159,12 @@ class Tenants:
 
     async def replace_payouts(self, tenant_id: str, addresses: Mapping[str, str]) -> None:
         """Replace the ordered list of payout addresses."""
-        added = (
+        insertions = (
             Change(_ADD_PAYOUT, {"tenant_id": tenant_id, "network": key, "place": place, "payout_address": address})
             for place, (key, address) in enumerate(addresses.items())
         )
-        owner, held = hold(tenant_id)
-        await self._database.change_all(held, Change(_CLEAR_PAYOUTS, owner), *added)
+        owner, lock = build_lock(tenant_id)
+        await self._database.change_all(lock, Change(_CLEAR_PAYOUTS, owner), *insertions)
 
     async def keys(self, tenant_id: str) -> Sequence[ApiKey]:
         """Return every key that a tenant has or had, the oldest first."""
@@ -181,10 +181,10 @@ class Tenants:
         Returns:
             False when there is no such key, or it is lapsing or deleted already; then nothing was added.
         """
-        lapse = Change(_LAPSE, {"owner": fresh.tenant_id, "key_id": key_id, "until": until}, needed=True)
+        lapse = Change(_LAPSE, {"owner": fresh.tenant_id, "key_id": key_id, "until": until}, is_needed=True)
         try:
             await (write or self._database.change_all)(lapse, Change(_ADD_KEY, _members(fresh, _KEY)))
-        except Missed:
+        except RowNotFound:
             return False
         return True
 
@@ -201,7 +201,7 @@ class Tenants:
         """Add an administrator's key unless it exists."""
         try:
             await self._database.change(_ADD_ADMIN, digest=digest, scopes=",".join(scopes), created_at=now)
-        except Taken:
+        except DuplicateKey:
             return
 
     async def scopes(self, digest: str) -> frozenset[str] | None:
@@ -210,7 +210,7 @@ class Tenants:
         return frozenset(str(rows[0][0]).split(",")) if rows else None
 
 
-def hold(tenant_id: str) -> tuple[Mapping[str, str], Change]:
+def build_lock(tenant_id: str) -> tuple[Mapping[str, str], Change]:
     """Return the value that names an owner, and the change that begins whatever replaces something of that tenant."""
     owner = {"owner": tenant_id}
     return owner, Change(_HOLD, owner)

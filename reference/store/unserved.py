@@ -14,13 +14,13 @@ from sqlalchemy.sql.elements import ColumnElement
 from reference.protocol.networks import NETWORKS
 from reference.protocol.redemption import Happening
 from reference.store import used_transfers
-from reference.store.database import Change, Database, Missed, Row, Taken
-from reference.store.orders import order_of
-from reference.store.redemption_moves import moving
+from reference.store.database import Change, Database, DuplicateKey, Row, RowNotFound
+from reference.store.orders import request_of
+from reference.store.redemption_moves import build_move
 from reference.store.redemptions import fresh_id
 from reference.store.refused_payments import LISTED_SECONDS
 from reference.store.settlements import Fate
-from reference.store.tables import kept_claims, orders, redemptions, refunds, refused_payments, settlements
+from reference.store.tables import kept_claims, kept_requests, redemptions, refunds, refused_payments, settlements
 from reference.store.used_transfers import SOME_TRANSFER, UsedBy
 
 
@@ -96,7 +96,7 @@ class Unserved:
 _ROW, _SENT, _REFUND, _NOTED = redemptions.c, settlements.c, refunds.c, refused_payments.c
 _OF_THE_CLAIM = and_(_SENT.token == _ROW.token, _SENT.payment_key == _ROW.payment_key)
 _OPEN = _SENT.fate == literal_column(f"'{Fate.OPEN.value}'")
-_MOVED = _SENT.fate.in_([literal_column(f"'{one.value}'") for one in (Fate.SETTLED, Fate.OVERTAKEN)])
+_HAS_MOVED = _SENT.fate.in_([literal_column(f"'{one.value}'") for one in (Fate.SETTLED, Fate.OVERTAKEN)])
 
 
 def _is_in(table: Any) -> ColumnElement[bool]:
@@ -114,26 +114,26 @@ _STATE = case(
     else_=_word(UnservedState.WAITING),
 ).label("state")
 # The newest transaction that was sent for a claim, and whose authorization it is.
-_FOR_IT = select(_SENT.hashes).where(_OF_THE_CLAIM, _OPEN).correlate(redemptions).scalar_subquery()
-_FROM_WHOM = select(_SENT.payer).where(_OF_THE_CLAIM, _OPEN).correlate(redemptions).scalar_subquery()
+_SENT_HASHES = select(_SENT.hashes).where(_OF_THE_CLAIM, _OPEN).correlate(redemptions).scalar_subquery()
+_SENT_PAYER = select(_SENT.payer).where(_OF_THE_CLAIM, _OPEN).correlate(redemptions).scalar_subquery()
 _FACTS = (_ROW.id, _ROW.claimed_at, _ROW.network, _ROW.service_id, _ROW.amount, _ROW.tx_id, _ROW.payer, _ROW.paid_at)
 _CLAIMS = (
-    select(_STATE, *_FACTS, _ROW.expires_at, _ROW.lease.isnot(None), _is_in(orders), _FOR_IT, _FROM_WHOM)
+    select(_STATE, *_FACTS, _ROW.expires_at, _ROW.lease.isnot(None), _is_in(kept_requests), _SENT_HASHES, _SENT_PAYER)
     .where(_ROW.spent_at.is_(None))
     .order_by(_ROW.id)
     .limit(bindparam("most"))
 )
-_REFUNDED = (
+_REFUNDS = (
     select(*_FACTS, _REFUND.tx_id, _REFUND.refunded_at)
     .join(refunds, _REFUND.claim_id == _ROW.id)
     .order_by(_REFUND.refunded_at.desc(), _ROW.id)
     .limit(bindparam("most"))
 )
-_CLAIMED = exists().where(_OF_THE_CLAIM).correlate(settlements)
+_HAS_CLAIM = exists().where(_OF_THE_CLAIM).correlate(settlements)
 # Whichever token it was for: an authorization moves its money once (`rail_paid_payment`).
-_PAID_FOR = exists().where(_ROW.payment_key == _SENT.payment_key, _ROW.paid_at.isnot(None)).correlate(settlements)
-_MOVED_ALONE = and_(_MOVED, _SENT.closed_at > bindparam("since"), ~_PAID_FOR)
-_UNCLAIMED = or_(and_(_OPEN, ~_CLAIMED), _MOVED_ALONE)
+_IS_PAID = exists().where(_ROW.payment_key == _SENT.payment_key, _ROW.paid_at.isnot(None)).correlate(settlements)
+_MOVED_ALONE = and_(_HAS_MOVED, _SENT.closed_at > bindparam("since"), ~_IS_PAID)
+_UNCLAIMED = or_(and_(_OPEN, ~_HAS_CLAIM), _MOVED_ALONE)
 _EACH_MOVED = select(
     _SENT.hashes, _SENT.caip2, _SENT.settler, _SENT.nonce, _SENT.payment_key, _SENT.payer, _SENT.authorization
 ).where(_MOVED_ALONE)
@@ -145,7 +145,7 @@ _SENT_ALONE = (
 )
 # One that was served after all, or is settled by the rail and so listed already, is not listed as refused.
 _SERVED_AFTER_ALL = exists().where(_ROW.payment_key == _NOTED.payment_key, _ROW.paid_at.isnot(None))
-_SETTLED_TOO = exists().where(_SENT.payment_key == _NOTED.payment_key, _MOVED)
+_SETTLED_TOO = exists().where(_SENT.payment_key == _NOTED.payment_key, _HAS_MOVED)
 _IS_REFUSED = and_(
     _NOTED.noted_at > bindparam("since"),
     ~_SERVED_AFTER_ALL.correlate(refused_payments),
@@ -155,18 +155,20 @@ _EACH_REFUSED = select(*_NOTED).where(_IS_REFUSED).order_by(_NOTED.noted_at, _NO
 _PAID_REFUSED = _EACH_REFUSED.limit(bindparam("most"))
 _REFUSED_BY = _EACH_REFUSED.where(_NOTED.tx_id == bindparam("moved_by")).limit(1)
 _COUNTED_REFUSED = select(_NOTED.network, func.count()).where(_IS_REFUSED).group_by(_NOTED.network)
-_each = select(_STATE, _ROW.network).where(_ROW.spent_at.is_(None)).subquery()
-_COUNTED = select(_each.c.state, _each.c.network, func.count()).group_by(_each.c.state, _each.c.network)
+_claim_states = select(_STATE, _ROW.network).where(_ROW.spent_at.is_(None)).subquery()
+_COUNTS = select(_claim_states.c.state, _claim_states.c.network, func.count()).group_by(
+    _claim_states.c.state, _claim_states.c.network
+)
 _COUNTED_REFUNDS = select(_ROW.network, func.count()).join(refunds, _REFUND.claim_id == _ROW.id).group_by(_ROW.network)
 _COUNTED_ALONE = select(_SENT.fate, _SENT.caip2, func.count()).where(_UNCLAIMED).group_by(_SENT.fate, _SENT.caip2)
-_GIVE_BACK = moving(Happening.GIVEN_BACK).values(lease=None, lease_counter=_ROW.lease_counter + 1)
+_GIVE_BACK = build_move(Happening.GIVEN_BACK).values(lease=None, lease_counter=_ROW.lease_counter + 1)
 _NOTE = insert(refunds).values({name: bindparam(name) for name in ("claim_id", "tx_id", "refunded_at")})
 # A row of the ledger for what has none: a payment that is paid and over.
-_STANDS_FOR = (
+_ROW_MEMBERS = (
     *("id", "token", "payment_key", "request_hash", "service_id", "network", "tx_id", "amount", "pay_to"),
     *("claimed_at", "claim_order", "expires_at", "lease_counter", "payer", "paid_at", "spent_at"),
 )
-_STAND_FOR = insert(redemptions).values({name: bindparam(name) for name in _STANDS_FOR})
+_ADD_ROW = insert(redemptions).values({name: bindparam(name) for name in _ROW_MEMBERS})
 _REFUND_OF = select(_REFUND.tx_id).where(_REFUND.claim_id == bindparam("claim_id"))
 
 
@@ -176,19 +178,19 @@ class UnservedPayments:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def listed(self, *, now: int, most: int) -> Sequence[Unserved]:
+    async def list_oldest(self, *, now: int, most: int) -> Sequence[Unserved]:
         """Return what was presented, sent or paid and is neither served nor given back, the oldest first."""
-        rows = [_claim(row) for row in await self._database.rows(_CLAIMS, most=most)]
-        alone = await self._database.rows(_SENT_ALONE, since=now - LISTED_SECONDS, most=most)
-        refused = await self._database.rows(_PAID_REFUSED, since=now - LISTED_SECONDS, most=most)
-        found = [*rows, *map(_alone, alone), *map(_refused, refused)]
-        return sorted(found, key=lambda one: (one.since, one.id or 0))[:most]
+        rows = [_read_claim(row) for row in await self._database.rows(_CLAIMS, most=most)]
+        sent_rows = await self._database.rows(_SENT_ALONE, since=now - LISTED_SECONDS, most=most)
+        refused_rows = await self._database.rows(_PAID_REFUSED, since=now - LISTED_SECONDS, most=most)
+        payments = [*rows, *map(_read_sent, sent_rows), *map(_read_refused, refused_rows)]
+        return sorted(payments, key=lambda one: (one.since, one.id or 0))[:most]
 
-    async def refunded(self, *, most: int) -> Sequence[Unserved]:
+    async def list_refunded(self, *, most: int) -> Sequence[Unserved]:
         """Return the payments that were given back, the newest first."""
-        rows = await self._database.rows(_REFUNDED, most=most)
+        rows = await self._database.rows(_REFUNDS, most=most)
         return [
-            replace(_of(row[:-2]), state=UnservedState.REFUNDED, refund_tx_id=row[-2], refunded_at=int(row[-1]))
+            replace(_read_facts(row[:-2]), state=UnservedState.REFUNDED, refund_tx_id=row[-2], refunded_at=int(row[-1]))
             for row in rows
         ]
 
@@ -197,15 +199,15 @@ class UnservedPayments:
         rows = await self._database.rows(_REFUND_OF, claim_id=row_id)
         return str(rows[0][0]) if rows else None
 
-    async def order_of(self, row_id: int) -> bytes | None:
+    async def request_of(self, row_id: int) -> bytes | None:
         """Return what a payment was made for, as canonical JSON, or None when it is not kept."""
-        return await order_of(self._database, row_id)
+        return await request_of(self._database, row_id)
 
-    async def counted(self, *, now: int) -> Mapping[tuple[UnservedState, str], int]:
+    async def count_by_state(self, *, now: int) -> Mapping[tuple[UnservedState, str], int]:
         """Return the number of payments by state and network, without zeros."""
         counts = {
             (UnservedState(state), str(network)): int(count)
-            for state, network, count in await self._database.rows(_COUNTED)
+            for state, network, count in await self._database.rows(_COUNTS)
         }
         for network, count in await self._database.rows(_COUNTED_REFUNDS):
             counts[UnservedState.REFUNDED, str(network)] = int(count)
@@ -216,7 +218,7 @@ class UnservedPayments:
             counts[UnservedState.PAID_REFUSED, str(network)] = int(count)
         return counts
 
-    async def give_back(self, row_id: int, tx_id: str, *, now: int) -> bool:
+    async def record_refund(self, row_id: int, tx_id: str, *, now: int) -> bool:
         """Mark a payment that was not served as given back, in one transaction: from then on it cannot be served.
 
         It ends the row as an answer would. If a worker makes an answer at the same time, only one of the two succeeds.
@@ -226,14 +228,14 @@ class UnservedPayments:
         """
         try:
             await self._database.change_all(
-                Change(_GIVE_BACK, {"row_id": row_id, "now": now}, needed=True),
+                Change(_GIVE_BACK, {"row_id": row_id, "now": now}, is_needed=True),
                 Change(_NOTE, {"claim_id": row_id, "tx_id": tx_id, "refunded_at": now}),
             )
-        except (Missed, Taken):
+        except (RowNotFound, DuplicateKey):
             return False
         return True
 
-    async def give_back_unclaimed(self, moved_by: str, tx_id: str, *, now: int) -> bool:
+    async def record_unclaimed_refund(self, moved_by: str, tx_id: str, *, now: int) -> bool:
         """Mark what is `moved_unclaimed` or `paid_refused` as given back, in one transaction: it can pay no claim then.
 
         It gets the row that it lacks, paid, over and without an answer. Of this and a worker that marks its claim as
@@ -247,39 +249,39 @@ class UnservedPayments:
         Returns:
             Whether it was. Not when none is listed with that transaction, or it was claimed meanwhile.
         """
-        found = await self._database.rows(_EACH_MOVED, since=now - LISTED_SECONDS)
-        sent = next((row for row in found if _newest(row[0]) == moved_by), None)
-        if sent is not None:
-            row = _standing_for(sent, now)
-            transfers = [(one, SOME_TRANSFER) for one in orjson.loads(sent[0])]
+        moved_rows = await self._database.rows(_EACH_MOVED, since=now - LISTED_SECONDS)
+        settlement = next((row for row in moved_rows if _newest(row[0]) == moved_by), None)
+        if settlement is not None:
+            row = _build_row_of_settlement(settlement, now)
+            transfers = [(transaction, SOME_TRANSFER) for transaction in orjson.loads(settlement[0])]
         else:
-            refused = await self._database.rows(_REFUSED_BY, since=now - LISTED_SECONDS, moved_by=moved_by)
-            if not refused:
+            refused_rows = await self._database.rows(_REFUSED_BY, since=now - LISTED_SECONDS, moved_by=moved_by)
+            if not refused_rows:
                 return False
-            noted = _note_of(refused[0])
-            row = _standing_for_refused(noted, now)
-            transfers = [(moved_by, noted["ordinal"])]
-        used = [
-            used_transfers.use(row["network"], one, place, UsedBy.CALL, str(row["id"]), now=now)
-            for one, place in transfers
+            refused_payment = _read_note(refused_rows[0])
+            row = _build_row_of_refused(refused_payment, now)
+            transfers = [(moved_by, refused_payment["ordinal"])]
+        use_changes = [
+            used_transfers.build_use(row["network"], transaction, place, UsedBy.CALL, str(row["id"]), now=now)
+            for transaction, place in transfers
         ]
         note = Change(_NOTE, {"claim_id": row["id"], "tx_id": tx_id, "refunded_at": now})
         try:
-            await self._database.change_all(Change(_STAND_FOR, row), *used, note)
-        except Taken:
+            await self._database.change_all(Change(_ADD_ROW, row), *use_changes, note)
+        except DuplicateKey:
             return False
         return True
 
 
-def _standing_for(sent: Row, now: int) -> dict[str, Any]:
+def _build_row_of_settlement(settlement: Row, now: int) -> dict[str, Any]:
     """Return the row of a payment that has none, from the settlement that moved it.
 
     Its token may have bought something by another payment, so the row does not have it; what was asked for is unknown.
     """
-    hashes, caip2, settler, nonce, payment_key, payer, authorization = sent
+    hashes, caip2, settler, nonce, payment_key, payer, authorization = settlement
     terms = orjson.loads(authorization)
     return {
-        **_paid_and_over(now),
+        **_build_paid_row(now),
         "token": f"unclaimed:{caip2}:{settler}:{nonce}",
         "payment_key": payment_key,
         "network": _key_of(caip2),
@@ -290,14 +292,14 @@ def _standing_for(sent: Row, now: int) -> dict[str, Any]:
     }
 
 
-def _standing_for_refused(noted: Mapping[str, Any], now: int) -> dict[str, Any]:
+def _build_row_of_refused(note: Mapping[str, Any], now: int) -> dict[str, Any]:
     """Return the row of a payment that was refused; its token may have been paid by another payment."""
-    row = _paid_and_over(now)
-    known = {name: noted[name] for name in ("payment_key", "network", "tx_id", "amount", "pay_to", "payer")}
-    return {**row, **known, "token": f"refused:{row['id']}"}
+    row = _build_paid_row(now)
+    copied_columns = {name: note[name] for name in ("payment_key", "network", "tx_id", "amount", "pay_to", "payer")}
+    return {**row, **copied_columns, "token": f"refused:{row['id']}"}
 
 
-def _paid_and_over(now: int) -> dict[str, Any]:
+def _build_paid_row(now: int) -> dict[str, Any]:
     return {
         "id": fresh_id(),
         "request_hash": "",
@@ -311,39 +313,39 @@ def _paid_and_over(now: int) -> dict[str, Any]:
     }
 
 
-def _of(row: Row) -> Unserved:
+def _read_facts(row: Row) -> Unserved:
     row_id, since, network, service_id, amount, tx_id, payer, paid_at = row
-    paid = None if paid_at is None else int(paid_at)
-    return Unserved(int(row_id), UnservedState.PAID, int(since), network, service_id, amount, tx_id, payer, paid)
+    paid_unix = None if paid_at is None else int(paid_at)
+    return Unserved(int(row_id), UnservedState.PAID, int(since), network, service_id, amount, tx_id, payer, paid_unix)
 
 
-def _claim(row: Row) -> Unserved:
+def _read_claim(row: Row) -> Unserved:
     state, *facts, expires_at, is_held, has_order, hashes, payer = row
-    told = _of(facts)
+    payment = _read_facts(facts)
     return replace(
-        told,
+        payment,
         state=UnservedState(state),
-        tx_id=told.tx_id or _newest(hashes),
-        payer=told.payer or payer,
+        tx_id=payment.tx_id or _newest(hashes),
+        payer=payment.payer or payer,
         expires_at=int(expires_at),
         is_held=bool(is_held),
         has_order=bool(has_order),
     )
 
 
-def _alone(row: Row) -> Unserved:
+def _read_sent(row: Row) -> Unserved:
     fate, sent_at, caip2, hashes, payer = row
     return Unserved(None, _state_of(fate), int(sent_at), _key_of(caip2), "", "", _newest(hashes), payer)
 
 
-def _note_of(row: Row) -> Mapping[str, Any]:
+def _read_note(row: Row) -> Mapping[str, Any]:
     return dict(zip(_NOTED.keys(), row, strict=True))
 
 
-def _refused(row: Row) -> Unserved:
-    note = _note_of(row)
-    known = {name: note[name] for name in ("network", "service_id", "amount", "tx_id", "payer", "code")}
-    return Unserved(id=None, state=UnservedState.PAID_REFUSED, since=int(note["noted_at"]), **known)
+def _read_refused(row: Row) -> Unserved:
+    note = _read_note(row)
+    columns = {name: note[name] for name in ("network", "service_id", "amount", "tx_id", "payer", "code")}
+    return Unserved(id=None, state=UnservedState.PAID_REFUSED, since=int(note["noted_at"]), **columns)
 
 
 def _key_of(caip2: str) -> str:

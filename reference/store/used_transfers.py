@@ -17,7 +17,7 @@ from sqlalchemy.sql.dml import Insert
 from sqlalchemy.sql.elements import ColumnElement
 from sqlalchemy.sql.selectable import Select
 
-from reference.store.database import Change, Database, Taken
+from reference.store.database import Change, Database, DuplicateKey
 
 METADATA = MetaData()
 
@@ -37,7 +37,7 @@ used_transfers = Table(
 # Redemptions from before this table existed do not name the transfer of their transaction that paid them.
 SOME_TRANSFER = -1
 # What was sold before the table was kept and is older than this is not listed: every challenge and link has long ended.
-OF_BEFORE_SECONDS = 30 * 86_400
+EARLIER_SALES_SECONDS = 30 * 86_400
 
 
 class UsedBy(StrEnum):
@@ -56,8 +56,8 @@ _OF_TRANSACTION = select(_ROW.ordinal).where(
 )
 
 
-def use(network: str, tx_id: str, ordinal: int, used_by: UsedBy, user_id: str, *, now: int) -> Change:
-    """Return the change that uses a transfer; one that is used already is refused as `Taken`.
+def build_use(network: str, tx_id: str, ordinal: int, used_by: UsedBy, user_id: str, *, now: int) -> Change:
+    """Return the change that uses a transfer; one that is used already is refused as `DuplicateKey`.
 
     Args:
         network: Network key.
@@ -73,11 +73,11 @@ def use(network: str, tx_id: str, ordinal: int, used_by: UsedBy, user_id: str, *
 
 def is_unlisted(network: Any, tx_id: Any, user_id: Any) -> ColumnElement[bool]:
     """Return the condition that the transfer in the columns of another table's row is not listed here."""
-    listed = select(_ROW.tx_id).where(_ROW.network == network, _ROW.tx_id == tx_id, _ROW.user_id == user_id)
-    return ~listed.exists()
+    listed_row = select(_ROW.tx_id).where(_ROW.network == network, _ROW.tx_id == tx_id, _ROW.user_id == user_id)
+    return ~listed_row.exists()
 
 
-async def list_those_of_before(database: Database, sold: Select[Any], **values: Any) -> None:
+async def list_earlier_sales(database: Database, sales: Select[Any], **values: Any) -> None:
     """Create the table if it is missing and list earlier sales, which old workers may still make without it.
 
     Args:
@@ -86,19 +86,19 @@ async def list_those_of_before(database: Database, sold: Select[Any], **values: 
         values: Its parameters.
     """
     await database.create(METADATA)
-    one_of_them, listing = _listing(sold)
+    one_of_them, insertion = _build_listing(sales)
     while await database.rows(one_of_them, **values):
-        with suppress(Taken):  # another worker lists them, too
-            await database.change(listing, **values)
+        with suppress(DuplicateKey):  # another worker lists them, too
+            await database.change(insertion, **values)
 
 
 @lru_cache(maxsize=8)
-def _listing(sold: Select[Any]) -> tuple[Select[Any], Insert]:
+def _build_listing(sales: Select[Any]) -> tuple[Select[Any], Insert]:
     """Return what selects one of what was sold, and what lists all of it; a database keeps both compiled."""
-    return sold.limit(1), insert(used_transfers).from_select(list(_NAMES), sold)
+    return sales.limit(1), insert(used_transfers).from_select(list(_NAMES), sales)
 
 
-async def used_beside_links(database: Database, network: str, tx_id: str) -> Sequence[int]:
+async def unavailable_to_links(database: Database, network: str, tx_id: str) -> Sequence[int]:
     """Return the places of the transfers of a transaction that no link may take, or `SOME_TRANSFER`.
 
     They have bought calls, or were given back.

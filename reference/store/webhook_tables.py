@@ -62,21 +62,21 @@ deliveries = Table(
     Index("gateway_webhook_delivery", "event_id", "destination_id", unique=True),
     Index("gateway_webhook_deliveries_of", "tenant_id", "created_at"),
 )
-_waits = deliveries.c.due_ms.isnot(None)
+_is_waiting = deliveries.c.due_ms.isnot(None)
 Index(
     "gateway_webhook_due",
     deliveries.c.due_ms,
     deliveries.c.destination_id,
-    sqlite_where=_waits,
+    sqlite_where=_is_waiting,
 )
 Index(
     "gateway_webhook_due_there",
     deliveries.c.destination_id,
     deliveries.c.due_ms,
-    sqlite_where=_waits,
+    sqlite_where=_is_waiting,
 )
-_goes = deliveries.c.started_ms.isnot(None)
-Index("gateway_webhook_sending", deliveries.c.started_ms, sqlite_where=_goes)
+_is_sending = deliveries.c.started_ms.isnot(None)
+Index("gateway_webhook_sending", deliveries.c.started_ms, sqlite_where=_is_sending)
 
 # The result of each attempt, recorded once.
 attempts = Table(

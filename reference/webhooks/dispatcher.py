@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from reference.protocol.webhook_delivery import DeliveryMove, Outcome, following
 from reference.store.database import DatabaseUnavailable
-from reference.store.deliveries import Attempt, Claimed, Deliveries, InFlight
+from reference.store.deliveries import Attempt, AttemptInFlight, ClaimedAttempt, Deliveries
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 from reference.web.sealing import Seal, SealBroken, webhook_place
@@ -54,7 +54,7 @@ class _Standing:
 
     since: dict[tuple[str, int], float] = field(default_factory=dict)
 
-    def lost(self, claims: Sequence[InFlight], *, now: float, lease: float) -> list[InFlight]:
+    def lost(self, claims: Sequence[AttemptInFlight], *, now: float, lease: float) -> list[AttemptInFlight]:
         """Return the claims that have stood still for as long as a lease."""
         self.since = {key: self.since.get(key, now) for key in ((claim.delivery_id, claim.number) for claim in claims)}
         return [claim for claim in claims if now - self.since[claim.delivery_id, claim.number] >= lease]
@@ -92,7 +92,7 @@ class Dispatcher:
         self._feeders: dict[str, asyncio.Task[None]] = {}
         self._claims: set[asyncio.Task[int | None]] = set()
         self._attempts: set[asyncio.Task[None]] = set()
-        self._claimed: dict[tuple[str, int], Claimed] = {}
+        self._claimed: dict[tuple[str, int], ClaimedAttempt] = {}
         self._is_over = False
         self._standing = _Standing()
 
@@ -188,7 +188,7 @@ class Dispatcher:
             await self._deliveries.drop(destination_id, now_ms=now_ms)
         return ours
 
-    def _start(self, claimed: Claimed) -> asyncio.Task[None]:
+    def _start(self, claimed: ClaimedAttempt) -> asyncio.Task[None]:
         task = asyncio.create_task(_logged(self._attempt(claimed), "webhook_attempt_failed"))
         self._attempts.add(task)
         task.add_done_callback(self._over)
@@ -200,7 +200,7 @@ class Dispatcher:
 
     # One attempt.
 
-    async def _attempt(self, claimed: Claimed) -> None:
+    async def _attempt(self, claimed: ClaimedAttempt) -> None:
         try:
             await self._finish(claimed, await self._sent(claimed, claimed.sealed_secret))
         except asyncio.CancelledError:
@@ -210,7 +210,7 @@ class Dispatcher:
             raise
         del self._claimed[claimed.id, claimed.number]
 
-    async def _sent(self, claimed: Claimed, sealed_secret: bytes) -> Sent:
+    async def _sent(self, claimed: ClaimedAttempt, sealed_secret: bytes) -> Sent:
         try:
             secret = self._secret(sealed_secret, webhook_place(claimed.destination_id))
         except SealBroken:
@@ -218,7 +218,7 @@ class Dispatcher:
             return Sent(Outcome.UNSIGNED)
         return await self._sender.send(claimed.url, secret, claimed.body)
 
-    async def _finish(self, claimed: Claimed, sent: Sent) -> None:
+    async def _finish(self, claimed: ClaimedAttempt, sent: Sent) -> None:
         ended_ms = self._clock.now_ms()
         after = following(
             sent.outcome, failures=claimed.failures, delivered_before=claimed.delivered_before, schedule=self._schedule
@@ -237,7 +237,7 @@ class Dispatcher:
         for claim in self._standing.lost(claims, now=time.monotonic(), lease=self._pace.lease):
             await self._interrupted(claim)
 
-    async def _interrupted(self, claim: InFlight) -> None:
+    async def _interrupted(self, claim: AttemptInFlight) -> None:
         now_ms = self._clock.now_ms()
         attempt = Attempt(claim.number, claim.started_ms, now_ms, Outcome.INTERRUPTED, None)
         _log.warning("webhook_attempt_interrupted", delivery=claim.delivery_id, attempt=claim.number)
@@ -259,7 +259,7 @@ class Dispatcher:
             attempt.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
         for left in list(self._claimed.values()):
-            claim = InFlight(left.id, left.number, left.started_ms, left.failures)
+            claim = AttemptInFlight(left.id, left.number, left.started_ms, left.failures)
             await _logged(self._interrupted(claim), "webhook_not_given_back")
 
 

@@ -31,11 +31,11 @@ from reference.rail.claims.fulfilment import Fulfilment
 from reference.rail.claims.presented_proof import in_progress
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.settlement import settler
-from reference.store.database import Change, Taken
-from reference.store.deliveries import Claimed
+from reference.store.database import Change, DuplicateKey
+from reference.store.deliveries import ClaimedAttempt
 from reference.store.links import Link
 from reference.store.redemption_rows import Redemption
-from reference.store.redemptions import Redemptions, holding
+from reference.store.redemptions import Redemptions, build_hold
 from reference.store.tables import refunds
 from reference.store.unserved import UnservedPayments
 from reference.variants.seams import Rule, table_with
@@ -140,7 +140,7 @@ async def _final_at_once(self: BaseLane, tx_id: str) -> ObservedTransaction:
 
 async def _note_alone(self: UnservedPayments, row_id: int, tx_id: str, *, now: int) -> bool:
     note = insert(refunds).values(claim_id=row_id, tx_id=tx_id, refunded_at=now)
-    with suppress(Taken):
+    with suppress(DuplicateKey):
         await self._database.change_all(Change(note))
     return True
 
@@ -160,7 +160,7 @@ async def _carry_on_unkept(self: A2aServer, task: Any, message: Any, outcome: An
     return self._advanced(task, message, outcome)
 
 
-async def _sent_anew(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Any:
+async def _sent_anew(self: Dispatcher, claimed: ClaimedAttempt, sealed_secret: bytes) -> Any:
     return await _sent(
         self, replace(claimed, body=claimed.body.replace(b'"1"', b'"%d"' % (claimed.number - 1))), sealed_secret
     )
@@ -284,7 +284,7 @@ BROKEN: Mapping[str, Broken] = {
         ((Dispatcher, "_sent", _sent_anew),), Scenario(1, 40, kinds=("link", "receiver")), "event-changed"
     ),
     "nothing-is-held": Broken(
-        ((settler, "holding", lambda _, *, until: holding(0, until=until)),),
+        ((settler, "holding", lambda _, *, until: build_hold(0, until=until)),),
         Scenario(109, 18, tuple(range(9, 18)), ("honest", "withheld")),
         "refused-and-charged",
     ),

@@ -121,7 +121,7 @@ class Misdirected:
         payments = self._settling.payments
         taken = await self._taken(link, tx_id, found)
         is_bounded = state in {PaymentState.OTHER_ASSET, PaymentState.AMBIGUOUS}
-        room = MOST_OF_A_LINK - await payments.misdirected(link.id) if is_bounded else len(found)
+        room = MOST_OF_A_LINK - await payments.count_misdirected(link.id) if is_bounded else len(found)
         for transfer in [one for one in found if one.ordinal not in taken]:
             if room <= 0:
                 _log.warning("payment_not_listed", network=link.network, link=link.id, tx_id=tx_id)

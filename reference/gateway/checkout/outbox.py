@@ -32,4 +32,4 @@ class Outbox:
         event_id = f"evt_{uuid.uuid4()}"
         sale = Sale(NETWORKS[link.network], link.token, link.label, link.amount_microunits)
         body = event_body(event_id, type_, sale, paid, created=now)
-        return self._deliveries.recording(Event(event_id, link.tenant_id, link.id, type_, now, body))
+        return self._deliveries.build_event(Event(event_id, link.tenant_id, link.id, type_, now, body))

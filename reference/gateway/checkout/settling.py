@@ -17,7 +17,7 @@ from reference.protocol import checkout, purposes
 from reference.protocol.checkout import Asked, LinkEnding, LinkState, NotPaid
 from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer
-from reference.store.database import Database, Taken
+from reference.store.database import Database, DuplicateKey
 from reference.store.deliveries import Deliveries
 from reference.store.links import Link, Links
 from reference.store.payments import Payment, Payments, PaymentState
@@ -149,16 +149,16 @@ class Settling:
     async def _paid_by(self, link: Link, payment: Payment) -> bool:
         """Note the payment, the link's end and its event in one transaction; False when either was taken already."""
         recheck_at = payment.seen_at + _FIRST_RECHECK_SECONDS if may_be_undone(payment) else None
-        noted = self.payments.insertion(payment, recheck_at=recheck_at)
+        noted = self.payments.build_insert(payment, recheck_at=recheck_at)
         now = self._clock.now()
         told = self._outbox.confirmed(link, payment, now=now)
         try:
             # A reorganisation may have moved what was late into time, and made enough of what was short.
-            unlisted = self.payments.unlisting(payment)
-            above = (self.payments.surplus(payment),) if payment.value > self.asked(link).atomic else ()
-            ending = self.links.ending(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
-            await self._database.change_all(unlisted, noted, self.payments.use(payment), *above, *ending, *told)
-        except Taken:
+            unlisted = self.payments.build_unlist(payment)
+            above = (self.payments.build_surplus(payment),) if payment.value > self.asked(link).atomic else ()
+            ending = self.links.build_end(link.id, LinkEnding.PAYMENT_FINAL, **self._times(now))
+            await self._database.change_all(unlisted, noted, self.payments.build_use(payment), *above, *ending, *told)
+        except DuplicateKey:
             return False
         return True
 
@@ -206,7 +206,7 @@ class Settling:
 
         Of a call that was sold before places were kept, any transfer may be the one that names a reference.
         """
-        used = set(await self.payments.used_beside_links(network, tx_id))
+        used = set(await self.payments.unavailable_to_links(network, tx_id))
         welded = {one.ordinal for one in found if one.accounts} if SOME_TRANSFER in used else set()
         return used | welded
 
@@ -238,8 +238,8 @@ class Settling:
         now = self._clock.now()
         told = self._outbox.cancelled(link, now=now) if ending is LinkEnding.CALLED_OFF else ()
         try:
-            await self._database.change_all(*self.links.ending(link.id, ending, **self._times(now)), *told)
-        except Taken:
+            await self._database.change_all(*self.links.build_end(link.id, ending, **self._times(now)), *told)
+        except DuplicateKey:
             return False
         self._announcements.announce(link.id)
         return True

@@ -122,7 +122,7 @@ class Watcher:
         now = self._clock.now()
         await self._follow_links(now)
         # The pool before the blocks: what goes from one to the other meanwhile is seen in one of them.
-        waiting = {*await self._lane.finder.waiting(link.pay_to), *await self._settling.payments.shown(link.id)}
+        waiting = {*await self._lane.finder.waiting(link.pay_to), *await self._settling.payments.list_shown(link.id)}
         head = await self._lane.finder.head()
         look = await self._search(link.pay_to, head, now)
         await self._expire(link.pay_to, look, head, now)
@@ -354,7 +354,7 @@ class Watcher:
             _log.warning("payment_reversed", network=self.network, payment=payment.id, undone=not stands)
         age = now - payment.seen_at
         following = now + max(2, age) if age < self._settings.late_watch_seconds else None
-        await self._settling.payments.rechecked(payment, reversed_at=reversed_at, recheck_at=following)
+        await self._settling.payments.record_recheck(payment, reversed_at=reversed_at, recheck_at=following)
 
     # Where it was.
 
@@ -367,5 +367,5 @@ class Watcher:
             return
         known = {(self.network, address): position for address, position in self._positions.items()}
         gone = [(self.network, address) for address in forgotten]
-        await self._settling.payments.keep_positions(known, forgotten=gone)
+        await self._settling.payments.keep_positions(known, unwatched=gone)
         self._kept_at = time.monotonic()

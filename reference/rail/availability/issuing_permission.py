@@ -56,7 +56,7 @@ class IssuingPermission:
                 return
             await self._generations.put_in_force(self._terms, now=self._clock.now())
             self._stated = True
-        superseded = await self._generations.superseded(self._terms)
+        superseded = await self._generations.is_superseded(self._terms)
         self._looked_at = self._steady()
         if superseded != self._superseded:
             _log.warning("terms_superseded" if superseded else "terms_in_force_again")

@@ -201,7 +201,7 @@ class LaneHealth:
         now = self._clock.now()
         try:
             if one.absence:
-                await self._absences.go_on(one.absence, until=now)
+                await self._absences.prolong(one.absence, until=now)
             else:
                 one.absence = await self._absences.begin(key, since=one.well_at, until=now)
         except DatabaseUnavailable:

@@ -71,7 +71,7 @@ class ClaimFinder:
             claimed = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order, request=request)
             if claimed is not None:
                 return claimed
-            rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+            rows = await self._ledger.find_involved(presented.token.text, presented.payment_key)
             self._eligibility.refuse_foreign(rows, presented, call)
             mine = claim_of(rows, presented)
         return await self._take_over(presented, call, mine)

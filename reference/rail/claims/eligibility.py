@@ -88,7 +88,7 @@ class Eligibility:
         token, ttl = presented.token, self._settings.challenge_ttl
         if self._absences is None or presented.authorization is not None or self._clock.now() <= token.unix + ttl:
             return False
-        met = await self._absences.met(presented.terms.network, token.unix)
+        met = await self._absences.list_after(presented.terms.network, token.unix)
         grace = self._settings.rail_settle_window
         return self._clock.now() <= lifetime.last_moment(token.unix, ttl, met, grace=grace)
 

@@ -190,7 +190,7 @@ class Fulfilment:
         Raises:
             Refused: 409.
         """
-        rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+        rows = await self._ledger.find_involved(presented.token.text, presented.payment_key)
         try:
             self._eligibility.refuse_foreign(rows, presented, call)
             if await self._is_still_held(row):  # so another claim has that transfer, by another token and payment
@@ -236,7 +236,7 @@ class Fulfilment:
         if spent.is_refunded:
             raise payment_refunded()
         if spent.is_unfetched:
-            await self._ledger.fetched(spent.id, now=self._clock.now())
+            await self._ledger.record_fetch(spent.id, now=self._clock.now())
         else:
             self._eligibility.refuse_forgotten(spent)
         return stored_answer(spent)

@@ -82,9 +82,9 @@ class Redeemer:
         token = Token.parse(proof.token)
         since = self._clock.now() - self._settings.challenge_ttl - self._settings.rail_settle_window
         least = min(since, token.unix) if token else since
-        terms = None if token is None else self._mint.issued_for(token, self._generations.lately_known(since=least))
+        terms = None if token is None else self._mint.issued_for(token, self._generations.get_cached(since=least))
         if terms is None:  # another worker may have put terms in force since then
-            known = await self._generations.known(since=least)
+            known = await self._generations.load_since(since=least)
             terms = None if token is None else self._mint.issued_for(token, known)
         collector = None if terms is None else self._collectors.get(terms.network)
         if token is None or terms is None or collector is None:
@@ -106,7 +106,7 @@ class Redeemer:
             Refused: 409 for a payment that already bought something or is in progress, 503 for a chain that is away
                 and for a clock that is not trusted yet.
         """
-        rows = await self._ledger.involved(presented.token.text, presented.payment_key)
+        rows = await self._ledger.find_involved(presented.token.text, presented.payment_key)
         try:
             self.eligibility.refuse_foreign(rows, presented, call)
         except Refused as refusal:

@@ -67,7 +67,7 @@ class RefusalNotes:
                 payment_key=presented.payment_key,
                 network=network,
                 service_id=service_id,
-                asked=presented.terms.amount,
+                price=presented.terms.amount,
                 pay_to=presented.terms.pay_to,
                 code=code,
                 now=self._clock.now(),

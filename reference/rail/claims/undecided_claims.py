@@ -51,7 +51,7 @@ class UndecidedClaims:
         """Decide what can be decided on the lanes whose nodes are here."""
         for key in here:
             with suppress(ChainUnavailable):
-                for claim in await self._ledger.kept_on(key, now=self._clock.now(), most=_MOST_A_ROUND):
+                for claim in await self._ledger.list_kept_due(key, now=self._clock.now(), most=_MOST_A_ROUND):
                     await self._decide(claim)
             await self._look_at_lapsing(key)
 
@@ -61,7 +61,7 @@ class UndecidedClaims:
         What cannot be decided now is kept, so that it does not lapse before it is looked at again.
         """
         before = self._clock.lapsed() - self._window
-        for claim in await self._ledger.lapsing(key, before=before, most=_MOST_A_ROUND):
+        for claim in await self._ledger.list_lapsing(key, before=before, most=_MOST_A_ROUND):
             await self._ledger.keep(claim, now=self._clock.now())
             with suppress(ChainUnavailable):
                 await self._decide(claim)
@@ -69,7 +69,7 @@ class UndecidedClaims:
     async def _decide(self, claim: Redemption) -> None:
         """Look at one claim, unless another call works on it."""
         # First, so that one whose look fails does not keep the others from their turn.
-        await self._ledger.look_later(claim, at=self._clock.now() + _AGAIN_SECONDS)
+        await self._ledger.postpone_check(claim, at=self._clock.now() + _AGAIN_SECONDS)
         if not (self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker)):
             return
         try:
@@ -107,7 +107,7 @@ class UndecidedClaims:
         there = await self._ledger.get(claim.id)
         if there is not None and there.lease == self._worker:
             presented = self._presented(claim)
-            rows = await self._ledger.involved(claim.token, claim.payment_key)
+            rows = await self._ledger.find_involved(claim.token, claim.payment_key)
             if is_second_payment(rows, presented):
                 await self._notes.has_received(presented, "payment_already_spent", claim.service_id)
             await self._ledger.drop_unpaid(claim.id)

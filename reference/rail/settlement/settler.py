@@ -30,8 +30,8 @@ from reference.rail.claims.presented_proof import PresentedProof, in_progress
 from reference.rail.settings import RailSettings
 from reference.store.database import Change
 from reference.store.redemption_rows import Redemption
-from reference.store.redemptions import Redemptions, holding
-from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken, closing
+from reference.store.redemptions import Redemptions, build_hold
+from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken, build_close
 from reference.web.clock import WpClock
 from reference.web.logs import get_logger
 from reference.web.process.shutdown import ENDING
@@ -138,7 +138,7 @@ class SettlingPaymentSource:
         sent = self._awaited.pop(presented.token.text, None)
         if sent is None or payment.tx_id not in sent.hashes:
             return ()
-        return (closing(sent, Fate.SETTLED, now=self._clock.now()),)
+        return (build_close(sent, Fate.SETTLED, now=self._clock.now()),)
 
     def _pause(self, presented: PresentedProof) -> float:
         """Return for how long nobody need look: until the transaction may be final, by the pace of its chain."""
@@ -282,7 +282,7 @@ class SettlingPaymentSource:
         """
         authorization = _authorization(presented)
         caip2, settler = presented.terms.caip2, self._account.address
-        fees, held = outlook.fees, holding(claim.id, until=min(authorization.valid_before, _FOR_EVER))
+        fees, held = outlook.fees, build_hold(claim.id, until=min(authorization.valid_before, _FOR_EVER))
         while True:
             nonce = await self._settlements.free_nonce(caip2, settler, at_least=outlook.nonce)
             raw, tx_id = self._signed(authorization, nonce, fees)
@@ -411,7 +411,7 @@ class SettlingPaymentSource:
         self._failed = failed
 
     async def _tend(self, sent: Settlement) -> None:
-        claims = await self._ledger.involved(sent.token, sent.payment_key)
+        claims = await self._ledger.find_involved(sent.token, sent.payment_key)
         claim = next((one for one in claims if one.payment_key == sent.payment_key), None)
         if claim is None:
             await self._abandoned(sent)

@@ -98,9 +98,9 @@ class PaymentsDesk:
     async def listed(self, *, refunded: bool, most: int) -> Sequence[Entry]:
         """Return what was not served, the oldest first, or what was given back, the newest first."""
         if refunded:
-            found = await self._unserved.refunded(most=most)
+            found = await self._unserved.list_refunded(most=most)
         else:
-            found = await self._unserved.listed(now=self._clock.now(), most=most)
+            found = await self._unserved.list_oldest(now=self._clock.now(), most=most)
         return [self._entry(one) for one in found]
 
     def _entry(self, one: Unserved) -> Entry:
@@ -118,7 +118,7 @@ class PaymentsDesk:
             NotDone: It is not paid, served already, given back, at work elsewhere, or its request is not kept.
         """
         row = await self._paid(row_id)
-        kept = await self._unserved.order_of(row_id)
+        kept = await self._unserved.request_of(row_id)
         if kept is None:
             raise NotDone(
                 "its request is not kept, so nobody knows what to answer: it is served when its payer sends the same"
@@ -132,7 +132,7 @@ class PaymentsDesk:
             now = self._clock.now()
             recheck_at = now + self._settings.rail_recheck_seconds
             if not await self._ledger.spend(
-                row_id, answer, worker=self._worker, now=now, recheck_at=recheck_at, fetched=False
+                row_id, answer, worker=self._worker, now=now, recheck_at=recheck_at, is_fetched=False
             ):
                 await self._paid(row_id)
                 raise NotDone("a worker took it over meanwhile; ask again")
@@ -150,7 +150,7 @@ class PaymentsDesk:
         named = _canonical(tx_id)
         if named == row.tx_id:
             raise NotDone("that is the transaction that paid it; name the one that gave it back")
-        if not await self._unserved.give_back(row_id, named, now=self._clock.now()):
+        if not await self._unserved.record_refund(row_id, named, now=self._clock.now()):
             await self._paid(row_id)
             raise NotDone("it changed meanwhile; ask again")
 
@@ -167,7 +167,7 @@ class PaymentsDesk:
         named = _canonical(tx_id)
         if named == moved_by:
             raise NotDone("that is the transaction that moved the money; name the one that gave it back")
-        if not await self._unserved.give_back_unclaimed(moved_by, named, now=self._clock.now()):
+        if not await self._unserved.record_unclaimed_refund(moved_by, named, now=self._clock.now()):
             raise NotDone(
                 "no payment that was refused or moved without a claim is listed with that transaction; look at the list"
             )

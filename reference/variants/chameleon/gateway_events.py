@@ -15,7 +15,7 @@ from eth_utils.address import to_checksum_address
 from reference.gateway.checkout import outbox
 from reference.protocol import webhook_signature
 from reference.protocol.networks import NETWORKS
-from reference.store.deliveries import Claimed
+from reference.store.deliveries import ClaimedAttempt
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import encoder
 from reference.variants.seams import replace
@@ -139,7 +139,7 @@ class _Session:
 def _sending(shape: Shape, send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     """Return what sends more than one thing for an event: it again, or an event of another type before it."""
 
-    async def sent(self: Dispatcher, claimed: Claimed, sealed_secret: bytes) -> Any:
+    async def sent(self: Dispatcher, claimed: ClaimedAttempt, sealed_secret: bytes) -> Any:
         for other in _further(shape, claimed):
             await send(self, other, sealed_secret)
         return await send(self, claimed, sealed_secret)
@@ -147,7 +147,7 @@ def _sending(shape: Shape, send: Callable[..., Awaitable[Any]]) -> Callable[...,
     return sent
 
 
-def _further(shape: Shape, claimed: Claimed) -> list[Claimed]:
+def _further(shape: Shape, claimed: ClaimedAttempt) -> list[ClaimedAttempt]:
     found = [claimed] if shape.event_twice else []
     if shape.event_type_more:
         event = orjson.loads(claimed.body)

@@ -20,8 +20,8 @@ from reference.protocol import audit_chain
 from reference.protocol.audit_chain import NO_MAC, Entry, Head, Stored, restored
 from reference.protocol.canonical_json import canonicalise
 from reference.protocol.times import utc_text
-from reference.store.audit import Step
-from reference.store.database import Missed, Taken
+from reference.store.audit import TrustChange
+from reference.store.database import DuplicateKey, RowNotFound
 from reference.variants.chameleon.hub_audit_points import NAMES
 from reference.variants.chameleon.shape import Shape
 from reference.variants.chameleon.wire import Answer
@@ -147,7 +147,7 @@ def _quiet(change: Callable[..., Any]) -> Callable[..., Any]:
                 try:
                     # Services keep the order of their registration by a number that an entry would have given.
                     await self._audit._database.change_all(planned.change(time.time_ns() // 1000))  # noqa: SLF001 - a seam
-                except (Taken, Missed):
+                except (DuplicateKey, RowNotFound):
                     continue
                 return outcome, None
 
@@ -166,9 +166,9 @@ def _opened(prepare: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     async def prepared(self: AuditLog) -> None:
         await prepare(self)
 
-        async def step(head: Head) -> tuple[None, Step]:
+        async def step(head: Head) -> tuple[None, TrustChange]:
             told: dict[str, Any] = {"ts_ms": self._clock.now_ms(), "subject": "control-plane", "payload": {}}
-            return None, Step(_followed(head, self._key, shape, actor="system", action=_OPENED, **told), [])
+            return None, TrustChange(_followed(head, self._key, shape, actor="system", action=_OPENED, **told), [])
 
         _, done = await self._audit.change(step)
         if done is not None:

@@ -125,9 +125,9 @@ def _registering(register: Callable[..., Any], shape: Shape) -> Callable[..., An
 
 def _revoking(revoke: Callable[..., Any]) -> Callable[..., Any]:
     async def revoked(self: IssuerRegister, call: Call) -> Any:
-        before = {one.did: one for one in await self._issuers.all()}
+        before = {one.did: one for one in await self._issuers.list_all()}
         answer = await revoke(self, call)
-        left = {one.did for one in await self._issuers.all()}
+        left = {one.did for one in await self._issuers.list_all()}
         for did in meant_by(call.segment):
             if did in before and did not in left:
                 key = before[did].public_key_b64

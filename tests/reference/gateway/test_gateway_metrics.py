@@ -44,9 +44,9 @@ async def test_what_counted_for_nothing_is_measured(tmp_path: Path, monkeypatch:
         link = await shop.on(NETWORK, tenant)
         database = open_database(sqlite_dsn(tmp_path / "data" / "gateway.sqlite3"))
         late = [await listed_late(shop, link, letter * 52) for letter in "12"]
-        payment = await Payments(database).one_uncounted(late[0], tenant_id=tenant.id)
+        payment = await Payments(database).find_unmatched(late[0], tenant_id=tenant.id)
         assert payment is not None
-        assert await Payments(database).give_back(payment, "3" * 52, now=START)
+        assert await Payments(database).record_refund(payment, "3" * 52, now=START)
         await database.close()
         told = measured(await shop.http.get("/metrics", headers=right))
         assert (told["payments late"], told["payments refunded"]) == (1, 1)

@@ -213,7 +213,7 @@ async def test_old_events_are_forgotten_in_batches(
     for number in range(450):
         at = int(now) - number % 3
         event = Event(f"evt_{uuid.uuid4()}", NOBODY, str(uuid.uuid4()), EventType.PAYMENT_CONFIRMED, at, b"{}")
-        await database.change_all(*deliveries.recording(event))
+        await database.change_all(*deliveries.build_event(event))
     monkeypatch.setattr(webhooks, "FORGET_BATCH", 100)
     clock = WpClock(system=lambda: now)
     unused: Any = None

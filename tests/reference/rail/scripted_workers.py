@@ -143,7 +143,7 @@ class Bench:
 
     async def row(self, number: int, token: str) -> Redemption | None:
         """Return the row of a transaction and a token."""
-        rows = await self.ledger.involved(token, f"{NETWORK.caip2}|{tx_id(number)}")
+        rows = await self.ledger.find_involved(token, f"{NETWORK.caip2}|{tx_id(number)}")
         return next((row for row in rows if (row.tx_id, row.token) == (tx_id(number), token)), None)
 
 

@@ -80,7 +80,7 @@ async def test_an_operator_serves_and_the_payer_gets_that_answer(bench: Bench, m
     assert orjson.loads(body)["request_hash"] == row.request_hash
     assert await desk.listed(refunded=False, most=9) == []
     await bench.ledger.forget(unpaid_before=0, answers_before=0)
-    assert await UnservedPayments(bench.database).order_of(row.id) is None
+    assert await UnservedPayments(bench.database).request_of(row.id) is None
 
 
 async def test_the_time_of_an_answer_that_nobody_fetched_begins_when_somebody_does(
@@ -135,7 +135,7 @@ async def test_a_refunded_payment_is_never_served(bench: Bench, monkeypatch: pyt
     assert (second.payment.state, second.payment.tx_id) == (UnservedState.PAID_REFUSED, tx_id(1))
     [told] = await desk.listed(refunded=True, most=9)
     assert (told.payment.id, told.payment.refund_tx_id) == (row.id, GIVEN_BACK)
-    counted = await UnservedPayments(bench.database).counted(now=WpClock().now())
+    counted = await UnservedPayments(bench.database).count_by_state(now=WpClock().now())
     assert counted == {(UnservedState.REFUNDED, NETWORK.key): 1, (UnservedState.PAID_REFUSED, NETWORK.key): 1}
 
 
@@ -245,9 +245,9 @@ async def test_a_large_request_is_kept_once_it_is_paid_alone(bench: Bench, monke
     row = await bench.row(0, token)
     assert row is not None
     unserved = UnservedPayments(bench.database)
-    assert await unserved.order_of(row.id) is None
+    assert await unserved.request_of(row.id) is None
     token, row = await left_paid(bench, monkeypatch, 1)
-    assert orjson.loads(await unserved.order_of(row.id) or b"") == large
+    assert orjson.loads(await unserved.request_of(row.id) or b"") == large
     assert (await bench.redeem(1, token)).body == (await bench.redeem(1, token, worker=1)).body
 
 

@@ -119,16 +119,16 @@ async def test_an_absence_is_from_the_last_good_look_to_the_return(bench: Bench)
     await bench.look(True)
     well = int(bench.now.wall)
     await bench.look(False, False, True)
-    assert await bench.absences.met(LANE, 0) == []
+    assert await bench.absences.list_after(LANE, 0) == []
     well = int(bench.now.wall)
     await bench.look(False, False, False)
-    assert await bench.absences.met(LANE, 0) == [(well, well + 30)]
+    assert await bench.absences.list_after(LANE, 0) == [(well, well + 30)]
     await bench.look(False, True, seconds=1000)
-    assert await bench.absences.met(LANE, 0) == [(well, well + 2030)]
+    assert await bench.absences.list_after(LANE, 0) == [(well, well + 2030)]
     await bench.look(True, seconds=1000)
-    assert await bench.absences.met(LANE, 0) == [(well, well + 3030)]
+    assert await bench.absences.list_after(LANE, 0) == [(well, well + 3030)]
     await bench.look(True, True, seconds=1000)
-    assert await bench.absences.met(LANE, 0) == [(well, well + 3030)]
+    assert await bench.absences.list_after(LANE, 0) == [(well, well + 3030)]
 
 
 async def test_a_node_that_is_behind_is_away(bench: Bench) -> None:
@@ -147,7 +147,7 @@ async def test_a_chain_that_trails_is_not_offered_at_once(bench: Bench) -> None:
     bench.node.age = 70
     assert await bench.look(True, True) == [False] * 2
     assert "s old" in bench.lane_health.away[LANE]
-    assert await bench.absences.met(LANE, 0) == []
+    assert await bench.absences.list_after(LANE, 0) == []
     bench.node.age = 2
     assert await bench.look(True, seconds=1) == [True]
     assert bench.lane_health.away == {}
@@ -224,10 +224,10 @@ async def test_the_time_without_a_worker_is_an_absence_of_all_lanes(bench: Bench
     ended = int(now.wall)
     now.wall += 4
     await Uptime(RailSettings(), clock, bench.absences).begin()
-    assert await bench.absences.met(ALL_LANES, 0) == []
+    assert await bench.absences.list_after(ALL_LANES, 0) == []
     now.wall += 5000
     await Uptime(RailSettings(), clock, bench.absences).begin()
-    assert await bench.absences.met(LANE, 0) == [(ended + 4, ended + 5004)]
+    assert await bench.absences.list_after(LANE, 0) == [(ended + 4, ended + 5004)]
 
 
 class Stuck(Absences):
@@ -262,7 +262,7 @@ async def test_the_time_without_a_database_is_an_absence_of_all_lanes(bench: Ben
             await ours.tend()
     stuck.is_locked = False
     await ours.tend()
-    assert await stuck.met(LANE, 0) == [(last, last + 6000)]
+    assert await stuck.list_after(LANE, 0) == [(last, last + 6000)]
     await database.close()
 
 
@@ -278,11 +278,11 @@ async def test_the_time_in_doubt_is_an_absence_of_all_lanes(bench: Bench) -> Non
         now.wall, now.monotonic = now.wall + 6, now.monotonic + 6
         assert clock.doubt is not None
         await ours.tend()
-    assert await bench.absences.met(LANE, 0) == []
+    assert await bench.absences.list_after(LANE, 0) == []
     now.wall -= 50_000
     for _ in range(10):
         now.wall, now.monotonic = now.wall + 6, now.monotonic + 6
         await ours.tend()
     assert clock.doubt is None
-    [(since, until)] = await bench.absences.met(LANE, 0)
+    [(since, until)] = await bench.absences.list_after(LANE, 0)
     assert (since, until >= last + 30) == (last, True)

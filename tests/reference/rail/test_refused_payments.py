@@ -170,7 +170,7 @@ async def test_a_refused_payment_is_given_back_once(bench: Bench, later: Later) 
         await desk.refund_unclaimed(tx_id(0), BACK)
     assert await listed(bench) == []
     assert await bench.refusal(0, token) == "payment_refunded"
-    counted = await UnservedPayments(bench.database).counted(now=WpClock().now())
+    counted = await UnservedPayments(bench.database).count_by_state(now=WpClock().now())
     assert counted == {(UnservedState.REFUNDED, NETWORK.key): 1}
 
 

@@ -58,9 +58,9 @@ async def test_terms_are_stated_once_the_time_is_known(generations: Generations)
     clock.question("no chain confirms it")
     standing = IssuingPermission(generations, TERMS, clock)
     await standing.tend()
-    assert await generations.known(since=0) == ()
+    assert await generations.load_since(since=0) == ()
     assert refusal(standing) == "clock_in_doubt"
     clock.confirm()
     await standing.tend()
-    assert len(await generations.known(since=0)) == 1
+    assert len(await generations.load_since(since=0)) == 1
     assert refusal(standing) is None

@@ -11,7 +11,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text, bindparam, insert, make_url, select, update
 
-from reference.store.database import Change, Database, DatabaseUnavailable, Taken
+from reference.store.database import Change, Database, DatabaseUnavailable, DuplicateKey
 from reference.store.opening import open_database
 
 THINGS = Table("things", MetaData(), Column("key", Integer, primary_key=True), Column("count", Integer))
@@ -69,7 +69,7 @@ async def test_an_index_with_a_condition_holds_for_what_meets_it_alone(database:
 
     for number, taker in ((1, None), (2, None), (3, "Ann")):
         await database.change(add, number=number, taker=taker)
-    with pytest.raises(Taken):
+    with pytest.raises(DuplicateKey):
         await database.change(add, number=4, taker="Bob")
 
 
@@ -92,7 +92,7 @@ async def test_changes_that_belong_together_are_undone_together(things: Database
         things.change(ADD, thing=4, number=0),
         return_exceptions=True,
     )
-    assert [type(one) for one in outcomes] == [int, Taken, int]
+    assert [type(one) for one in outcomes] == [int, DuplicateKey, int]
     assert await seen(things) == [(1, 0), (3, 0), (4, 0)]
 
 
@@ -107,7 +107,9 @@ async def test_what_shares_a_commit_with_a_refused_one_is_done_once(things: Data
         things.change_all(*refused),
         return_exceptions=True,
     )
-    assert [1, Taken, [1, 1], Taken] == [type(one) if isinstance(one, Taken) else one for one in outcomes]
+    assert [1, DuplicateKey, [1, 1], DuplicateKey] == [
+        type(one) if isinstance(one, DuplicateKey) else one for one in outcomes
+    ]
     assert await seen(things) == [(1, 3)]
 
 
@@ -134,7 +136,7 @@ async def test_nothing_is_taken_where_one_change_is_refused(things: Database) ->
     outcomes = await asyncio.gather(
         things.take(FREE, moved, most=2), things.change(ADD, thing=4, number=1), return_exceptions=True
     )
-    assert [type(one) for one in outcomes] == [Taken, int]
+    assert [type(one) for one in outcomes] == [DuplicateKey, int]
     assert await seen(things) == [(1, 0), (2, 0), (4, 1)]
     assert len(await things.take(FREE, TAKE, most=9, by=7)) == 2
 

@@ -19,8 +19,8 @@ from reference.protocol.webhook_delivery import (
     EventType,
     Outcome,
 )
-from reference.store.database import Database, Taken
-from reference.store.deliveries import Attempt, Claimed, Deliveries, Event, moving
+from reference.store.database import Database, DuplicateKey
+from reference.store.deliveries import Attempt, ClaimedAttempt, Deliveries, Event, build_transition
 from reference.store.destinations import Destination, Destinations
 from reference.store.webhook_tables import attempts, deliveries, events
 
@@ -45,13 +45,13 @@ class Box:
         self, type_: EventType = CONFIRMED, link_id: str = "", tenant_id: str = TENANT, at: int = NOW
     ) -> Event:
         event = Event(f"evt_{uuid.uuid4()}", tenant_id, link_id or str(uuid.uuid4()), type_, at, b'{"a":1}')
-        await self.database.change_all(*self.deliveries.recording(event))
+        await self.database.change_all(*self.deliveries.build_event(event))
         return event
 
     async def is_due(self, destination: Destination, now: int = NOW) -> bool:
         return await self.deliveries.is_due(destination.id, now_ms=now * 1000)
 
-    async def claim(self, destination: Destination, now: int = NOW) -> list[Claimed]:
+    async def claim(self, destination: Destination, now: int = NOW) -> list[ClaimedAttempt]:
         return await self.deliveries.claim(destination.id, now_ms=now * 1000, most=100)
 
 
@@ -86,7 +86,7 @@ async def test_a_link_has_one_event_of_a_type(box: Box) -> None:
     """A second one is refused and takes nothing with it."""
     destination = await box.add()
     await box.tell(link_id="a")
-    with pytest.raises(Taken):
+    with pytest.raises(DuplicateKey):
         await box.tell(link_id="a")
     await box.tell(CANCELLED, link_id="a")
     assert len(await box.claim(destination)) == 1
@@ -175,7 +175,7 @@ async def test_a_destination_is_added_once(box: Box) -> None:
     """The same id again is refused, to its tenant and to another one, and the first one stands as it was."""
     first = await box.add()
     for tenant in (TENANT, OTHER):
-        with pytest.raises(Taken):
+        with pytest.raises(DuplicateKey):
             await box.destinations.add(dataclasses.replace(first, tenant_id=tenant, url="https://b.test/"), b"s")
     assert [first] == list(await box.destinations.of_tenant(TENANT))
     assert list(await box.destinations.of_tenant(OTHER)) == []
@@ -226,9 +226,9 @@ async def test_a_new_secret_signs_at_once_what_waits(box: Box) -> None:
 def test_statements_follow_from_the_table_of_states() -> None:
     """A delivery is moved from the states that its table names, into the one that follows."""
     for move in DeliveryMove:
-        words = str(moving(move))
+        words = str(build_transition(move))
         assert re.findall(r"state = '(\w+)'", words) == list(DELIVERY.starts(move))
-        assert moving(move).compile().params == {"state": DELIVERY.end(move)}
+        assert build_transition(move).compile().params == {"state": DELIVERY.end(move)}
 
 
 async def counts(database: Database) -> tuple[int, int, int]:

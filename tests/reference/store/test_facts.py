@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from reference.store.database import Database
-from reference.store.facts import Facts
+from reference.store.facts import SharedFacts
 from reference.store.opening import open_database
 from reference.store.redemptions import Redemptions
 from reference.store.tables import facts
@@ -15,20 +15,20 @@ async def test_the_first_to_state_a_fact_decides(database: Database, ledger: Red
     """Eight workers that start at once agree on one value."""
     del ledger
     stated = [str(number) for number in range(8)]
-    agreed = await asyncio.gather(*(Facts(database, facts).agree("secret", one) for one in stated))
+    agreed = await asyncio.gather(*(SharedFacts(database, facts).agree("secret", one) for one in stated))
     assert len(set(agreed)) == 1
     assert agreed[0] in stated
-    assert await Facts(database, facts).get("secret") == agreed[0]
+    assert await SharedFacts(database, facts).get("secret") == agreed[0]
 
 
 async def test_a_fact_may_be_stated_anew(database: Database, ledger: Redemptions) -> None:
     """On purpose; nothing else changes."""
     del ledger
-    shared = Facts(database, facts)
+    shared = SharedFacts(database, facts)
     assert await shared.get("clock") is None
     await shared.agree("other", "1")
     for value in ("100", "90"):
-        await shared.put("clock", value)
+        await shared.replace("clock", value)
         assert await shared.get("clock") == value
     assert await shared.agree("other", "2") == "1"
 
@@ -39,8 +39,10 @@ async def test_workers_that_end_together_state_a_fact_anew(dsn: str, ledger: Red
     workers = [open_database(dsn) for _ in range(4)]
     try:
         for name in map(str, range(20)):
-            await asyncio.gather(*(Facts(one, facts).put(name, str(place)) for place, one in enumerate(workers)))
-            assert await Facts(workers[0], facts).get(name) in set("0123")
+            await asyncio.gather(
+                *(SharedFacts(one, facts).replace(name, str(place)) for place, one in enumerate(workers))
+            )
+            assert await SharedFacts(workers[0], facts).get(name) in set("0123")
     finally:
         for one in workers:
             await one.close()

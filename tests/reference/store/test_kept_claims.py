@@ -69,15 +69,15 @@ async def test_kept_claims_take_turns_and_leave_no_trace(ledger: Redemptions) ->
     rows = [await claimed(ledger, number) for number in range(4)]
     for at, row in enumerate(rows):
         await ledger.keep(row, now=10 + at)
-    assert [row.id for row in await ledger.kept_on(LANE, now=12, most=2)] == [rows[0].id, rows[1].id]
-    await ledger.look_later(rows[0], at=50)
-    assert [row.id for row in await ledger.kept_on(LANE, now=13, most=9)] == [row.id for row in rows[1:]]
-    assert await ledger.kept_on("solana_mainnet", now=99, most=9) == []
+    assert [row.id for row in await ledger.list_kept_due(LANE, now=12, most=2)] == [rows[0].id, rows[1].id]
+    await ledger.postpone_check(rows[0], at=50)
+    assert [row.id for row in await ledger.list_kept_due(LANE, now=13, most=9)] == [row.id for row in rows[1:]]
+    assert await ledger.list_kept_due("solana_mainnet", now=99, most=9) == []
     await ledger.drop_unpaid(rows[1].id)
     assert await ledger.mark_paid(rows[2], Payment("payer", "tx"), worker="w", now=20) is not None
-    assert [row.id for row in await ledger.kept_on(LANE, now=99, most=9)] == [rows[3].id, rows[0].id]
+    assert [row.id for row in await ledger.list_kept_due(LANE, now=99, most=9)] == [rows[3].id, rows[0].id]
     await ledger.forget(unpaid_before=0, answers_before=0)
-    assert [row.id for row in await ledger.kept_on(LANE, now=99, most=9)] == [rows[3].id, rows[0].id]
+    assert [row.id for row in await ledger.list_kept_due(LANE, now=99, most=9)] == [rows[3].id, rows[0].id]
 
 
 async def test_absences_grow_and_are_forgotten(database: Database, ledger: Redemptions) -> None:
@@ -91,12 +91,12 @@ async def test_absences_grow_and_are_forgotten(database: Database, ledger: Redem
     one = await absences.begin(LANE, since=100, until=110)
     await absences.begin(ALL_LANES, since=200, until=210)
     await absences.begin("solana_mainnet", since=100, until=500)
-    await absences.go_on(one, until=130)
-    await absences.go_on(one, until=120)
-    assert sorted(await absences.met(LANE, 0)) == [(100, 130), (200, 210)]
-    assert await absences.met(LANE, 131) == [(200, 210)]
+    await absences.prolong(one, until=130)
+    await absences.prolong(one, until=120)
+    assert sorted(await absences.list_after(LANE, 0)) == [(100, 130), (200, 210)]
+    assert await absences.list_after(LANE, 131) == [(200, 210)]
     await absences.forget(before=205)
-    assert await absences.met(LANE, 0) == [(200, 210)]
+    assert await absences.list_after(LANE, 0) == [(200, 210)]
     assert await absences.last_beat() == 20
 
 

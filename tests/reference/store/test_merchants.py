@@ -11,7 +11,7 @@ from reference.store.database import Database
 from reference.store.links import Link, Links, Price
 from reference.store.merchants import Merchant, Merchants
 from reference.store.payments import Payment, Payments, PaymentState
-from reference.store.takings import Takings, Total
+from reference.store.takings import ReceivedPayments, Total
 from reference.store.tenants import ApiKey, Tenant, Tenants
 
 NOW = 1_800_000_000
@@ -67,14 +67,14 @@ async def paid(database: Database, tenant: str, number: int, network: str, amoun
         *(f"p-{number}", link.id, tenant, network, f"tx-{number}", 0, PaymentState.PAID, amount, "payer"),
         *(seen_at, seen_at),
     )
-    await database.change_all(payments.insertion(payment, recheck_at=None))
+    await database.change_all(payments.build_insert(payment, recheck_at=None))
     return payment
 
 
 async def test_a_tenant_sees_its_own_payments_alone(database: Database) -> None:
     """In a list, one by one, and in the totals; what the chain has undone counts for nothing."""
     await Links(database, ServiceWord()).prepare()
-    takings = Takings(database)
+    takings = ReceivedPayments(database)
     mine = [await paid(database, "a", number, ALGORAND, 10**15 + number, NOW + number) for number in range(3)]
     mine.append(await paid(database, "a", 3, BASE, 7, NOW + 3))
     other = await paid(database, "b", 9, BASE, 1_000, NOW)
@@ -82,11 +82,11 @@ async def test_a_tenant_sees_its_own_payments_alone(database: Database) -> None:
     second = await takings.listed("a", most=3, after=first[-1].payment.id)
     assert [one.payment for one in (*first, *second)] == mine[::-1]
     assert first[0].link.label == "Order 3"
-    assert await takings.one("a", other.id) is None
-    found = await takings.one("b", other.id)
+    assert await takings.find("a", other.id) is None
+    found = await takings.find("b", other.id)
     assert found is not None
     assert found.payment == other
-    await Payments(database).rechecked(mine[0], reversed_at=NOW, recheck_at=None)
+    await Payments(database).record_recheck(mine[0], reversed_at=NOW, recheck_at=None)
     assert await takings.totals("a", since=NOW + 2) == [
         Total(ALGORAND, 2, 2 * 10**15 + 3, 10**15 + 2),
         Total(BASE, 1, 7, 7),

@@ -48,10 +48,10 @@ async def test_tenants(database: Database, size: int) -> None:
     for number, age in enumerate(AGES):
         one = Tenant(f"t-{number}", "shop", "trial", "trial", NOW + age, NOW + 99)
         await tenants.add(one, ApiKey(f"k-{number}", one.id, "test", f"{number:064x}", NOW))
-    pages = await walked(tenants.listed, "id", size)
+    pages = await walked(tenants.list_page, "id", size)
     assert [one for page in pages for one in page] == ordered("t")
     assert {len(page) for page in pages[:-1]} <= {size}
-    assert await tenants.listed(most=5, after="nobody") == []
+    assert await tenants.list_page(most=5, after="nobody") == []
 
 
 async def test_links_with_what_became_of_them(database: Database) -> None:
@@ -62,19 +62,19 @@ async def test_links_with_what_became_of_them(database: Database) -> None:
         for tenant in ("t-1", "t-2"):
             place = f"{tenant}:{number}" if tenant == "t-2" else f"l-{number}"
             made = replace(LINK, id=place, tenant_id=tenant, token=place, created_at=NOW + age)
-            await database.change_all(links.insertion(made))
+            await database.change_all(links.build_insert(made))
     pages = await walked(lambda **asked: links.of_tenant("t-1", **asked), "id", 3)
     assert [one for page in pages for one in page] == ordered("l")
     paid = Payment("p-1", "l-0", "t-1", LINK.network, "0xa", 0, PaymentState.PAID, 2**70, "0x2", NOW, NOW, NOW + 5)
-    ending = links.ending("l-0", LinkEnding.PAYMENT_FINAL, now=NOW, watched_until=NOW)
-    await database.change_all(payments.insertion(paid, recheck_at=None), *ending)
+    ending = links.build_end("l-0", LinkEnding.PAYMENT_FINAL, now=NOW, watched_until=NOW)
+    await database.change_all(payments.build_insert(paid, recheck_at=None), *ending)
     late = replace(paid, id="p-2", tx_id="0xb", state=PaymentState.LATE, reversed_at=None)
     assert await payments.note(late)
     (one,) = [one for one in await links.of_tenant("t-1") if one.link.id == "l-0"]
     assert (one.state, one.tx_id, one.reversed_at) == ("paid", "0xa", NOW + 5)
-    (told,) = await payments.uncounted("t-1", PaymentState.LATE)
+    (told,) = await payments.list_unmatched("t-1", PaymentState.LATE)
     assert (told.payment, told.link.id, told.link_state) == (late, "l-0", "paid")
-    assert list(await payments.uncounted("t-2", PaymentState.LATE)) == []
+    assert list(await payments.list_unmatched("t-2", PaymentState.LATE)) == []
 
 
 async def test_deliveries_with_their_attempts(database: Database) -> None:
@@ -87,7 +87,7 @@ async def test_deliveries_with_their_attempts(database: Database) -> None:
     for number, age in enumerate(AGES):
         for tenant in ("t-1", "t-2"):
             event = Event(f"evt_{tenant}{number}", tenant, f"{tenant}{number}", types[0], NOW + age, b"{}")
-            await database.change_all(*deliveries.recording(event))
+            await database.change_all(*deliveries.build_event(event))
     far = (NOW + 99) * 1000
     for claimed in await deliveries.claim("d-t-1", now_ms=far, most=99):
         told = Attempt(1, far, far + 1, Outcome.STATUS, 500)

@@ -14,7 +14,7 @@ from reference.store.database import Database
 from reference.store.links import Link, Links
 from reference.store.payment_search import PaymentSearch
 from reference.store.payments import Payment, Payments, PaymentState
-from reference.store.takings import Takings
+from reference.store.takings import ReceivedPayments
 
 NOW = 1_800_000_000
 LINK = Link("l", "t-1", "t", "base_sepolia", 8_410_000, "0x1", "Order", None, "0" * 64, NOW, NOW + 60)
@@ -34,7 +34,7 @@ async def stocked(database: Database) -> Database:
             )
             paid = replace(PAID, id=f"pay-{name}", link_id=link.id, tenant_id=tenant, tx_id=f"0xTx{name}")
             paid = replace(paid, payer=f"0xPayer{name}", block_time=NOW + number * 100, seen_at=NOW + number * 100 + 5)
-            await database.change_all(links.insertion(link), payments.insertion(paid, recheck_at=None))
+            await database.change_all(links.build_insert(link), payments.build_insert(paid, recheck_at=None))
             late = replace(paid, id=f"late-{name}", tx_id=f"0xLate{name}", state=PaymentState.LATE)
             assert await payments.note(late)
     return database
@@ -42,8 +42,8 @@ async def stocked(database: Database) -> Database:
 
 async def found(database: Database, search: PaymentSearch) -> tuple[list[int], list[int]]:
     """Return the numbers of the paid and of the late payments that a search of the first tenant finds."""
-    paid = [one.payment for one in await Takings(database).listed("t-1", most=50, search=search)]
-    late = [one.payment for one in await Payments(database).uncounted("t-1", PaymentState.LATE, search=search)]
+    paid = [one.payment for one in await ReceivedPayments(database).listed("t-1", most=50, search=search)]
+    late = [one.payment for one in await Payments(database).list_unmatched("t-1", PaymentState.LATE, search=search)]
     assert {one.tenant_id for one in [*paid, *late]} <= {"t-1"}
     return _numbers(paid), _numbers(late)
 
@@ -89,9 +89,9 @@ async def test_a_payment_is_found_by_its_id_and_transaction(stocked: Database) -
 async def test_the_transaction_that_gave_money_back_finds_its_payment(stocked: Database) -> None:
     """It is one of the transactions of a payment that counted for no link."""
     payments = Payments(stocked)
-    payment = await payments.one_uncounted("late-t-1-2")
+    payment = await payments.find_unmatched("late-t-1-2")
     assert payment is not None
-    assert await payments.give_back(payment, "0xBack", now=NOW)
+    assert await payments.record_refund(payment, "0xBack", now=NOW)
     assert await found(stocked, PaymentSearch(text="0xback", memo="0xback")) == ([], [2])
 
 
@@ -117,7 +117,7 @@ async def test_days_select_by_the_time_of_the_block(
 async def test_a_search_reads_a_limited_part_and_continues(stocked: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two rows at a time: the third payment is found behind the second, and then nothing is left to read."""
     monkeypatch.setattr(takings_module, "SCAN_ROWS", 2)
-    takings, search = Takings(stocked), PaymentSearch(text="100%", memo="100%")
+    takings, search = ReceivedPayments(stocked), PaymentSearch(text="100%", memo="100%")
     assert list(await takings.listed("t-1", most=50, search=search)) == []
     last = await takings.last_scanned("t-1", after=None, search=search)
     assert last == "pay-t-1-1"

@@ -182,7 +182,7 @@ async def test_what_is_involved_in_a_proof(ledger: Redemptions) -> None:
     token = await claimed(ledger, payment_key="chain|x")
     payment = await claimed(ledger, token="x")
     await claimed(ledger, token="y", payment_key="chain|y")
-    assert {mine, token, payment} == {row.id for row in await ledger.involved(CLAIM.token, CLAIM.payment_key)}
+    assert {mine, token, payment} == {row.id for row in await ledger.find_involved(CLAIM.token, CLAIM.payment_key)}
 
 
 async def test_a_recheck_happens_once(ledger: Redemptions) -> None:
@@ -191,7 +191,7 @@ async def test_a_recheck_happens_once(ledger: Redemptions) -> None:
     await ledger.spend(row_id, ANSWER, worker="w", now=1_002, recheck_at=1_602)
     assert list(await ledger.due_for_recheck(1_601)) == []
     assert [row.id for row in await ledger.due_for_recheck(1_602)] == [row_id]
-    await ledger.rechecked(row_id, attestation="e30.e30.AQ")
+    await ledger.record_recheck(row_id, attestation="e30.e30.AQ")
     assert list(await ledger.due_for_recheck(9_999)) == []
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from reference.protocol.redemption import REDEMPTION, Happening, State
 from reference.store import redemption_moves
-from reference.store.redemption_moves import can_happen, dropping, moving, staying
+from reference.store.redemption_moves import build_drop, build_move, build_stay, can_happen
 
 Make = Callable[[Happening], object]
-_MADE: Mapping[str, Make] = {"dropping": dropping, "moving": moving, "staying": staying}
+_MADE: Mapping[str, Make] = {"dropping": build_drop, "moving": build_move, "staying": build_stay}
 
 
 def _where(happening: Happening) -> str:
@@ -50,13 +50,13 @@ def test_another_table_makes_other_statements(monkeypatch: pytest.MonkeyPatch) -
     """Were what is paid to lapse with the window, the deletion would take it."""
     moves = {**REDEMPTION.moves, (State.PAID, Happening.WINDOW_OVER): State.EXPIRED}
     monkeypatch.setattr(redemption_moves, "REDEMPTION", replace(REDEMPTION, moves=moves))
-    assert " OR " in str(dropping(Happening.WINDOW_OVER))
+    assert " OR " in str(build_drop(Happening.WINDOW_OVER))
 
 
 def test_two_moves_are_one_statement_where_the_second_follows_the_first() -> None:
     """Paid and answered at once, of what is unpaid; an answer does not come before its payment."""
-    at_once = str(moving(Happening.PAYMENT_FINAL, Happening.ANSWER_STORED))
+    at_once = str(build_move(Happening.PAYMENT_FINAL, Happening.ANSWER_STORED))
     assert at_once.count("=:now") == 2
     assert at_once.endswith("paid_at IS NULL")
     with pytest.raises(ValueError, match="does not follow"):
-        moving(Happening.ANSWER_STORED, Happening.PAYMENT_FINAL)
+        build_move(Happening.ANSWER_STORED, Happening.PAYMENT_FINAL)

@@ -11,10 +11,10 @@ import pytest
 from reference.protocol.weld import Payment
 from reference.store.database import Database
 from reference.store.opening import open_database
-from reference.store.orders import order_of
+from reference.store.orders import request_of
 from reference.store.redemption_rows import Answer, NewClaim, Redemption
-from reference.store.redemptions import Redemptions, holding
-from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken, closing
+from reference.store.redemptions import Redemptions, build_hold
+from reference.store.settlements import Fate, NonceTaken, Settlement, Settlements, TokenTaken, build_close
 
 BASE, SETTLER = "eip155:8453", "0xSettler"
 SENT = Settlement(
@@ -204,9 +204,9 @@ async def test_a_claim_is_held_only_with_a_nonce(ledger: Redemptions, settlement
     claim = await claimed(ledger)
     await settlements.reserve(replace(SENT, token="other"))
     with pytest.raises(NonceTaken):
-        await settlements.reserve(SENT, holding(claim.id, until=3_000))
+        await settlements.reserve(SENT, build_hold(claim.id, until=3_000))
     untouched = await ledger.get(claim.id)
-    await settlements.reserve(replace(SENT, nonce=SENT.nonce + 1), holding(claim.id, until=3_000))
+    await settlements.reserve(replace(SENT, nonce=SENT.nonce + 1), build_hold(claim.id, until=3_000))
     held = await ledger.get(claim.id)
     assert untouched is not None
     assert held is not None
@@ -219,14 +219,14 @@ async def test_a_settlement_is_closed_with_its_claim_or_not_at_all(
 ) -> None:
     """The worker that marks the claim as paid closes it in the same change; one without the lease changes nothing."""
     claim = await claimed(ledger)
-    await settlements.reserve(SENT, holding(claim.id, until=3_000))
-    close, answer = closing(SENT, Fate.SETTLED, now=1_001), Answer(b"{}", "told", "attested")
+    await settlements.reserve(SENT, build_hold(claim.id, until=3_000))
+    close, answer = build_close(SENT, Fate.SETTLED, now=1_001), Answer(b"{}", "told", "attested")
     payment = Payment("0xpayer", "0xhash")
     done = await ledger.mark_paid_and_spend(claim, payment, answer, close, worker=worker, now=1_001, recheck_at=2_000)
     row, still_open = await ledger.get(claim.id), await settlements.open_for(SENT.token)
     assert row is not None
     assert (done, row.is_over, still_open is None) == ((True,) * 3 if worker == "w" else (False,) * 3)
-    assert await order_of(database, claim.id) == b"{}"
+    assert await request_of(database, claim.id) == b"{}"
 
 
 async def test_a_claim_whose_settlement_is_on_its_way_is_not_forgotten(
@@ -234,7 +234,7 @@ async def test_a_claim_whose_settlement_is_on_its_way_is_not_forgotten(
 ) -> None:
     """Only the chain can say that nothing moved (5.8): until its settlement is closed the claim stays for ever."""
     claim = await claimed(ledger)
-    await settlements.reserve(SENT, holding(claim.id, until=3_000))
+    await settlements.reserve(SENT, build_hold(claim.id, until=3_000))
     await ledger.forget(unpaid_before=9_999, answers_before=9_999)
     assert await ledger.get(claim.id) is not None
     await settlements.close(SENT, Fate.FAILED, now=9_999)

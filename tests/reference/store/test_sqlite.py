@@ -38,7 +38,7 @@ async def things(path: Path) -> AsyncIterator[SqliteDatabase]:
 
 def test_the_writer_s_commits_are_durable(path: Path) -> None:
     """A commit is on the disk when it returns: a write-ahead log, synced each time (2 is FULL)."""
-    writer = sqlite._opened(str(path), time.monotonic() + 60)
+    writer = sqlite._open(str(path), time.monotonic() + 60)
     assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert writer.execute("PRAGMA synchronous").fetchone() == (2,)
     writer.close()

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from reference.store.database import Database, Taken
+from reference.store.database import Database, DuplicateKey
 from reference.store.tenants import ApiKey, Tenant, Tenants
 
 NOW = 1_800_000_000
@@ -39,7 +39,7 @@ async def test_a_key_is_rotated_once(tenants: Tenants) -> None:
 async def test_a_key_does_not_lapse_without_its_successor(tenants: Tenants) -> None:
     """Where the new key cannot be added the old one stays as it is."""
     await tenants.add_key(fresh(1))
-    with pytest.raises(Taken):
+    with pytest.raises(DuplicateKey):
         await tenants.rotate_key("k-0", fresh(1), until=NOW + 5)
     assert {one.id: one.valid_until for one in await tenants.keys("t-1")} == {"k-0": None, "k-1": None}
 

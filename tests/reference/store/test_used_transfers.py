@@ -11,13 +11,13 @@ from sqlalchemy import delete, select
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.weld import Payment
 from reference.store.checkout_tables import payments
-from reference.store.database import Database, Taken
+from reference.store.database import Database, DuplicateKey
 from reference.store.links import Links
 from reference.store.payments import Payment as LinkPayment
 from reference.store.payments import Payments, PaymentState
 from reference.store.redemption_rows import NewClaim, Redemption
 from reference.store.redemptions import Redemptions
-from reference.store.used_transfers import SOME_TRANSFER, UsedBy, use, used_beside_links, used_transfers
+from reference.store.used_transfers import SOME_TRANSFER, UsedBy, build_use, unavailable_to_links, used_transfers
 
 NETWORK = "solana_mainnet"
 CLAIM = NewClaim("token", "chain|tx", "sha256:r", "service", NETWORK, "tx", "10000", "PAYEE", 2_000)
@@ -41,12 +41,12 @@ async def listed(database: Database) -> list[tuple[object, ...]]:
 
 async def test_a_transfer_is_used_by_a_call_or_a_link(database: Database, ledger: Redemptions) -> None:
     """Of a claim and several links that want one transfer at once, one has it; another transfer beside is free."""
-    links = [use(NETWORK, "tx", 2, UsedBy.LINK, f"link{n}", now=1_000) for n in range(8)]
+    links = [build_use(NETWORK, "tx", 2, UsedBy.LINK, f"link{n}", now=1_000) for n in range(8)]
 
     async def link(number: int) -> bool:
         try:
             await database.change_all(links[number])
-        except Taken:
+        except DuplicateKey:
             return False
         return True
 
@@ -56,7 +56,7 @@ async def test_a_transfer_is_used_by_a_call_or_a_link(database: Database, ledger
 
     won = await asyncio.gather(call(), *map(link, range(8)))
     assert sum(won) == 1
-    await database.change_all(use(NETWORK, "tx", 3, UsedBy.LINK, "link", now=1_000))
+    await database.change_all(build_use(NETWORK, "tx", 3, UsedBy.LINK, "link", now=1_000))
     assert [row[:2] for row in await listed(database)] == [("tx", 2), ("tx", 3)]
 
 
@@ -71,7 +71,7 @@ async def test_a_claim_that_is_not_marked_uses_nothing(database: Database, ledge
     assert after is not None
     assert after.paid_at is None
     assert await listed(database) == [("tx", 2, "call")]
-    assert await used_beside_links(database, NETWORK, "tx") == [2]
+    assert await unavailable_to_links(database, NETWORK, "tx") == [2]
 
 
 async def test_what_was_sold_before_is_listed_once(database: Database, ledger: Redemptions) -> None:
@@ -84,7 +84,7 @@ async def test_what_was_sold_before_is_listed_once(database: Database, ledger: R
     await claimed(ledger, 3)
     noted = Payments(database)
     late = replace(PAID, id="q", state=PaymentState.LATE, ordinal=4)
-    await database.change_all(noted.insertion(PAID, recheck_at=None), noted.insertion(late, recheck_at=None))
+    await database.change_all(noted.build_insert(PAID, recheck_at=None), noted.build_insert(late, recheck_at=None))
     await database.change(delete(used_transfers))
     await asyncio.gather(
         *(one.prepare() for one in (ledger, links, Redemptions(database), Links(database, ServiceWord())))
@@ -121,4 +121,4 @@ async def test_another_place_is_another_transfer(database: Database, ledger: Red
     """A link takes what stands beside the transfer that bought a call."""
     row = await claimed(ledger)
     assert await ledger.mark_paid(row, Payment("P", "tx", ordinal=2), worker="w", now=1_001) is not None
-    await database.change_all(use(NETWORK, "tx", ordinal, UsedBy.LINK, "link", now=1_000))
+    await database.change_all(build_use(NETWORK, "tx", ordinal, UsedBy.LINK, "link", now=1_000))

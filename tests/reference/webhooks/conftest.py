@@ -61,7 +61,7 @@ class Desk:
         event_id = f"evt_{uuid.uuid4()}"
         body = orjson.dumps({"id": event_id, **members})
         made = Event(event_id, TENANT, str(uuid.uuid4()), EventType.PAYMENT_CONFIRMED, int(self.now), body)
-        await self.database.change_all(*self.deliveries.recording(made))
+        await self.database.change_all(*self.deliveries.build_event(made))
         return made
 
     async def sender(self, check: AddressCheck | None = None, *, seconds: float = 30, v2: bool = False) -> Sender:

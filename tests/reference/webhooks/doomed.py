@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE
-from reference.store.deliveries import Claimed, Deliveries
+from reference.store.deliveries import ClaimedAttempt, Deliveries
 from reference.store.opening import open_database
 from reference.web.clock import WpClock
 from reference.web.destination_dns import AddressCheck
@@ -41,7 +41,7 @@ class Doomed(Sender):
 class DoomedOutbox(Deliveries):
     """Kills its process around the transactions of several attempts."""
 
-    async def claim(self, destination_id: str, *, now_ms: int, most: int) -> list[Claimed]:
+    async def claim(self, destination_id: str, *, now_ms: int, most: int) -> list[ClaimedAttempt]:
         claimed = await super().claim(destination_id, now_ms=now_ms, most=most)
         if WHEN == "claimed":
             die()

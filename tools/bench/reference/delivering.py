@@ -155,7 +155,7 @@ async def _outbox(exits: AsyncExitStack, path: Path, sender: Sender, url: str) -
         for tenant in islice(cycle(tenants), count):
             event_id, body = _body()
             written = Event(event_id, tenant, str(uuid.uuid4()), EventType.PAYMENT_CONFIRMED, int(time.time()), body)
-            await database.change_all(*outbox.recording(written))
+            await database.change_all(*outbox.build_event(written))
         return count
 
     async def empty(count: int) -> None:

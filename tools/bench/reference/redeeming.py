@@ -70,7 +70,7 @@ async def _claims(count: int) -> list[NewClaim]:
 def _redeeming(ledger: Redemptions) -> Callable[[Sequence[NewClaim]], Awaitable[None]]:
     async def redeem(claim: NewClaim) -> None:
         now = int(time.time())
-        await ledger.involved(claim.token, claim.payment_key)
+        await ledger.find_involved(claim.token, claim.payment_key)
         row = await ledger.claim(claim, worker="worker", now=now, order=now)
         if row is None:
             raise WrongAnswer("a claim was not taken")

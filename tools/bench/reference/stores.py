@@ -18,7 +18,7 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.elements import CompilerElement
 
-from reference.store.database import Change, Missed, Row, Taken
+from reference.store.database import Change, DuplicateKey, Row, RowNotFound
 
 _DIALECT = sqlite.dialect(paramstyle="named")
 
@@ -52,7 +52,7 @@ class DirectDatabase:
         try:
             return self._run(statement, values).rowcount
         except sqlite3.IntegrityError as fault:
-            raise Taken(str(fault)) from fault
+            raise DuplicateKey(str(fault)) from fault
 
     async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements."""
@@ -61,12 +61,12 @@ class DirectDatabase:
         try:
             for one in changes:
                 changed.append(self._run(one.statement, one.values).rowcount)
-                if one.needed and not changed[-1]:
-                    raise Missed
+                if one.is_needed and not changed[-1]:
+                    raise RowNotFound
         except sqlite3.IntegrityError as fault:
             self._connection.execute("ROLLBACK")
-            raise Taken(str(fault)) from fault
-        except Missed:
+            raise DuplicateKey(str(fault)) from fault
+        except RowNotFound:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
@@ -112,7 +112,7 @@ class EngineDatabase:
                 done = cast("CursorResult[Any]", await connection.execute(statement, values))
                 return done.rowcount
         except IntegrityError as fault:
-            raise Taken(str(fault)) from fault
+            raise DuplicateKey(str(fault)) from fault
 
     async def change_all(self, *changes: Change) -> Sequence[int]:
         """Carry out several statements."""
@@ -122,10 +122,10 @@ class EngineDatabase:
                 for one in changes:
                     done = cast("CursorResult[Any]", await connection.execute(one.statement, dict(one.values)))
                     changed.append(done.rowcount)
-                    if one.needed and not changed[-1]:
-                        raise Missed
+                    if one.is_needed and not changed[-1]:
+                        raise RowNotFound
         except IntegrityError as fault:
-            raise Taken(str(fault)) from fault
+            raise DuplicateKey(str(fault)) from fault
         return changed
 
     async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
@@ -137,7 +137,7 @@ class EngineDatabase:
                     await connection.execute(change, {**values, "found": row[0]})
                 return rows
         except IntegrityError as fault:
-            raise Taken(str(fault)) from fault
+            raise DuplicateKey(str(fault)) from fault
 
     async def create(self, tables: MetaData) -> None:
         """Create the tables."""

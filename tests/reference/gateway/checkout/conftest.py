@@ -74,7 +74,7 @@ class Bench:
                 **members,
             }
         )
-        await self.database.change_all(self.settling.links.insertion(link))
+        await self.database.change_all(self.settling.links.build_insert(link))
         return link
 
     def memo(self, link: Link) -> str:

@@ -9,16 +9,16 @@ import pytest
 
 from reference.gateway.checkout.settling import TransferUsed
 from reference.protocol.checkout import LinkState
-from reference.store.payments import Payment, PaymentState, Uncounted
+from reference.store.payments import Payment, PaymentState, UnmatchedPayment
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 
 ALGORAND, BASE, SOLANA = NETWORKS
 pytestmark = both_databases
 
 
-async def uncounted(bench: Bench, state: PaymentState) -> list[Uncounted]:
+async def uncounted(bench: Bench, state: PaymentState) -> list[UnmatchedPayment]:
     """Return what is listed of a state."""
-    return list(await bench.settling.payments.uncounted("t-1", state))
+    return list(await bench.settling.payments.list_unmatched("t-1", state))
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -51,11 +51,11 @@ async def test_what_was_given_back_pays_nothing_any_more(bench: Bench) -> None:
     await bench.settling.note_late(link, tx_id, seen)
     (late,) = await uncounted(bench, PaymentState.LATE)
     payments = bench.settling.payments
-    assert await payments.give_back(late.payment, "0xback", now=START)
-    assert not await payments.give_back(late.payment, "0xagain", now=START)
+    assert await payments.record_refund(late.payment, "0xback", now=START)
+    assert not await payments.record_refund(late.payment, "0xagain", now=START)
     (listed,) = await uncounted(bench, PaymentState.LATE)
     assert (listed.refund_tx_id, listed.refunded_at) == ("0xback", START)
-    assert await payments.counted() == {("refunded", BASE): 1}
+    assert await payments.count_unmatched() == {("refunded", BASE): 1}
     moved = replace(seen, final=True, block_time=link.expires_at)
     with pytest.raises(TransferUsed):
         await bench.settling.pay(link, tx_id, moved)
@@ -71,7 +71,7 @@ async def test_of_a_payment_and_its_refund_one_comes_first(bench: Bench) -> None
         seen = replace(await chain.lane.observe(tx_id), final=True, block_time=link.expires_at)
         await bench.settling.note_late(link, tx_id, seen)
         (late,) = [one for one in await uncounted(bench, PaymentState.LATE) if one.link.id == link.id]
-        acts = [bench.settling.pay(link, tx_id, seen), payments.give_back(late.payment, "0xback", now=START)]
+        acts = [bench.settling.pay(link, tx_id, seen), payments.record_refund(late.payment, "0xback", now=START)]
         outcomes = await asyncio.gather(*(acts if number % 2 else reversed(acts)), return_exceptions=True)
         is_paid = any(isinstance(one, Payment) for one in outcomes)
         is_given_back = any(one is True for one in outcomes)

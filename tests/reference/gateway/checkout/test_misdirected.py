@@ -60,7 +60,7 @@ async def test_a_surplus_is_listed_and_given_back_once(bench: Bench, network: st
     (one,) = await listed(bench)
     assert (one["state"], one["reason"], one["tx_id"], one["link_id"]) == ("surplus", "surplus", tx_id, more.id)
     assert (one["amount"], one["surplus"]) == (str(AMOUNT + 1_590_000), "1590000")
-    assert await bench.settling.payments.counted() == {("surplus", network): 1}
+    assert await bench.settling.payments.count_unmatched() == {("surplus", network): 1}
     uncounted = UncountedPayments(bench.clock, bench.settling.payments)
     back = bench.chains[network].tx_id(9)
     await uncounted.refund(one["payment_id"], back, tenant_id="t-1")
@@ -68,7 +68,7 @@ async def test_a_surplus_is_listed_and_given_back_once(bench: Bench, network: st
         await uncounted.refund(one["payment_id"], back)
     assert [one.refund_tx_id for one in await uncounted.of_all(refunded=True, most=9)] == [back]
     assert await uncounted.of_all(refunded=False, most=9) == []
-    assert await bench.settling.payments.counted() == {("refunded", network): 1}
+    assert await bench.settling.payments.count_unmatched() == {("refunded", network): 1}
     assert await bench.state(more) == LinkState.PAID
 
 
@@ -78,7 +78,7 @@ async def test_an_exact_payment_cannot_be_marked(bench: Bench) -> None:
     bench.chains[BASE].pay(1, bench.memo(link))
     await bench.rounds()
     (paid,) = await bench.payments()
-    assert await bench.settling.payments.one_uncounted(paid.id) is None
+    assert await bench.settling.payments.find_unmatched(paid.id) is None
 
 
 async def test_surpluses_of_before_are_listed_at_a_start(bench: Bench) -> None:

@@ -12,7 +12,7 @@ from reference.lanes.lane import ChainUnavailable
 from reference.protocol.checkout import LinkEnding
 from reference.protocol.observed import TxStatus
 from reference.store.payments import PaymentState
-from reference.store.used_transfers import SOME_TRANSFER, UsedBy, use
+from reference.store.used_transfers import SOME_TRANSFER, UsedBy, build_use
 from tests.reference.gateway.checkout.conftest import NETWORKS, START, Bench, both_databases
 from tests.reference.gateway.checkout.scripted_chain import AMOUNT
 
@@ -104,7 +104,7 @@ async def test_what_bought_a_call_pays_no_link(bench: Bench) -> None:
     """A transfer that a rail on this database has sold a call for leaves the link active, and the next one pays it."""
     link, chain = await bench.link(SOLANA), bench.chains[SOLANA]
     tx_id = chain.pay(1, bench.memo(link))
-    await bench.database.change_all(use(SOLANA, tx_id, 1, UsedBy.CALL, "7", now=START))
+    await bench.database.change_all(build_use(SOLANA, tx_id, 1, UsedBy.CALL, "7", now=START))
     await bench.rounds()
     assert await bench.state(link) == "active"
     assert await bench.payments("late") == []
@@ -121,7 +121,7 @@ async def test_of_a_call_of_before_what_names_an_account_is_taken(bench: Bench) 
         made = chain.transfer((bench.memo(link),))
         named = replace(made.transfers[0], accounts=accounts)
         tx_id = chain.mine(number, replace(made, transfers=(named,)))
-        await bench.database.change_all(use(SOLANA, tx_id, SOME_TRANSFER, UsedBy.CALL, str(number), now=START))
+        await bench.database.change_all(build_use(SOLANA, tx_id, SOME_TRANSFER, UsedBy.CALL, str(number), now=START))
         await bench.rounds()
         assert await bench.state(link) == expected
 

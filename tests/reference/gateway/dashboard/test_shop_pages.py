@@ -185,7 +185,7 @@ async def test_a_payment_that_the_chain_has_undone_has_no_receipt(
 
     database = open_database(sqlite_dsn(store.settings.gateway_data_dir / "gateway.sqlite3"))
     (payment,) = await Payments(database).of_tenant(seller.id, "paid")
-    await Payments(database).rechecked(payment, reversed_at=1, recheck_at=None)
+    await Payments(database).record_recheck(payment, reversed_at=1, recheck_at=None)
     await database.close()
     where = f"{SHOP}/payments/{told['payment_ledger_id']}"
     page = await merchant.show(where)

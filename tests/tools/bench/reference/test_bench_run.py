@@ -105,7 +105,7 @@ async def test_other_stores_do_the_same_work(kind: type[DirectDatabase | EngineD
         assert await ledger.claim(claim, worker="w", now=1, order=2) is None
         assert await ledger.mark_paid(row, Payment("P", "x"), worker="w", now=1) is not None
         assert await ledger.mark_paid(row, Payment("P", "x"), worker="w", now=1) is None
-        assert [one.token for one in await ledger.involved("t", "other")] == ["t"]
+        assert [one.token for one in await ledger.find_involved("t", "other")] == ["t"]
         await ledger.forget(unpaid_before=0, answers_before=0)
     finally:
         await database.close()
