@@ -3,7 +3,7 @@
 `requirements.json` holds the rows; each has a stable id, the sentence, its section of the interface, a level, a basis
 and what a test of it needs. A row whose fact no request can show carries `documented`, the written reason.
 
-The ledger has versions. A version adds rows to the one before and changes none: `since` says which one brought a row.
+The ledger has versions. A version adds rows to the previous one and changes none. `since` is the version that added a row.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Final, Literal
 
 Level = Literal["MUST", "SHOULD", "MAY"]
 Basis = Literal["stated", "implied", "claimed"]
+# A run or a badge may name an older version, so that its result can be compared with an earlier one.
 VERSIONS: Final = (1, 2)
 NEWEST: Final = VERSIONS[-1]
 
@@ -28,17 +29,18 @@ class Requirement:
     Attributes:
         id: Stable id such as `RAIL-WELD-02`.
         sentence: The testable statement.
-        section: The section of the interface it comes from.
+        section: The section of the interface from which it comes.
         level: RFC 2119 word.
-        basis: `stated` when the sentence is in the interface, `implied` when it follows from it, `claimed` when it is
-            in the specification only and binds who claims the row's option; each decides.
+        basis: `stated` if the sentence is in the interface, `implied` if it follows from the interface, `claimed` if it
+            is only in the specification and binds a target that claims the row's option. Each decides.
         needs: Codes of what a test must have (V B K T T2 A I C W S P R D).
         surface: Surface that must be claimed for the row to apply.
         surfaces: Further surfaces that must be claimed for the row to apply.
-        lane: Lane that must be claimed for the row to apply, if any; one of its family will do, but for its offer.
+        lane: Lane that must be claimed for the row to apply, if any. Any lane of its family suffices, unless the row is
+            about the offer of this lane.
         option: Option that must be claimed for the row to apply, if any.
         documented: Why nothing on the wire shows the fact, if so.
-        since: The version of the ledger that brought the row.
+        since: The version of the ledger that added the row.
     """
 
     id: str
@@ -56,7 +58,7 @@ class Requirement:
 
     @property
     def decides(self) -> bool:
-        """Whether a breach of the row fails the run: every MUST does, whatever it rests on."""
+        """Whether a breach of the row fails the run: the row is a MUST, on any basis."""
         return self.level == "MUST"
 
 
@@ -83,7 +85,7 @@ class Ledger:
         return Ledger(row for row in self if row.since <= version)
 
     def select(self, prefixes: Iterable[str]) -> tuple[Requirement, ...]:
-        """Return the rows whose id starts with one of `prefixes`; all rows when there are none.
+        """Return the rows whose id starts with one of `prefixes`, or all rows if there are no prefixes.
 
         Raises:
             LookupError: A prefix matches no row; its text is the prefix.
@@ -93,6 +95,12 @@ class Ledger:
             if not prefix or not any(row.id.startswith(prefix) for row in self):
                 raise LookupError(prefix)
         return tuple(row for row in self if not wanted or row.id.startswith(tuple(wanted)))
+
+
+def id_prefixes(row: str) -> Iterator[str]:
+    """Yield a row's id and its beginnings in whole words, the longest first: `RAIL-KEY-05`, `RAIL-KEY`, `RAIL`."""
+    words = row.split("-")
+    return ("-".join(words[:count]) for count in range(len(words), 0, -1))
 
 
 @cache

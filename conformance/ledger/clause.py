@@ -1,4 +1,4 @@
-"""A section or a clause of the specification, as an entry of data."""
+"""Clause: a section or a clause of the specification, as data."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Clause:
 
     Attributes:
         id: `3.4` of a section, `3` of a chapter, `P-CV-08` of a clause, `C-03` of a contradiction.
-        title: Of a section; None of a clause.
-        section: Number of the section it stands in, its own for a section; None outside of the numbered ones.
+        title: Title of a section; None for a clause.
+        section: Number of the section that contains it, or of the section itself; None outside of numbered sections.
         page: Name of its file, below docs/spec.
-        anchor: Of its heading.
-        sentence: Its first sentence, as plain text with code in backticks; None of a section that opens without text.
-        basis: What a clause rests on: the interface, a standard, what is deployed, or this suite's default.
+        anchor: Anchor of its heading.
+        sentence: Its first sentence, as plain text with code in backticks; None for a section that begins without text.
+        basis: Basis of a clause: the interface, a standard, deployed software, or this suite's default.
     """
 
     id: str
@@ -32,7 +32,7 @@ class Clause:
 
     @property
     def says(self) -> str:
-        """What is printed of it: its sentence, after the title of a section."""
+        """The text to print: its sentence, after the title if it is a section."""
         return ": ".join(filter(None, (self.title, self.sentence)))
 
     @property
@@ -41,6 +41,11 @@ class Clause:
         return f"{FOLDER}/{self.page}#{self.anchor}"
 
     def as_json(self) -> dict[str, str | None]:
-        """Return what machines are given of it."""
-        saying = {"id": self.id, "title": self.title, "sentence": self.sentence}
-        return {**saying, "basis": self.basis, "where": self.where}
+        """Return its members for machine-readable output."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "sentence": self.sentence,
+            "basis": self.basis,
+            "where": self.where,
+        }

@@ -1,4 +1,4 @@
-"""Reading the pages of the specification: headings, the first sentence below each, and the basis of a clause."""
+"""Parser of the pages of the specification: headings, the first sentence below each, and the basis of a clause."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from typing import Final
 from conformance.ledger.clause import Clause
 
 _HEADING: Final = re.compile(r"^(?P<marks>#{1,6}) (?P<text>.+?) *$")
+# "3. Gateway" is a chapter and "3.4 Title" a section.
 _SECTION: Final = re.compile(r"(?P<id>\d(?:\.\d{1,2})?)\.? (?P<title>.+)")
 _CLAUSE: Final = re.compile(r"P-[A-Z]{2}-\d{2}|C-\d{2}")
 _BASIS: Final = re.compile(r"^\*Basis: (?P<text>.+?)\.?\*$", re.DOTALL)
 _FENCE: Final = re.compile(r"^ {0,3}(```|~~~)")
+# Paragraphs that begin like this are tables, lists, quotations or HTML, which have no first sentence to
+# quote.
 _NO_PROSE: Final = ("|", "- ", "* ", "> ", "1. ", "<")
 _ITEM: Final = re.compile(r"\n\s*(?:[-*]|\d+\.) ")
 _ENDS: Final = (".", "!", "?", ")", '"', "'")
+# A full stop in these does not end a sentence.
 _SHORT_FORMS: Final = ("e.g.", "i.e.", "No.", "cf.", "vs.")
 
 
@@ -42,12 +46,13 @@ class Faults(ValueError):
 def entries(pages: Mapping[str, str]) -> tuple[Clause, ...]:
     """Return the sections and clauses of pages, text by file name, in the order of the pages.
 
-    A chapter may go on on a further page; it stands where it begins.
+    A chapter may continue on another page. Its entry is the page on which it begins.
 
     Raises:
         Faults: A clause without sentence or basis, an id twice, or a heading whose anchor depends on the renderer.
     """
     found = tuple(one for name, text in pages.items() for one in _of_page(name, text))
+    # Only ids of chapters have one character. The pages are reversed, so that the first page with an id wins.
     begun = {one.id: one for one in reversed(found) if len(one.id) == 1}
     found = tuple(one for one in found if begun.get(one.id, one) is one)
     faults = tuple(_faults(found))
@@ -58,14 +63,16 @@ def entries(pages: Mapping[str, str]) -> tuple[Clause, ...]:
 
 def anchor(heading: str) -> str:
     """Return the anchor that renderers make of a heading: GitHub and Python-Markdown, where they agree."""
+    # GitHub removes punctuation before it replaces spaces. Python-Markdown also joins hyphens, so `_faults`
+    # rejects an anchor that contains two hyphens in a row.
     kept = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
     return re.sub(r"\s", "-", kept)
 
 
 def first_sentence(paragraph: str) -> str | None:
-    """Return the first sentence of a paragraph as plain text, code in backticks; None where no sentence ends in it.
+    """Return the first sentence of a paragraph as plain text, code in backticks; None if no sentence ends in it.
 
-    One that ends with a colon, before a table or a list, is made whole.
+    If it ends with a colon before a table or a list, a full stop replaces the colon.
     """
     first = next(_sentences(paragraph), "")
     return f"{first[:-1]}." if first.endswith(":") else first if first.endswith(_ENDS) else None
@@ -74,7 +81,7 @@ def first_sentence(paragraph: str) -> str | None:
 def sentences(pages: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
     """Return every sentence of each section and clause, by its id, as plain text with code in backticks.
 
-    An item of a list is a sentence after the words that lead to its list, each of them ended by a full stop.
+    An item of a list is a sentence, preceded by the words that introduce the list. Each ends with a full stop.
     """
     found: dict[str, set[str]] = {}
     for text in pages.values():
@@ -88,6 +95,7 @@ def sentences(pages: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
 def _clause_sentences(body: str) -> Iterator[str]:
     lead = ""
     for paragraph in _paragraphs(body):
+        # Tables, quotations, examples of messages and code blocks state nothing in sentences.
         if paragraph.startswith(("|", "> ", "<", "*Basis", "{", "HTTP/")) or "```" in paragraph:
             continue
         prose, *items = _ITEM.split(f"\n{paragraph}")
@@ -96,6 +104,7 @@ def _clause_sentences(body: str) -> Iterator[str]:
         lead = sentences[-1] if sentences else lead
         for item in items:
             first, *more = _sentences(item)
+            # An item such as "- the amount;" is only a sentence together with the words before its list.
             yield re.sub(r"[;,.]?\Z", ".", f"{lead} {first}" if lead.endswith(":") else first, count=1)
             yield from more
 
@@ -104,6 +113,7 @@ def _sentences(paragraph: str) -> Iterator[str]:
     """Yield a paragraph's sentences as plain text, the last one as it ends."""
     plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
     plain = re.sub(r"(`[^`]*`)|\*+([^*`]+)\*+", lambda part: part[1] or part[2], plain).replace(r"\<", "<")
+    # A full stop inside backticks ends no sentence. The mask has the same length, so that positions stay valid.
     masked, begun = re.sub(r"`[^`]*`", lambda code: "x" * len(code.group()), plain), 0
     for end in re.finditer(r"[.!?][)\"']?(?= |$)", masked):
         if not masked[: end.end()].endswith(_SHORT_FORMS):
@@ -127,9 +137,10 @@ def _of_page(name: str, text: str) -> Iterator[Clause]:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
-    """Return each heading with its level and the text below it, up to the next heading; code is no heading."""
+    """Yield the level of each heading, the heading, and the text below it up to the next heading."""
     heading, body, fenced = (0, ""), list[str](), False
     for line in text.splitlines():
+        # A line of a code block that begins with # is a comment of that code, not a heading.
         fenced ^= bool(_FENCE.match(line))
         found = None if fenced else _HEADING.match(line)
         if found is None:
@@ -161,7 +172,7 @@ def _faults(found: Iterable[Clause]) -> Iterator[str]:
     for one in found:
         where = f"{one.page}: {one.id}"
         if one.id in seen:
-            yield f"{where} stands in {seen[one.id].page}, too"
+            yield f"{where} is also in {seen[one.id].page}"
         if one.title is None and one.sentence is None:
             yield f"{where} does not begin with a whole sentence"
         if one.title is None and one.basis is None:

@@ -1,8 +1,8 @@
-"""Data that follow from other files of the project within a second, and are therefore not in version control.
+"""Derived files: data computed from other files of the project within a second, and not in version control.
 
-A checkout makes such a file when it is missing or when its sources have changed, next to the code that reads it. A
-wheel contains none of the sources: its build writes the files (`setup.py`). This module and everything that makes data
-need only the standard library, because a build has nothing else.
+A checkout writes such a file next to the code that reads it, if it is missing or its sources have changed. A wheel
+contains none of the sources, so its build writes the files (`setup.py`). This module and everything that computes such
+data need only the standard library, because a build has nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Derived:
     make: Callable[[Path], Sequence[Any]]
 
     def load(self, root: Path = ROOT) -> Any:
-        """Return the entries, made again if a source has changed since they were made.
+        """Return the entries, computed again if a source has changed since the file was written.
 
         Raises:
             FileNotFoundError: This is no checkout, and the file is missing.
@@ -44,12 +44,14 @@ class Derived:
         if not _is_checkout(root):
             return json.loads(path.read_bytes())["entries"]
         digest = self._digest(root)
+        # A file that is missing, cut off or of an older format is not an error: it is written again.
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
             kept = json.loads(path.read_bytes())
             if kept["made_from"] == digest:
                 return kept["entries"]
         content = _encoded({"made_from": digest, "entries": self.make(root)})
-        with contextlib.suppress(OSError):  # a checkout that may only be read: made again by each process
+        # A checkout may be read-only. Then each process computes the entries again.
+        with contextlib.suppress(OSError):
             write(path, content)
         return json.loads(content)["entries"]
 
@@ -58,15 +60,18 @@ class Derived:
         return _encoded({"entries": self.make(root)})
 
     def _digest(self, root: Path) -> str:
-        """Return what changes if a source is added, removed or written."""
+        """Return a digest that changes if a source is added, removed or written."""
         found = hashlib.sha256()
+        # Time and size suffice. Reading every source at each start of a command would cost more than it
+        # saves.
         for path, state in sorted(_states(root, self.sources)):
             found.update(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\n".encode())
         return found.hexdigest()
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write a file whole: a process that reads it meanwhile has the old content or the new one."""
+    """Write a file at once: a process that reads it meanwhile sees the old content or the new one."""
+    # Two processes may write at the same time. Each has its temporary file, and `replace` is atomic.
     beginning = path.with_name(f"{path.name}.{os.getpid()}")
     beginning.write_bytes(content)
     beginning.replace(path)
@@ -90,7 +95,8 @@ def _states(root: Path, sources: Iterable[str]) -> Iterator[tuple[str, os.stat_r
 
 
 def _below(folder: Path | str, suffix: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield the files of a folder and of those inside; a walk of pathlib takes five times as long."""
+    """Yield the files of a folder and of its subfolders."""
+    # Every start of a command walks these folders. A walk of pathlib takes five times as long.
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.name.endswith(suffix):

@@ -1,7 +1,7 @@
-"""An example breach of a row: what a named mutant of the reference put on the wire, recorded and kept as data.
+"""Example breaches of rows: what a named mutant of the reference sent, recorded as data.
 
-`recorded/examples.json` is written by `make record`. Secrets and live values stand by
-their names, ports and moments in one form; a row that no recording shows has none.
+`make record` writes `recorded/examples.json`. Names replace secrets and live values. Ports and times have one fixed
+form. A row that no recording breaks has no example.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Example:
         expected: What should be, in words.
         found: What was, or None.
         exchange: The request and the response, or a delivery and its answer, each with its heading.
-        where: Which case it is: lane, operation, axis and so on.
+        where: The parameters of the case: lane, operation, axis and so on.
     """
 
     row: str
@@ -44,7 +44,7 @@ class Example:
 
     @property
     def case(self) -> str:
-        """The case in words: `operation /pay/v1/x, payment of half the price`; empty where there is but one."""
+        """The case in words: `operation /pay/v1/x, payment of half the price`; empty if the check has one case."""
         return ", ".join(f"{name} {value}" for name, value in self.where.items())
 
 

@@ -1,6 +1,6 @@
-"""Which functions of the reference decide a row: derived from its mutants, as `rules.json`.
+"""Functions of the reference that decide a row, derived from its mutants as `rules.json`, and their lines.
 
-The suite imports none of them. If the reference is installed too, a name is followed to its line by reading its file.
+The suite imports none of them. If the reference is also installed, its files are read as text to find a function's line.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def _rules() -> Mapping[str, tuple[str, ...]]:
 
 
 def rules_of(row_id: str) -> tuple[str, ...]:
-    """Return the functions that decide a row in the reference, as `reference/rail/keys.py:Keys.find`; () if unknown."""
+    """Return the functions of the reference that decide a row, as `reference/rail/keys.py:Keys.find`; () if unknown."""
     return _rules().get(row_id, ())
 
 
 def line_of(file: str, name: str) -> int | None:
-    """Return the line of a definition, None where the file is not installed or has no such name.
+    """Return the line of a definition, None if the file is not installed or has no such name.
 
     Args:
         file: From the project's folder.
@@ -44,13 +44,14 @@ def line_of(file: str, name: str) -> int | None:
         found = next((node for node in body if part in _names(node)), None)
         if found is None:
             return None
+        # Only a class contains definitions that a dotted name can reach.
         body = found.body if isinstance(found, ast.ClassDef) else []
     return None if found is None else found.lineno
 
 
 @cache
 def _definitions(file: str) -> list[ast.stmt]:
-    """Return what a file defines, read once however many rules stand in it; nothing where it is not installed."""
+    """Return what a file defines, or nothing if it is not installed. A file that decides many rows is read once."""
     try:
         return ast.parse((ROOT / file).read_text("utf-8")).body
     except FileNotFoundError:
@@ -66,6 +67,6 @@ def _names(node: ast.stmt) -> tuple[str, ...]:
 
 
 def place(file: str, name: str) -> str:
-    """Return where a definition stands, as `file:line`; the file alone where its line cannot be told."""
+    """Return where a definition is, as `file:line`; only the file if its line is unknown."""
     line = line_of(file, name)
     return file if line is None else f"{file}:{line}"

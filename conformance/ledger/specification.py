@@ -1,4 +1,4 @@
-"""The published specification by clause: what it says, and where that stands; and which clauses a text cites.
+"""The published specification by clause: its sentences, their places, and the clauses that a text cites.
 
 `clauses.json` is derived from the pages of `docs/spec`. `places.json` lists the sections and clauses on which the rows
 of the ledger rest. `quotes.json` contains the sentence that states a row, if that is not the first of its clause.
@@ -15,6 +15,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 
+from conformance.ledger import id_prefixes
 from conformance.ledger.clause import FOLDER, Clause
 from conformance.ledger.clause_pages import read_clauses
 from conformance.ledger.derived import Derived
@@ -29,6 +30,8 @@ QUOTES: Final = "ledger/quotes.json"
 
 _SECTION: Final = r"[1-9]\.[1-9]\d?"
 _MORE: Final = rf"(?:(?:,| and| to) {_SECTION})*(?![\d.]*\d)"
+# Texts contain numbers that name no section, such as amounts and sections of an RFC. So a number is a
+# citation only after the word "specification" or "profile", or in parentheses of this form.
 _CITED: Final = re.compile(
     r"(?<![\w-])(P-[A-Z]{2}-\d{2}|C-\d{2})(?!\d)"  # P-CV-08, C-03
     rf"|\b(?:profile|specification) (?:section )?((?:{_SECTION}|[1-9]){_MORE})"  # specification 3.4 and 3.10
@@ -64,11 +67,9 @@ def _places() -> Mapping[str, tuple[str, ...]]:
 def places(row: str) -> tuple[str, ...]:
     """Return the ids of the sections and clauses on which a row of the ledger rests.
 
-    The longest entry that the row's id begins with, whole words only, says so.
+    The longest entry with which the row's id begins, in whole words, decides.
     """
-    words = row.split("-")
-    beginnings = ("-".join(words[:count]) for count in range(len(words), 0, -1))
-    return next((_places()[one] for one in beginnings if one in _places()), ())
+    return next((_places()[prefix] for prefix in id_prefixes(row) if prefix in _places()), ())
 
 
 @cache
@@ -81,7 +82,7 @@ def quotes() -> Mapping[tuple[str, str], str]:
 def rests_on(row: str) -> tuple[Clause, ...]:
     """Return the sections and clauses on which a row of the ledger rests, each with the sentence that states the row.
 
-    That is the first of a section or clause where no other is quoted.
+    That is the first sentence of a section or clause, unless `quotes.json` names another one.
     """
     found = (clauses()[name] for name in places(row) if name in clauses())
     return tuple(replace(one, sentence=quotes().get((row, one.id), one.sentence)) for one in found)

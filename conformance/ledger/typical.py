@@ -1,4 +1,4 @@
-"""What each check took in a recorded whole run against our own stack, to weigh checks against each other.
+"""Seconds that each check took in a recorded whole run against the reference, to weigh checks against each other.
 
 `make record` writes the file.
 """
@@ -17,6 +17,6 @@ FILE: Final = "recorded/typical_seconds.json"
 
 @cache
 def typical_seconds() -> Mapping[str, float]:
-    """Return what each check took in the recorded run."""
+    """Return the seconds of each check in the recorded run, by the id of the check."""
     seconds: Mapping[str, float] = orjson.loads(files("conformance").joinpath(FILE).read_bytes())
     return seconds

@@ -1,4 +1,4 @@
-"""Why a row matters: what goes wrong where it is broken. `ledger/why.toml` holds it, by rows and by families."""
+"""Reasons of rows: what goes wrong if a row is broken. `ledger/why.toml` contains them, by rows and by families."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Final
 
+from conformance.ledger import id_prefixes
+
 FILE: Final = "ledger/why.toml"
 
 
 @cache
 def reasons() -> Mapping[str, str]:
-    """Return the reasons by id, or beginning of ids, in the order of the file.
+    """Return the reasons by id or beginning of ids, in the order of the file.
 
     Raises:
-        ValueError: A beginning stands twice.
+        ValueError: The file contains a beginning twice.
     """
     found: dict[str, str] = {}
     for entry in tomllib.loads(files("conformance").joinpath(FILE).read_text("utf-8"))["why"]:
         for name in entry["rows"]:
             if name in found:
-                raise ValueError(f"{FILE}: {name} stands twice")
+                raise ValueError(f"{FILE}: {name} occurs twice")
             found[name] = entry["text"]
     return MappingProxyType(found)
 
 
 def beginning(row: str) -> str | None:
-    """Return the longest entry that a row's id begins with, whole words only; None where there is none."""
-    words = row.split("-")
-    beginnings = ("-".join(words[:count]) for count in range(len(words), 0, -1))
-    return next((one for one in beginnings if one in reasons()), None)
+    """Return the longest entry with which a row's id begins, in whole words; None if there is no such entry."""
+    return next((prefix for prefix in id_prefixes(row) if prefix in reasons()), None)
 
 
 def why(row: str) -> str | None:
-    """Return why a row of the ledger matters; None where no entry says so yet."""
+    """Return why a row of the ledger matters; None if it has no entry yet."""
     found = beginning(row)
     return None if found is None else reasons()[found]
