@@ -57,7 +57,7 @@ class Receipts:
         self._attesting = attesting
         self._platform_keys = platform_keys
 
-    async def listed(self, tenant_id: str, after: str | None = None, search: PaymentSearch = EVERYTHING) -> Page:
+    async def listed(self, tenant_id: str, after: str | None = None, search: PaymentSearch = ALL_PAYMENTS) -> Page:
         """Return a page of payments that paid their links, the newest first.
 
         A page of a search may have fewer rows than fit, or none, and still be followed by further ones.
@@ -72,7 +72,7 @@ class Receipts:
         found: list[ReceivedPayment] = []
         for _ in range(_MOST_SCANS):
             left = most + 1 - len(found)
-            found += await self._takings.listed(tenant_id, most=left, after=after, search=search)
+            found += await self._takings.list_page(tenant_id, most=left, after=after, search=search)
             if len(found) > most:
                 return found[:most], found[most - 1].payment.id
             if search.text:

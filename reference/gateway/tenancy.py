@@ -16,7 +16,7 @@ from reference.gateway.webhooks import Webhooks
 from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
-from reference.protocol.trial import KeyMode, LinkRefused, Standing, admit_link, mode_of
+from reference.protocol.trial import KeyMode, LinkRefused, TenantStatus, admit_link, mode_of
 from reference.store.links import Links, LinkWithState
 from reference.store.payment_search import ALL_PAYMENTS, PaymentSearch
 from reference.store.payments import Payments, PaymentState, UnmatchedPayment
@@ -124,7 +124,7 @@ class Tenancy:
             raise refusals.not_found()
         return self._shown_link(found)
 
-    async def uncounted(self, tenant_id: str, search: PaymentSearch = EVERYTHING) -> list[dict[str, Any]]:
+    async def uncounted(self, tenant_id: str, search: PaymentSearch = ALL_PAYMENTS) -> list[dict[str, Any]]:
         """Return a tenant's payments that counted for nothing, as `UncountedPayments.of_tenant`."""
         await self.find(tenant_id)
         return await self._uncounted.of_tenant(tenant_id, search)
@@ -151,7 +151,7 @@ class Tenancy:
         """
         tenant = await self.find(tenant_id)
         network = next(one for one in NETWORKS.values() if mode_of(one) == mode)
-        standing = Standing(
+        standing = TenantStatus(
             kyc_status=tenant.kyc_status,
             plan=tenant.plan,
             trial_ends_at=tenant.trial_ends_at,

@@ -34,7 +34,7 @@ class UncountedPayments:
         self._clock = clock
         self._payments = payments
 
-    async def of_tenant(self, tenant_id: str, search: PaymentSearch = EVERYTHING) -> list[dict[str, Any]]:
+    async def of_tenant(self, tenant_id: str, search: PaymentSearch = ALL_PAYMENTS) -> list[dict[str, Any]]:
         """Return a tenant's, given back or not, in the order of the states, each the newest first.
 
         `refund_tx_id` and `refunded_at` are null until one is noted as given back.
@@ -58,7 +58,7 @@ class UncountedPayments:
         found = [
             one
             for state in UNMATCHED_STATES
-            for one in await self._payments.list_unmatched_of_all(state, refunded=refunded, most=most)
+            for one in await self._payments.list_unmatched_of_all(state, is_refunded=refunded, most=most)
         ]
         return sorted(found, key=lambda one: (-one.payment.seen_at, one.payment.id))[:most]
 

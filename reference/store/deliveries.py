@@ -217,7 +217,7 @@ _DUE = (
 )
 _CLAIM = (
     build_transition(DeliveryMove.CLAIMED)
-    .where(_ROW.id == bindparam("found"))
+    .where(_ROW.id == bindparam("row_key"))
     .values(attempt=_ROW.attempt + 1, due_ms=None, started_ms=bindparam("now_ms"))
 )
 _IS_CLAIMED = (_ROW.id == bindparam("delivery"), _ROW.attempt == bindparam("mine"), _ROW.started_ms.isnot(None))

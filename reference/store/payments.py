@@ -332,7 +332,7 @@ class Payments:
         return _read_payments(await self._database.rows(_OF_TENANT, tenant_id=tenant_id, state=state, most=most))
 
     async def list_unmatched(
-        self, tenant_id: str, state: PaymentState, *, most: int = 500, search: PaymentSearch = EVERYTHING
+        self, tenant_id: str, state: PaymentState, *, most: int = 500, search: PaymentSearch = ALL_PAYMENTS
     ) -> Sequence[UnmatchedPayment]:
         """Return what counted for nothing of a tenant, by one of the states `UNMATCHED_STATES`, newest first (P-CK-10)."""
         values = {"tenant_id": tenant_id, "most": most, **search.values}

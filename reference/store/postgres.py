@@ -88,7 +88,7 @@ class PostgresDatabase:
             async with self._transaction() as connection:
                 rows: Sequence[Row] = (await connection.execute(query, values)).all()
                 if rows:
-                    await connection.execute(change, [{**values, "found": row[0]} for row in rows])
+                    await connection.execute(change, [{**values, "row_key": row[0]} for row in rows])
                 return rows
 
         return await limit_time(write(), self._seconds)

@@ -160,7 +160,7 @@ class SqliteDatabase:
 
         def work(writer: sqlite3.Connection) -> Sequence[Row]:
             rows = writer.execute(query_sql.text, ordered_values).fetchall()
-            writer.executemany(change_sql.text, [change_sql.bind({**values, "found": row[0]}) for row in rows])
+            writer.executemany(change_sql.text, [change_sql.bind({**values, "row_key": row[0]}) for row in rows])
             return rows
 
         found_rows: Sequence[Row] = await self._submit(work, several=True)

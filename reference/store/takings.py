@@ -11,7 +11,7 @@ from sqlalchemy import Select, bindparam, case, func, select
 from reference.store.checkout_tables import links, payments
 from reference.store.database import Database, Row
 from reference.store.links import Link
-from reference.store.paging import is_behind as behind
+from reference.store.paging import is_behind
 from reference.store.payment_search import ALL_PAYMENTS, SCAN_ROWS, PaymentSearch, contains_text, in_days
 from reference.store.payments import Payment, PaymentState, read_payment
 
@@ -67,7 +67,7 @@ _SCAN = (
     .order_by(payments.c.seen_at.desc(), payments.c.id)
     .limit(bindparam("scanned"))
 )
-_IS_BEHIND = behind(payments, "seen_at")
+_IS_BEHIND = is_behind(payments, "seen_at")
 
 
 def _select_matches(scan: Select[Any]) -> Select[Any]:
@@ -86,8 +86,8 @@ def _select_matches(scan: Select[Any]) -> Select[Any]:
 _PAGES = {False: _NEWEST, True: _NEWEST.where(_IS_BEHIND)}
 _MATCHES = {False: _select_matches(_SCAN), True: _select_matches(_SCAN.where(_IS_BEHIND))}
 _LAST_SCANNED = {
-    is_behind: scanned.with_only_columns(payments.c.id).limit(1).offset(bindparam("before"))
-    for is_behind, scanned in ((False, _SCAN), (True, _SCAN.where(_IS_BEHIND)))
+    follows: scanned.with_only_columns(payments.c.id).limit(1).offset(bindparam("before"))
+    for follows, scanned in ((False, _SCAN), (True, _SCAN.where(_IS_BEHIND)))
 }
 _GET = _RECEIVED_PAYMENTS.where(payments.c.id == bindparam("payment_id"))
 _AMOUNT = links.c.amount_microunits
@@ -112,7 +112,7 @@ class ReceivedPayments:
         self._database = database
 
     async def list_page(
-        self, tenant_id: str, *, most: int, after: str | None = None, search: PaymentSearch = EVERYTHING
+        self, tenant_id: str, *, most: int, after: str | None = None, search: PaymentSearch = ALL_PAYMENTS
     ) -> Sequence[ReceivedPayment]:
         """Return payments, the newest first: the first ones, or those behind the payment of an id.
 

@@ -35,7 +35,7 @@ class Marks(Protocol):
     async def get(self, name: str) -> str | None:
         """Return a mark."""
 
-    async def put(self, name: str, value: str) -> None:
+    async def replace(self, name: str, value: str) -> None:
         """Keep a mark."""
 
 
@@ -153,5 +153,5 @@ class ChainTime:
     async def _keep(self) -> None:
         now = self._steady()
         if self._kept_at is None or now - self._kept_at >= _KEEP_SECONDS:
-            await self._marks.put(MARK, str(int(self._clock.wall()[0])))
+            await self._marks.replace(MARK, str(int(self._clock.wall()[0])))
             self._kept_at = now

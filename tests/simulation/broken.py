@@ -284,12 +284,12 @@ BROKEN: Mapping[str, Broken] = {
         ((Dispatcher, "_sent", _sent_anew),), Scenario(1, 40, kinds=("link", "receiver")), "event-changed"
     ),
     "nothing-is-held": Broken(
-        ((settler, "holding", lambda _, *, until: build_hold(0, until=until)),),
+        ((settler, "build_hold", lambda _, *, until: build_hold(0, until=until)),),
         Scenario(109, 18, tuple(range(9, 18)), ("honest", "withheld")),
         "refused-and-charged",
     ),
     "refund-is-a-note": Broken(
-        ((UnservedPayments, "give_back", _note_alone), (Redemption, "state", property(_state_without_refunds))),
+        ((UnservedPayments, "record_refund", _note_alone), (Redemption, "state", property(_state_without_refunds))),
         Scenario(1, 40, kinds=("operator",)),
         "refunded-and-served",
     ),

@@ -185,7 +185,7 @@ async def test_a_database_that_is_away_is_503(plane: Hub, monkeypatch: pytest.Mo
     async def away(*_: Any, **__: Any) -> Any:
         raise DatabaseUnavailable("secret place")
 
-    for kind, name in ((Audit, "head"), (Audit, "last_trust_change"), (Services, "counts"), (Services, "all")):
+    for kind, name in ((Audit, "head"), (Audit, "last_trust_change"), (Services, "counts"), (Services, "list_all")):
         monkeypatch.setattr(kind, name, away)
     calls: list[tuple[str, str, Any]] = [("GET", path, None) for path in OPEN[:-1]]
     for method, path, body in [*calls, *ADMIN]:

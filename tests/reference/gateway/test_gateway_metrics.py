@@ -54,7 +54,7 @@ async def test_what_counted_for_nothing_is_measured(tmp_path: Path, monkeypatch:
         async def away(_: Payments) -> None:
             raise DatabaseUnavailable("away")
 
-        monkeypatch.setattr(Payments, "counted", away)
+        monkeypatch.setattr(Payments, "count_unmatched", away)
         assert measured(await shop.http.get("/metrics", headers=right)) == {"clock_in_doubt": 0, "store_up": 0}
 
 

@@ -252,7 +252,7 @@ def _presenting(asked: Asked, proof: Any) -> Asked:
 
 AWAY: Sequence[tuple[type, str, Exception, tuple[int, str]]] = (
     (Chain, "observe", ChainUnavailable(), (503, "chain_unavailable")),
-    (Redemptions, "involved", DatabaseUnavailable("away"), (503, "store_unavailable")),
+    (Redemptions, "find_involved", DatabaseUnavailable("away"), (503, "store_unavailable")),
     (Redemptions, "claim", RuntimeError("a secret"), (500, "internal_error")),
     (Redemptions, "mark_paid_and_spend", DatabaseUnavailable("away"), (503, "store_unavailable")),
     (Signer, "answer", RuntimeError("a secret"), (503, "answer_unavailable")),

@@ -23,7 +23,7 @@ FREE = (
     .limit(bindparam("most"))
     .with_for_update(skip_locked=True)
 )
-TAKE = update(THINGS).where(THINGS.c.key == bindparam("found")).values(count=bindparam("by"))
+TAKE = update(THINGS).where(THINGS.c.key == bindparam("row_key")).values(count=bindparam("by"))
 ALL = select(THINGS.c.key, THINGS.c.count).order_by(THINGS.c.key)
 
 
@@ -132,7 +132,7 @@ async def test_nothing_is_taken_where_one_change_is_refused(things: Database) ->
     """The rows stay as they were, and may be taken again; what is asked for beside is done."""
     for key in (1, 2):
         await things.change(ADD, thing=key, number=0)
-    moved = update(THINGS).where(THINGS.c.key == bindparam("found")).values(key=3)
+    moved = update(THINGS).where(THINGS.c.key == bindparam("row_key")).values(key=3)
     outcomes = await asyncio.gather(
         things.take(FREE, moved, most=2), things.change(ADD, thing=4, number=1), return_exceptions=True
     )

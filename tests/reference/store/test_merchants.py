@@ -78,8 +78,8 @@ async def test_a_tenant_sees_its_own_payments_alone(database: Database) -> None:
     mine = [await paid(database, "a", number, ALGORAND, 10**15 + number, NOW + number) for number in range(3)]
     mine.append(await paid(database, "a", 3, BASE, 7, NOW + 3))
     other = await paid(database, "b", 9, BASE, 1_000, NOW)
-    first = await takings.listed("a", most=3)
-    second = await takings.listed("a", most=3, after=first[-1].payment.id)
+    first = await takings.list_page("a", most=3)
+    second = await takings.list_page("a", most=3, after=first[-1].payment.id)
     assert [one.payment for one in (*first, *second)] == mine[::-1]
     assert first[0].link.label == "Order 3"
     assert await takings.find("a", other.id) is None

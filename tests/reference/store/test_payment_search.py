@@ -42,7 +42,7 @@ async def stocked(database: Database) -> Database:
 
 async def found(database: Database, search: PaymentSearch) -> tuple[list[int], list[int]]:
     """Return the numbers of the paid and of the late payments that a search of the first tenant finds."""
-    paid = [one.payment for one in await ReceivedPayments(database).listed("t-1", most=50, search=search)]
+    paid = [one.payment for one in await ReceivedPayments(database).list_page("t-1", most=50, search=search)]
     late = [one.payment for one in await Payments(database).list_unmatched("t-1", PaymentState.LATE, search=search)]
     assert {one.tenant_id for one in [*paid, *late]} <= {"t-1"}
     return _numbers(paid), _numbers(late)
@@ -118,10 +118,10 @@ async def test_a_search_reads_a_limited_part_and_continues(stocked: Database, mo
     """Two rows at a time: the third payment is found behind the second, and then nothing is left to read."""
     monkeypatch.setattr(takings_module, "SCAN_ROWS", 2)
     takings, search = ReceivedPayments(stocked), PaymentSearch(text="100%", memo="100%")
-    assert list(await takings.listed("t-1", most=50, search=search)) == []
+    assert list(await takings.list_page("t-1", most=50, search=search)) == []
     last = await takings.last_scanned("t-1", after=None, search=search)
     assert last == "pay-t-1-1"
-    (one,) = await takings.listed("t-1", most=50, after=last, search=search)
+    (one,) = await takings.list_page("t-1", most=50, after=last, search=search)
     assert one.payment.id == "pay-t-1-0"
     assert await takings.last_scanned("t-1", after=last, search=search) is None
-    assert list(await takings.listed("t-2", most=50, after=last, search=PaymentSearch(text="link-t-1", memo="x"))) == []
+    assert list(await takings.list_page("t-2", most=50, after=last, search=PaymentSearch(text="link-t-1", memo="x"))) == []

@@ -23,7 +23,7 @@ class Marks:
         """Return a mark."""
         return self.kept.get(name)
 
-    async def put(self, name: str, value: str) -> None:
+    async def replace(self, name: str, value: str) -> None:
         """Keep a mark."""
         self.kept[name] = value
 

@@ -75,7 +75,7 @@ class DirectDatabase:
     async def take(self, found: Select[Any], change: Update, /, **values: Any) -> Sequence[Row]:
         """Return what a query finds, with a change for each row."""
         rows = await self.rows(found, **values)
-        await self.change_all(*(Change(change, {**values, "found": row[0]}) for row in rows))
+        await self.change_all(*(Change(change, {**values, "row_key": row[0]}) for row in rows))
         return rows
 
     async def create(self, tables: MetaData) -> None:
@@ -134,7 +134,7 @@ class EngineDatabase:
             async with self._engine.begin() as connection:
                 rows = cast("Sequence[Row]", (await connection.execute(found, values)).fetchall())
                 for row in rows:
-                    await connection.execute(change, {**values, "found": row[0]})
+                    await connection.execute(change, {**values, "row_key": row[0]})
                 return rows
         except IntegrityError as fault:
             raise DuplicateKey(str(fault)) from fault

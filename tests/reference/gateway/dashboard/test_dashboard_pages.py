@@ -168,7 +168,7 @@ async def test_a_database_that_is_away_is_told(admin: Administrator, monkeypatch
     async def away(*_: Any, **__: Any) -> Any:
         raise DatabaseUnavailable("gone")
 
-    for place, name in ((Sessions, "find"), (Tenants, "listed")):
+    for place, name in ((Sessions, "find"), (Tenants, "list_page")):
         with monkeypatch.context() as patched:
             patched.setattr(place, name, away)
             page = await admin.show(ROOT)
@@ -183,7 +183,7 @@ async def test_an_unplanned_fault_tells_nothing(admin: Administrator, monkeypatc
     async def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("the secret reason")
 
-    monkeypatch.setattr(Tenants, "listed", broken)
+    monkeypatch.setattr(Tenants, "list_page", broken)
     page = await admin.show(ROOT)
     assert (page.status, "internal_error" in page.answer.text) == (500, True)
     assert "secret reason" not in page.answer.text
