@@ -29,7 +29,7 @@ def diagram(table: StateTable[Any, Any]) -> str:
 
 
 def _arrows(table: StateTable[Any, Any]) -> Iterator[str]:
-    yield f"[*] --> {table.first}: {table.begun}"
+    yield f"[*] --> {table.first}: {table.start_label}"
     for (start, happening), end in table.moves.items():
         yield f"{start} --> {end}: {happening}"
     for final in table.finals:

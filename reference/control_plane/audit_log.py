@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from reference.control_plane.head_file import HeadFile, HeadUnreadable
-from reference.protocol.audit_chain import ADMIN, Action, Break, ChainCheck, Entry, Flaw, Head, Stored, follow, restored
+from reference.protocol.audit_chain import (
+    ADMIN,
+    Action,
+    Break,
+    ChainCheck,
+    Entry,
+    Flaw,
+    Head,
+    StoredEntry,
+    decode_entry,
+    follow,
+)
 from reference.store.audit import Audit, TrustChange
 from reference.store.database import Change, DatabaseUnavailable
 from reference.web.clock import WpClock
@@ -135,7 +146,7 @@ class AuditLog:
         rows = [row for row in await self._audit.after(after, limit) if row[0] <= head.seq]
         if not await self._follows(before, rows, head):
             self._whole = False
-        return Page([restored(row) for row in rows], await self._audit.count(head.seq), head, self._whole)
+        return Page([decode_entry(row) for row in rows], await self._audit.count(head.seq), head, self._whole)
 
     async def check(self) -> Break | None:
         """Check every entry, and that the entry which the file names is there; return the first flaw.
@@ -165,7 +176,7 @@ class AuditLog:
                 return
 
     async def _walk(self, known: Head | None) -> Break | None:
-        walk = ChainCheck(self._key, known=known or Head())
+        walk = ChainCheck(self._key, known_head=known or Head())
         while rows := await self._audit.after(walk.head.seq, _BATCH):
             if not walk.walk(rows):
                 break
@@ -184,7 +195,7 @@ class AuditLog:
             _log.error("audit_head_not_written", kind=type(fault).__name__)
             return True
 
-    async def _follows(self, before: Head, rows: Sequence[Stored], head: Head) -> bool:
+    async def _follows(self, before: Head, rows: Sequence[StoredEntry], head: Head) -> bool:
         """Return whether entries follow `before`, and whether the log still holds the entry that the file names."""
         if before.seq > head.seq:
             rows = []

@@ -27,7 +27,7 @@ from reference.protocol.keys import base64url
 from reference.protocol.money import decimal_text, microunits_of
 from reference.protocol.networks import NETWORKS, Network
 from reference.protocol.times import utc_text
-from reference.protocol.trial import LinkRefused, Standing, admit_link
+from reference.protocol.trial import LinkRefused, TenantStatus, admit_link
 from reference.store.links import Link, Links, Price
 from reference.store.tenants import Tenants
 from reference.web.clock import WpClock
@@ -199,7 +199,7 @@ class PaymentLinks:
 
     async def _admit(self, caller: Caller, network: Network, amount: int, now: int) -> None:
         tenant = caller.tenant
-        standing = Standing(
+        standing = TenantStatus(
             kyc_status=tenant.kyc_status,
             plan=tenant.plan,
             trial_ends_at=tenant.trial_ends_at,

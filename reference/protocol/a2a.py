@@ -45,7 +45,7 @@ SENTENCES: Mapping[ErrorCode, str] = {
     ErrorCode.EXTENDED_CARD_NOT_CONFIGURED: "there is no extended card; the public one says everything",
 }
 
-_REFUSED = {
+_UNSERVED_METHODS = {
     "message/stream": ErrorCode.UNSUPPORTED_OPERATION,
     "tasks/resubscribe": ErrorCode.UNSUPPORTED_OPERATION,
     "agent/getAuthenticatedExtendedCard": ErrorCode.EXTENDED_CARD_NOT_CONFIGURED,
@@ -56,7 +56,7 @@ def refusal_of(method: str) -> ErrorCode:
     """Return why a method that is not served is refused (P-RA-03)."""
     if method.startswith("tasks/pushNotificationConfig/"):
         return ErrorCode.PUSH_NOTIFICATION_NOT_SUPPORTED
-    return _REFUSED.get(method, ErrorCode.METHOD_NOT_FOUND)
+    return _UNSERVED_METHODS.get(method, ErrorCode.METHOD_NOT_FOUND)
 
 
 class TaskState(StrEnum):
@@ -112,7 +112,7 @@ class Outcome:
     extensions: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     memo: Mapping[str, Any] = field(default_factory=dict)
-    hidden: frozenset[str] = frozenset()
+    secret_members: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +144,11 @@ class Task:
     version: int = 0
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether nothing can follow."""
         return not FOLLOWS[self.state]
 
-    def canceled(self, at: str) -> Task:
+    def cancel(self, at: str) -> Task:
         """Return the task after its cancellation.
 
         Raises:
@@ -160,32 +160,32 @@ class Task:
 
     def wire(self, history_length: int | None = None) -> dict[str, Any]:
         """Return the A2A object, with the newest `history_length` messages of its history (None: all)."""
-        kept = self.history if history_length is None else self.history[max(0, len(self.history) - history_length) :]
+        history = self.history if history_length is None else self.history[max(0, len(self.history) - history_length) :]
         status: dict[str, Any] = {"state": self.state.value, "timestamp": self.at}
         if self.message is not None:
             status["message"] = self.message
         task: dict[str, Any] = {"kind": "task", "id": self.id, "contextId": self.context_id, "status": status}
-        task["history"] = list(kept)
+        task["history"] = list(history)
         if self.artifacts:
             task["artifacts"] = list(self.artifacts)
         if self.metadata:
             task["metadata"] = dict(self.metadata)
         return task
 
-    def stored(self) -> bytes:
+    def to_bytes(self) -> bytes:
         """Return the task with everything that belongs to it, for a store."""
         return orjson.dumps(self)
 
     @classmethod
-    def restored(cls, data: bytes) -> Task:
-        """Return the task that `stored` wrote."""
+    def from_bytes(cls, data: bytes) -> Task:
+        """Return the task that `to_bytes` wrote."""
         members = orjson.loads(data)
         members["state"] = TaskState(members["state"])
         members["artifacts"], members["history"] = tuple(members["artifacts"]), tuple(members["history"])
         return cls(**members)
 
 
-def advanced(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *, at: str, fresh: Sequence[str]) -> Task:
+def advance(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *, at: str, fresh: Sequence[str]) -> Task:
     """Return the task after a message and its outcome.
 
     Args:
@@ -203,12 +203,18 @@ def advanced(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *,
     task_id, context_id = (fresh[0], fresh[1]) if task is None else (task.id, task.context_id)
     place = {"taskId": task_id, "contextId": context_id}
     before = () if task is None else (*task.history, *(() if task.message is None else (task.message,)))
-    told: dict[str, Any] | None = None
+    status_message: dict[str, Any] | None = None
     if outcome.parts:
-        told = {"kind": "message", "messageId": fresh[2], "role": "agent", "parts": list(outcome.parts), **place}
-        told |= {"metadata": dict(outcome.message_metadata)} if outcome.message_metadata else {}
-        told |= {"extensions": list(outcome.extensions)} if outcome.extensions else {}
-    made = [
+        status_message = {
+            "kind": "message",
+            "messageId": fresh[2],
+            "role": "agent",
+            "parts": list(outcome.parts),
+            **place,
+        }
+        status_message |= {"metadata": dict(outcome.message_metadata)} if outcome.message_metadata else {}
+        status_message |= {"extensions": list(outcome.extensions)} if outcome.extensions else {}
+    artifacts = [
         {"artifactId": name, "parts": list(parts)} for name, parts in zip(fresh[3:], outcome.artifacts, strict=False)
     ]
     return Task(
@@ -216,21 +222,21 @@ def advanced(task: Task | None, message: Mapping[str, Any], outcome: Outcome, *,
         context_id,
         outcome.state,
         at,
-        told,
-        (*(() if task is None else task.artifacts), *made),
-        _newest((*before, {**_kept(message, outcome.hidden), **place})),
+        status_message,
+        (*(() if task is None else task.artifacts), *artifacts),
+        _newest((*before, {**_remove_secrets(message, outcome.secret_members), **place})),
         outcome.metadata,
         outcome.memo,
         0 if task is None else task.version + 1,
     )
 
 
-def _kept(message: Mapping[str, Any], hidden: frozenset[str]) -> Mapping[str, Any]:
+def _remove_secrets(message: Mapping[str, Any], secret_members: frozenset[str]) -> Mapping[str, Any]:
     """Return a caller's message without what is hidden."""
-    told = message.get("metadata")
-    if not hidden or not isinstance(told, Mapping):
+    metadata = message.get("metadata")
+    if not secret_members or not isinstance(metadata, Mapping):
         return message
-    return {**message, "metadata": {name: value for name, value in told.items() if name not in hidden}}
+    return {**message, "metadata": {name: value for name, value in metadata.items() if name not in secret_members}}
 
 
 def _newest(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:

@@ -62,16 +62,16 @@ def agent_card(
         "capabilities": {**_CAPABILITIES, "extensions": [dict(extension) for extension in extensions]},
         "defaultInputModes": list(MODES),
         "defaultOutputModes": list(MODES),
-        "skills": [_listed(skill) for skill in skills],
+        "skills": [_describe_skill(skill) for skill in skills],
         "securitySchemes": {},
         "security": [],
         "supportsAuthenticatedExtendedCard": False,
     }
 
 
-def _listed(skill: Skill) -> dict[str, Any]:
-    listed = {"id": skill.id, "name": skill.name, "description": skill.description, "tags": list(skill.tags)}
-    return {**listed, "examples": list(skill.examples)} if skill.examples else listed
+def _describe_skill(skill: Skill) -> dict[str, Any]:
+    members = {"id": skill.id, "name": skill.name, "description": skill.description, "tags": list(skill.tags)}
+    return {**members, "examples": list(skill.examples)} if skill.examples else members
 
 
 def hint(url: str) -> dict[str, str]:

@@ -37,7 +37,7 @@ class Status(StrEnum):
     FAILED = "payment-failed"
 
 
-_OTHERS = "SETTLEMENT_FAILED"
+_DEFAULT_ERROR = "SETTLEMENT_FAILED"
 ERRORS: Mapping[str, str] = {
     "invalid_signature": "INVALID_SIGNATURE",
     "weld_mismatch": "INVALID_SIGNATURE",
@@ -54,7 +54,7 @@ ERRORS: Mapping[str, str] = {
 
 def error_of(code: str) -> str:
     """Return the extension's name of one of our codes (P-RA-09)."""
-    return ERRORS.get(code, _OTHERS)
+    return ERRORS.get(code, _DEFAULT_ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Refusal:
         return {"success": False, "errorReason": self.code, "transaction": self.transaction, "network": self.network}
 
 
-def required(
+def require_payment(
     uri: str, challenge: Mapping[str, Any], memo: Mapping[str, Any], faults: Sequence[Mapping[str, Any]] = ()
 ) -> Outcome:
     """Return what an unpaid request leads to (P-RA-06).
@@ -87,11 +87,11 @@ def required(
         memo: What is kept with the task.
         faults: Why the challenge is over the example and not over what was asked (P-RA-05).
     """
-    told = {STATUS: Status.REQUIRED.value, REQUIRED: challenge, **_refused_order(faults)}
-    return _unpaid(uri, "Payment required." + _about(faults), told, memo, _payment_state())
+    message_metadata = {STATUS: Status.REQUIRED.value, REQUIRED: challenge, **_list_faults(faults)}
+    return _unpaid(uri, "Payment required." + _explain_faults(faults), message_metadata, memo, _payment_state())
 
 
-def refused(
+def refuse_payment(
     uri: str,
     challenge: Mapping[str, Any],
     memo: Mapping[str, Any],
@@ -107,16 +107,22 @@ def refused(
         refusal: The outcome of the payment.
         faults: Why the challenge is over the example and not over what was asked (P-RA-05).
     """
-    told: dict[str, Any] = {STATUS: Status.FAILED.value, ERROR: error_of(refusal.code), REQUIRED: challenge}
-    told |= {RECEIPTS: [refusal.receipt()], **_refused_order(faults)}
-    return _unpaid(uri, f"The payment was refused: {refusal.code}." + _about(faults), told, memo, _payment_state())
+    message_metadata: dict[str, Any] = {STATUS: Status.FAILED.value, ERROR: error_of(refusal.code), REQUIRED: challenge}
+    message_metadata |= {RECEIPTS: [refusal.receipt()], **_list_faults(faults)}
+    return _unpaid(
+        uri,
+        f"The payment was refused: {refusal.code}." + _explain_faults(faults),
+        message_metadata,
+        memo,
+        _payment_state(),
+    )
 
 
-def _refused_order(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _list_faults(faults: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {FAULTS: [dict(one) for one in faults]} if faults else {}
 
 
-def _about(faults: Sequence[Mapping[str, Any]]) -> str:
+def _explain_faults(faults: Sequence[Mapping[str, Any]]) -> str:
     """Return the sentence that a payment would buy the example's answer, and why."""
     if not faults:
         return ""
@@ -129,7 +135,7 @@ def _pointer(loc: Sequence[Any]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in loc)
 
 
-def undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after: int) -> Outcome:
+def keep_undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after: int) -> Outcome:
     """Return the outcome of a payment that cannot be judged yet (P-RA-08).
 
     The task does not say that payment is required, because a client that believed it would pay twice.
@@ -144,7 +150,7 @@ def undecided(uri: str, memo: Mapping[str, Any], *, code: str, retry_after: int)
     return _unpaid(uri, sentence, {STATUS: Status.SUBMITTED.value}, memo, {"retry_after_seconds": retry_after})
 
 
-def completed(
+def complete_payment(
     uri: str, body: Mapping[str, Any], receipt: Mapping[str, Any], memo: Mapping[str, Any] | None = None
 ) -> Outcome:
     """Return what a served payment leads to (P-RA-08).
@@ -162,18 +168,18 @@ def completed(
         memo=memo or {},
         message_metadata={STATUS: Status.COMPLETED.value, RECEIPTS: [dict(receipt)]},
         extensions=(uri,),
-        hidden=SECRET,
+        secret_members=SECRET,
     )
 
 
-def rejected(uri: str) -> Outcome:
+def record_rejection(uri: str) -> Outcome:
     """Return what it leads to that the client does not want to pay (P-RA-08)."""
     return Outcome(
         TaskState.FAILED,
         parts=(text_part("The client does not pay."),),
         message_metadata={STATUS: Status.REJECTED.value},
         extensions=(uri,),
-        hidden=SECRET,
+        secret_members=SECRET,
     )
 
 
@@ -182,14 +188,14 @@ def _payment_state() -> dict[str, str]:
 
 
 def _unpaid(
-    uri: str, sentence: str, told: Mapping[str, Any], memo: Mapping[str, Any], metadata: Mapping[str, Any]
+    uri: str, sentence: str, message_metadata: Mapping[str, Any], memo: Mapping[str, Any], metadata: Mapping[str, Any]
 ) -> Outcome:
     return Outcome(
         TaskState.INPUT_REQUIRED,
         parts=(text_part(sentence),),
-        message_metadata=told,
+        message_metadata=message_metadata,
         extensions=(uri,),
         metadata=metadata,
         memo=memo,
-        hidden=SECRET,
+        secret_members=SECRET,
     )

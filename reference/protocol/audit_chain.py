@@ -18,7 +18,7 @@ NO_MAC = "0" * 64
 ADMIN = "admin"
 
 # One entry as it is stored: seq, ts_ms, actor, action, subject, payload as JSON text, prev_mac, mac.
-Stored: TypeAlias = tuple[int, int, str, str, str, str, str, str]
+StoredEntry: TypeAlias = tuple[int, int, str, str, str, str, str, str]
 
 
 class Action(StrEnum):
@@ -112,13 +112,13 @@ def follow(
         payload: The details of the action.
     """
     seq = head.seq + 1
-    told: dict[str, JsonValue] = {**payload}
-    content = _content(seq, ts_ms, actor, action.value, subject, told, head.mac)
+    details: dict[str, JsonValue] = {**payload}
+    content = _content(seq, ts_ms, actor, action.value, subject, details, head.mac)
     mac = hmac.digest(key, canonicalise(content), "sha256").hex()
-    return Entry(seq, ts_ms, actor, action.value, subject, told, head.mac, mac)
+    return Entry(seq, ts_ms, actor, action.value, subject, details, head.mac, mac)
 
 
-def stored(entry: Entry) -> Stored:
+def encode_entry(entry: Entry) -> StoredEntry:
     """Return the columns of an entry; its payload is the text of its canonical form."""
     payload = canonicalise(entry.payload).decode()
     return (
@@ -127,7 +127,7 @@ def stored(entry: Entry) -> Stored:
     )
 
 
-def restored(columns: Stored) -> Entry:
+def decode_entry(columns: StoredEntry) -> Entry:
     """Return the entry of stored columns; a payload that is no JSON any more is its text."""
     seq, ts_ms, actor, action, subject, text, prev_mac, mac = columns
     try:
@@ -144,7 +144,7 @@ class ChainCheck:
     Recomputes the canonical form and the MAC of every entry.
     """
 
-    def __init__(self, key: bytes, *, after: Head = Head(), known: Head = Head()) -> None:
+    def __init__(self, key: bytes, *, after: Head = Head(), known_head: Head = Head()) -> None:
         """Take where the walk begins.
 
         Args:
@@ -152,12 +152,12 @@ class ChainCheck:
             after: What the first entry must follow.
             known: An entry that was there once: the chain must still hold it.
         """
-        self._key, self._keyed = key, HMAC(key, SHA256())
-        self._known = known
+        self._key, self._keyed_hmac = key, HMAC(key, SHA256())
+        self._known_head = known_head
         self.head = after
-        self.found: Break | None = None
+        self.first_break: Break | None = None
 
-    def walk(self, entries: Iterable[Stored]) -> bool:
+    def walk(self, entries: Iterable[StoredEntry]) -> bool:
         """Go on along further entries; False once a flaw is found.
 
         This is done a million times in a full check. So an entry whose members need no escape has its canonical form
@@ -165,24 +165,24 @@ class ChainCheck:
         other members give the same bytes, for what is sealed holds none of the names between them. What does not pass
         is judged by the rules.
         """
-        if self.found is not None:
+        if self.first_break is not None:
             return False
-        keyed, known_seq = self._keyed.copy, self._known.seq
+        copy_keyed, known_seq = self._keyed_hmac.copy, self._known_head.seq
         seq, last = self.head.seq, self.head.mac
         for entry in entries:
             seq += 1
             number, ts_ms, actor, action, subject, text, prev_mac, mac = entry
-            sealed = keyed()
+            entry_hmac = copy_keyed()
             try:
-                sealed.update(
+                entry_hmac.update(
                     f'{{"action":"{action}","actor":"{actor}","payload":{text},"prev_mac":"{prev_mac}"'
                     f',"seq":{number},"subject":"{subject}","ts_ms":{ts_ms}}}'.encode()
                 )
-                passes = sealed.finalize().hex() == mac and prev_mac == last and number == seq != known_seq
+                passes = entry_hmac.finalize().hex() == mac and prev_mac == last and number == seq != known_seq
             except UnicodeEncodeError:
                 passes = False
             if not passes and (flaw := self._flaw(entry, seq, last)):
-                self.found = Break(seq, flaw)
+                self.first_break = Break(seq, flaw)
                 return False
             last = mac
         self.head = Head(seq, last)
@@ -190,11 +190,11 @@ class ChainCheck:
 
     def end(self) -> Break | None:
         """Return the flaw of the chain, which has no further entry; None when it is whole."""
-        if self.found is None and self.head.seq < self._known.seq:
-            self.found = Break(self.head.seq + 1, Flaw.CUT)
-        return self.found
+        if self.first_break is None and self.head.seq < self._known_head.seq:
+            self.first_break = Break(self.head.seq + 1, Flaw.CUT)
+        return self.first_break
 
-    def _flaw(self, entry: Stored, seq: int, last: str) -> Flaw | None:
+    def _flaw(self, entry: StoredEntry, seq: int, last: str) -> Flaw | None:
         """Return what is wrong with an entry, None when nothing is.
 
         Args:
@@ -209,10 +209,10 @@ class ChainCheck:
             return Flaw.ALTERED
         if prev_mac != last:
             return Flaw.UNLINKED
-        return Flaw.CUT if seq == self._known.seq and mac != self._known.mac else None
+        return Flaw.CUT if seq == self._known_head.seq and mac != self._known_head.mac else None
 
 
-def _is_sealed(key: bytes, entry: Stored) -> bool:
+def _is_sealed(key: bytes, entry: StoredEntry) -> bool:
     """Return whether an entry's MAC is the one of its content, however its members are written."""
     seq, ts_ms, actor, action, subject, text, prev_mac, mac = entry
     try:

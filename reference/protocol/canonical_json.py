@@ -19,7 +19,7 @@ _LONGEST_INTEGER = 400
 _PLAIN = frozenset({str, bool, type(None)})
 _NO_FLOAT = _PLAIN | {int}
 # JCS for texts of ASCII without floats; an integer beyond ±(2^53 - 1) is refused.
-_SORTED = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+_SORTED_KEYS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
 _BEYOND_BINARY64: int = 10**_LONGEST_INTEGER
 
 
@@ -71,7 +71,7 @@ def parse_canonical(data: bytes) -> JsonValue:
             return None
         # Equal bytes prove that the fast reader dropped no duplicate member and rounded no integer; and that no name
         # of a text in ASCII has other letters, which only an escape could bring in.
-        return value if orjson.dumps(value, option=_SORTED) == data else None
+        return value if orjson.dumps(value, option=_SORTED_KEYS) == data else None
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return None
 
@@ -90,8 +90,8 @@ def number_text(data: bytes, member: str) -> NumberText | None:
         member: Name of the member.
     """
     value = json.loads(data, parse_int=NumberText, parse_float=NumberText)
-    found = value.get(member) if isinstance(value, dict) else None
-    return found if isinstance(found, NumberText) else None
+    literal = value.get(member) if isinstance(value, dict) else None
+    return literal if isinstance(literal, NumberText) else None
 
 
 def canonicalise(value: JsonValue | Mapping[str, Any]) -> bytes:

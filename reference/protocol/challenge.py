@@ -90,9 +90,9 @@ class Mint:
     """Makes and checks tokens under one secret."""
 
     def __init__(self, secret: bytes, word: ServiceWord) -> None:
-        keyed = HMAC(secret, SHA256())
-        self._first = _begun(keyed, f"{word.payable_core}:challenge:a:1\n")
-        self._second = _begun(keyed, f"{word.payable_core}:challenge:b:1\n")
+        base_mac = HMAC(secret, SHA256())
+        self._first = _start_mac(base_mac, f"{word.payable_core}:challenge:a:1\n")
+        self._second = _start_mac(base_mac, f"{word.payable_core}:challenge:b:1\n")
 
     def token(self, terms: Terms, *, service_id: str, request_hash: str, unix: int, nonce: bytes) -> str:
         """Return a new token for one lane and one request.
@@ -104,24 +104,24 @@ class Mint:
             unix: Issue time in unix seconds.
             nonce: Eight random bytes.
         """
-        told = nonce.hex()
-        first = self.first_half(terms, unix, told)
-        return f"{unix}:{told}:{first}{self.second_half(first, service_id, request_hash)}"
+        nonce_text = nonce.hex()
+        first = self.first_half(terms, unix, nonce_text)
+        return f"{unix}:{nonce_text}:{first}{self.second_half(first, service_id, request_hash)}"
 
     def first_half(self, terms: Terms, unix: int, nonce: str) -> str:
         """Return the half that names lane, asset, price and payee, in hex."""
-        return _half(self._first, f"{unix}\n{nonce}\n{terms.members}")
+        return _finish_half(self._first, f"{unix}\n{nonce}\n{terms.members}")
 
     def second_half(self, first: str, service_id: str, request_hash: str) -> str:
         """Return the half that binds the token, by its first half, to one request; both in hex."""
-        return _half(self._second, f"{first}\n{service_id}\n{request_hash}")
+        return _finish_half(self._second, f"{first}\n{service_id}\n{request_hash}")
 
     def issued_for(self, token: Token, generations: Iterable[Generation]) -> Terms | None:
         """Return the terms that `token` was issued for, or None when it is not ours."""
-        told = token.mac[: 2 * _HALF_BYTES]
+        token_half = token.mac[: 2 * _HALF_BYTES]
         for generation in generations:
             ours = self.first_half(generation.terms, token.unix, token.nonce)
-            if generation.in_force(token.unix) and same_mac(ours, told):
+            if generation.in_force(token.unix) and same_mac(ours, token_half):
                 return generation.terms
         return None
 
@@ -131,22 +131,22 @@ class Mint:
         return same_mac(ours, token.mac[2 * _HALF_BYTES :])
 
 
-def _begun(keyed: HMAC, label: str) -> HMAC:
-    begun = keyed.copy()
-    begun.update(label.encode())
-    return begun
+def _start_mac(base_mac: HMAC, label: str) -> HMAC:
+    mac = base_mac.copy()
+    mac.update(label.encode())
+    return mac
 
 
-def _half(begun: HMAC, members: str) -> str:
+def _finish_half(prefix_mac: HMAC, members: str) -> str:
     """Return half of a mac over the remaining members; copying the begun mac is cheaper than keying another one."""
-    mac = begun.copy()
+    mac = prefix_mac.copy()
     mac.update(members.encode())
     return mac.finalize()[:_HALF_BYTES].hex()
 
 
-def same_mac(ours: str, told: str) -> bool:
+def same_mac(own_mac: str, presented_mac: str) -> bool:
     """Compare two macs in constant time (P-CV-12)."""
-    return hmac.compare_digest(ours, told)
+    return hmac.compare_digest(own_mac, presented_mac)
 
 
 def is_live(token: Token, *, now: int, ttl: int) -> bool:

@@ -51,7 +51,7 @@ LINK = StateTable(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LinkTerms:
     """What a link asks of its chain.
 
     Attributes:
@@ -81,7 +81,7 @@ class Asked:
         return atomic_units(self.amount_microunits, self.network.decimals)
 
     @property
-    def credited(self) -> str:
+    def credited_address(self) -> str:
         """What a transfer must credit: the payout address, or its associated token account, derived (Solana)."""
         if self.network.family == "solana":
             return associated_account(self.pay_to, self.network.asset_id)
@@ -103,108 +103,108 @@ class NotPaid(Exception):
 # Of the transaction.
 
 
-def is_known(seen: ObservedTransaction, asked: Asked) -> bool:
+def is_known(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """The node knows it."""
-    del asked
-    return seen.status is not TxStatus.ABSENT
+    del terms
+    return transaction.status is not TxStatus.ABSENT
 
 
-def has_not_failed(seen: ObservedTransaction, asked: Asked) -> bool:
+def has_not_failed(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """The chain did not reject it."""
-    del asked
-    return seen.status is not TxStatus.FAILED
+    del terms
+    return transaction.status is not TxStatus.FAILED
 
 
-def is_final(seen: ObservedTransaction, asked: Asked) -> bool:
+def is_final(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """It is in a block that the network's own rule no longer undoes (1.2)."""
-    del asked
-    return seen.status is TxStatus.CONFIRMED and seen.final
+    del terms
+    return transaction.status is TxStatus.CONFIRMED and transaction.final
 
 
-def is_in_time(seen: ObservedTransaction, asked: Asked) -> bool:
+def is_in_time(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """Its block is no later than the link's expiry."""
-    return seen.block_time <= asked.expires_at
+    return transaction.block_time <= terms.expires_at
 
 
 # Of one transfer in it.
 
 
-def is_right_asset(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def is_right_asset(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """The holder moved the network's USDC; if the instruction names no asset, its receiver decides."""
-    del seen
-    named = transfer.asset == "" or same_address(asked.network, transfer.asset, asked.network.asset_id)
-    return named and not transfer.clawback
+    del transaction
+    is_usdc = transfer.asset == "" or same_address(terms.network, transfer.asset, terms.network.asset_id)
+    return is_usdc and not transfer.clawback
 
 
-def is_to_payout_address(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def is_to_payout_address(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """It credits the tenant's payout address."""
-    del seen
-    return same_address(asked.network, transfer.receiver, asked.credited)
+    del transaction
+    return same_address(terms.network, transfer.receiver, terms.credited_address)
 
 
-def is_enough(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def is_enough(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """It moves the amount or more; parts are not added up."""
-    del seen
-    return transfer.value >= asked.atomic
+    del transaction
+    return transfer.value >= terms.atomic
 
 
-def is_bound(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def is_bound(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """It carries the link's memo where its chain keeps one."""
-    return any(binds(transfer, seen, asked) for binds, family in BINDINGS if family == asked.network.family)
+    return any(binds(transfer, transaction, terms) for binds, family in BINDINGS if family == terms.network.family)
 
 
-def is_for_this_link(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def is_for_this_link(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """Solana: it is not for a call of a rail, to which its own accounts weld it while another transfer is for links."""
-    return asked.network.family != "solana" or not is_for_a_call(transfer, seen, asked.service)
+    return terms.network.family != "solana" or not is_for_a_call(transfer, transaction, terms.service)
 
 
-def is_from_another(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def is_from_another(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """The payout address does not pay itself."""
-    del seen
-    return not same_address(asked.network, transfer.sender, asked.pay_to)
+    del transaction
+    return not same_address(terms.network, transfer.sender, terms.pay_to)
 
 
-def note_is_memo(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def note_is_memo(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """Algorand: the note is the memo's bytes, exactly."""
     del transfer
-    return seen.note == asked.memo.encode()
+    return transaction.note == terms.memo.encode()
 
 
-def has_memo_instruction(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def has_memo_instruction(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """Solana: a top-level memo instruction of the transaction holds the memo's bytes, exactly."""
     del transfer
-    return asked.memo.encode() in seen.memos
+    return terms.memo.encode() in transaction.memos
 
 
-def uses_bound_nonce(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def uses_bound_nonce(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """Base: it is the log directly after the asset's own use of the authorization whose nonce is the memo's hash."""
     return any(
-        same_address(asked.network, used.asset, asked.network.asset_id)
-        and used.nonce == nonce_of(asked.memo)
+        same_address(terms.network, used.asset, terms.network.asset_id)
+        and used.nonce == nonce_of(terms.memo)
         and follows(transfer.ordinal, used.ordinal)
-        and same_address(asked.network, used.authorizer, transfer.sender)
-        for used in seen.authorizations_used
+        and same_address(terms.network, used.authorizer, transfer.sender)
+        for used in transaction.authorizations_used
     )
 
 
-def calldata_ends_in_memo(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bool:
+def calldata_ends_in_memo(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """Base, where it binds: a plain transfer sent straight to the asset, its call data followed by the memo alone."""
-    return asked.suffix_binds and _text_behind(transfer, seen, asked) == asked.memo.encode()
+    return terms.suffix_binds and _text_behind(transfer, transaction, terms) == terms.memo.encode()
 
 
-def _text_behind(transfer: Transfer, seen: ObservedTransaction, asked: Asked) -> bytes:
+def _text_behind(transfer: Transfer, transaction: ObservedTransaction, terms: LinkTerms) -> bytes:
     """Base: return what follows the call data of a plain transfer sent straight to the asset; empty for another."""
-    if not seen.calldata:
+    if not transaction.calldata:
         return b""
     plain = _PLAIN_TRANSFER + bytes.fromhex(transfer.receiver[2:]).rjust(32, b"\0") + transfer.value.to_bytes(32, "big")
-    sent_straight = same_address(asked.network, seen.called, asked.network.asset_id)
-    by_sender = same_address(asked.network, seen.sender, transfer.sender)
-    is_plain = sent_straight and by_sender and seen.calldata.startswith(plain)
-    return seen.calldata[len(plain) :] if is_plain else b""
+    sent_straight = same_address(terms.network, transaction.called_contract, terms.network.asset_id)
+    by_sender = same_address(terms.network, transaction.sender, transfer.sender)
+    is_plain = sent_straight and by_sender and transaction.calldata.startswith(plain)
+    return transaction.calldata[len(plain) :] if is_plain else b""
 
 
-Rule = Callable[[ObservedTransaction, Asked], bool]
-TransferRule = Callable[[Transfer, ObservedTransaction, Asked], bool]
+Rule = Callable[[ObservedTransaction, LinkTerms], bool]
+TransferRule = Callable[[Transfer, ObservedTransaction, LinkTerms], bool]
 
 # How a transfer carries a memo, by families of chains: any of its ways binds. A chain that no lane serves has none.
 BINDINGS: tuple[tuple[TransferRule, str], ...] = (
@@ -213,12 +213,12 @@ BINDINGS: tuple[tuple[TransferRule, str], ...] = (
     (uses_bound_nonce, "evm"),
     (calldata_ends_in_memo, "evm"),
 )
-STANDING: tuple[tuple[Rule, str], ...] = (
+TRANSACTION_RULES: tuple[tuple[Rule, str], ...] = (
     (is_known, "tx_not_found"),
     (has_not_failed, "tx_failed"),
     (is_final, "tx_not_confirmed"),
 )
-TRANSFERS: tuple[tuple[TransferRule, str], ...] = (
+TRANSFER_RULES: tuple[tuple[TransferRule, str], ...] = (
     (is_right_asset, "wrong_asset"),
     (is_to_payout_address, "wrong_recipient"),
     (is_enough, "wrong_amount"),
@@ -228,108 +228,114 @@ TRANSFERS: tuple[tuple[TransferRule, str], ...] = (
 )
 
 
-def matching(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+def match_transfers(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[Transfer, ...]:
     """Return the transfers that fit a link and carry its memo, whether or not they are final or in time.
 
     Raises:
         NotPaid: None does; by the first rule that left none over.
     """
-    left = seen.transfers
-    for holds, reason in TRANSFERS:
-        left = tuple(one for one in left if holds(one, seen, asked))
-        if not left:
+    candidates = transaction.transfers
+    for holds, reason in TRANSFER_RULES:
+        candidates = tuple(one for one in candidates if holds(one, transaction, terms))
+        if not candidates:
             raise NotPaid(reason)
-    return left
+    return candidates
 
 
-def too_small(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+def select_too_small(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[Transfer, ...]:
     """Return the transfers that would pay a link and move less than it asks; parts are not added up."""
-    left = tuple(one for one in seen.transfers if one.value > 0)
-    for holds, reason in TRANSFERS:
-        left = tuple(one for one in left if holds(one, seen, asked) is (reason != "wrong_amount"))
-    return left
+    candidates = tuple(one for one in transaction.transfers if one.value > 0)
+    for holds, reason in TRANSFER_RULES:
+        candidates = tuple(one for one in candidates if holds(one, transaction, terms) is (reason != "wrong_amount"))
+    return candidates
 
 
-def bound(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+def select_bound(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[Transfer, ...]:
     """Return the transfers that fit a link and carry its memo, whatever amount above 0 each moves."""
-    return _left(seen, asked, unless={"wrong_amount"})
+    return _select_except(transaction, terms, unless={"wrong_amount"})
 
 
-def in_other_assets(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+def select_in_other_assets(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[Transfer, ...]:
     """Return the transfers that go to the payout address and carry the link's memo, in another asset than its own.
 
     The other asset is read as if it were the link's: the memo binds in the same ways, and on Solana the transfer must
     credit the payout address's associated account for that asset. Any account can issue an asset, so its amount says
     nothing about money.
     """
-    found: list[Transfer] = []
-    for asset in dict.fromkeys(one.asset for one in seen.transfers if one.asset):
-        is_mint = asked.network.family != "solana" or is_address(asset)
-        if is_mint and not same_address(asked.network, asset, asked.network.asset_id):
-            other = replace(asked, network=replace(asked.network, asset_id=asset))
-            moved = tuple(one for one in seen.transfers if one.asset == asset)
-            found += _left(replace(seen, transfers=moved), other, unless={"wrong_amount"})
-    return tuple(found)
+    transfers: list[Transfer] = []
+    for asset in dict.fromkeys(one.asset for one in transaction.transfers if one.asset):
+        is_mint = terms.network.family != "solana" or is_address(asset)
+        if is_mint and not same_address(terms.network, asset, terms.network.asset_id):
+            other_terms = replace(terms, network=replace(terms.network, asset_id=asset))
+            transfers_of_asset = tuple(one for one in transaction.transfers if one.asset == asset)
+            transfers += _select_except(
+                replace(transaction, transfers=transfers_of_asset), other_terms, unless={"wrong_amount"}
+            )
+    return tuple(transfers)
 
 
-def with_unclear_memo(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+def select_with_unclear_memo(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[Transfer, ...]:
     """Return the transfers that go to the payout address and name the link without carrying its memo exactly.
 
     The memo's text is part of a longer one, such as a note with two memos. On Base a plain transfer sent straight to
     the asset, with the text behind its call data.
     """
-    left = _left(seen, asked, unless={"wrong_amount", "memo_mismatch"})
-    memo = asked.memo.encode()
-    if asked.network.family == "evm":
-        texts = [_text_behind(one, seen, asked) for one in left] if asked.suffix_binds else []
-        return tuple(one for one, text in zip(left, texts, strict=False) if memo in text and memo != text)
-    texts = [seen.note] if asked.network.family == "algorand" else list(seen.memos)
-    return left if any(memo in text and memo != text for text in texts) else ()
+    candidates = _select_except(transaction, terms, unless={"wrong_amount", "memo_mismatch"})
+    memo = terms.memo.encode()
+    if terms.network.family == "evm":
+        texts = [_text_behind(one, transaction, terms) for one in candidates] if terms.suffix_binds else []
+        return tuple(one for one, text in zip(candidates, texts, strict=False) if memo in text and memo != text)
+    texts = [transaction.note] if terms.network.family == "algorand" else list(transaction.memos)
+    return candidates if any(memo in text and memo != text for text in texts) else ()
 
 
-def _left(seen: ObservedTransaction, asked: Asked, *, unless: Collection[str]) -> tuple[Transfer, ...]:
+def _select_except(
+    transaction: ObservedTransaction, terms: LinkTerms, *, unless: Collection[str]
+) -> tuple[Transfer, ...]:
     """Return the transfers of more than 0 for which all rules hold but those that name one of the reasons `unless`."""
-    rules = [holds for holds, reason in TRANSFERS if reason not in unless]
-    return tuple(one for one in seen.transfers if one.value > 0 and all(holds(one, seen, asked) for holds in rules))
+    rules = [holds for holds, reason in TRANSFER_RULES if reason not in unless]
+    return tuple(
+        one for one in transaction.transfers if one.value > 0 and all(holds(one, transaction, terms) for holds in rules)
+    )
 
 
-def fitting(seen: ObservedTransaction, asked: Asked) -> tuple[Transfer, ...]:
+def select_paying(transaction: ObservedTransaction, terms: LinkTerms) -> tuple[Transfer, ...]:
     """Return the transfers of a transaction that pay a link, as far as they have not paid another one.
 
     Raises:
         NotPaid: None does; by the first rule that does not hold.
     """
-    for holds, reason in STANDING:
-        if not holds(seen, asked):
+    for holds, reason in TRANSACTION_RULES:
+        if not holds(transaction, terms):
             raise NotPaid(reason)
-    found = matching(seen, asked)
-    if not is_in_time(seen, asked):
+    transfers = match_transfers(transaction, terms)
+    if not is_in_time(transaction, terms):
         raise NotPaid("late_payment")
-    return found
+    return transfers
 
 
-def is_on_its_way(seen: ObservedTransaction, asked: Asked) -> bool:
+def is_on_its_way(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """Whether a transaction that is not final yet will pay a link in time if nothing undoes it."""
-    if seen.status not in {TxStatus.PENDING, TxStatus.CONFIRMED} or not is_in_time(seen, asked):
+    if transaction.status not in {TxStatus.PENDING, TxStatus.CONFIRMED} or not is_in_time(transaction, terms):
         return False
     try:
-        return bool(matching(seen, asked))
+        return bool(match_transfers(transaction, terms))
     except NotPaid:
         return False
 
 
-def may_be_on_its_way(seen: ObservedTransaction, asked: Asked) -> bool:
+def may_be_on_its_way(transaction: ObservedTransaction, terms: LinkTerms) -> bool:
     """Whether that cannot be ruled out: for a transaction that is in no block yet, a node may return no transfers."""
-    return is_on_its_way(seen, asked) or (seen.status is TxStatus.PENDING and not seen.transfers)
+    return is_on_its_way(transaction, terms) or (transaction.status is TxStatus.PENDING and not transaction.transfers)
 
 
-def chosen(found: tuple[Transfer, ...], used: Collection[int], asked: Asked) -> Transfer | None:
+def choose_transfer(transfers: tuple[Transfer, ...], used: Collection[int], terms: LinkTerms) -> Transfer | None:
     """Return the transfer that pays the link: of the unused ones that of exactly its amount, else the lowest (P-CK-08).
 
     Args:
-        found: What `fitting` found.
+        found: What `select_paying` found.
         used: Ordinals of this transaction that have paid a link.
         asked: What the link asks.
     """
-    free = [one for one in found if one.ordinal not in used]
-    return min(free, key=lambda one: (one.value != asked.atomic, one.ordinal), default=None)
+    free = [one for one in transfers if one.ordinal not in used]
+    return min(free, key=lambda one: (one.value != terms.atomic, one.ordinal), default=None)

@@ -107,7 +107,7 @@ class Judgement:
         return self.reason is None
 
     @property
-    def verified(self) -> Mapping[str, Any] | None:
+    def verified_payload(self) -> Mapping[str, Any] | None:
         """The payload if its signature holds, else None, so that an unsigned payload never appears as a signed one."""
         holds = self.reason is None or self.reason in AFTER_SIGNATURE
         return self.envelope.payload if self.envelope is not None and holds else None
@@ -128,7 +128,7 @@ class Judgement:
     @property
     def content_hash(self) -> str | None:
         """SHA-256 of the payload's JCS, bare lower-case hex (P-CV-06)."""
-        return None if self.envelope is None else hashlib.sha256(self.envelope.signed).hexdigest()
+        return None if self.envelope is None else hashlib.sha256(self.envelope.signed_bytes).hexdigest()
 
 
 def judge(text: str, question: Question, keys: Keys, library: falcon.Library | None) -> Judgement:
@@ -136,8 +136,8 @@ def judge(text: str, question: Question, keys: Keys, library: falcon.Library | N
 
     Without a library or a trust set nothing is verified, whatever the credential (P-AD-04, P-AD-05).
     """
-    if (cannot := unable(keys, library)) is not None or keys is None or library is None:
-        return Judgement(cannot)
+    if (inability := find_inability(keys, library)) is not None or keys is None or library is None:
+        return Judgement(inability)
     try:
         envelope = open_envelope(text)
     except EnvelopeFault as fault:
@@ -149,7 +149,7 @@ def judge(text: str, question: Question, keys: Keys, library: falcon.Library | N
     return Judgement(next(_faults(envelope, kind, question, keys, library), None), envelope, kind, issuer)
 
 
-def unable(keys: Keys, library: falcon.Library | None) -> str | None:
+def find_inability(keys: Keys, library: falcon.Library | None) -> str | None:
     """Return why nothing at all can be verified, or None."""
     if library is None:
         return "no_backend"
@@ -160,8 +160,8 @@ def kind_of(payload: Mapping[str, Any]) -> Kind | None:
     """Return which credential a payload is; None when it is not one, or could be taken for two (P-AD-08)."""
     if "type" in payload:
         return None
-    named = [kind for kind, mark in _MARK.items() if mark in payload]
-    return named[0] if len(named) == 1 and fits(payload, _MEMBERS[named[0]]) else None
+    kinds = [kind for kind, mark in _MARK.items() if mark in payload]
+    return kinds[0] if len(kinds) == 1 and fits(payload, _MEMBERS[kinds[0]]) else None
 
 
 def fits(payload: Mapping[str, Any], members: Mapping[str, Rule]) -> bool:
@@ -190,7 +190,7 @@ def signature_faults(
         yield "timestamp_parse"
         return
     try:
-        holds = falcon.verify(library, key, envelope.signed, envelope.signature)
+        holds = falcon.verify(library, key, envelope.signed_bytes, envelope.signature)
     except Exception:  # noqa: BLE001 - whatever a foreign library raises, nothing was verified
         yield "sig_verify_error"
         return

@@ -13,9 +13,9 @@ MAX_URL = 2048
 MAX_HOST = 253
 _LABEL = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _PORT = r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[1-9][0-9]{0,3}))?"
-_REST = r"([/?][A-Za-z0-9._~!$&'()*+,;=:@/?%-]*)?"
+_PATH_AND_QUERY = r"([/?][A-Za-z0-9._~!$&'()*+,;=:@/?%-]*)?"
 # No credentials, no zone of an interface, no fragment; names in ASCII.
-URL_FORM = rf"https?://({_LABEL}(\.{_LABEL})*|\[[0-9A-Fa-f:.]+\]){_PORT}{_REST}"
+URL_FORM = rf"https?://({_LABEL}(\.{_LABEL})*|\[[0-9A-Fa-f:.]+\]){_PORT}{_PATH_AND_QUERY}"
 _URL = re.compile(URL_FORM)
 _AUTHORITY = re.compile(r"https?://(\[[^]]*\]|[^:/?]+)(?::([0-9]+))?")
 _PORTS = {"http": 80, "https": 443}
@@ -24,7 +24,7 @@ Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 LOOPBACK: tuple[Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 # What is refused and why; of several networks that hold an address the first names the reason.
-REFUSED: tuple[tuple[str, str], ...] = (
+REFUSED_NETWORKS: tuple[tuple[str, str], ...] = (
     ("0.0.0.0/8", "unspecified"),
     ("10.0.0.0/8", "private"),
     ("100.64.0.0/10", "carrier-grade NAT"),
@@ -61,7 +61,9 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("fec0::/10", "site-local"),
     ("ff00::/8", "multicast"),
 )
-_REFUSED: tuple[tuple[Network, str], ...] = tuple((ip_network(net), why) for net, why in REFUSED)
+_PARSED_REFUSED_NETWORKS: tuple[tuple[Network, str], ...] = tuple(
+    (ip_network(net), why) for net, why in REFUSED_NETWORKS
+)
 _GLOBAL_UNICAST = ip_network("2000::/3")
 
 
@@ -101,8 +103,8 @@ def target_of(url: str, *, allow_loopback: bool) -> Target:
     Raises:
         BadDestination: It has not the form of one.
     """
-    found = _URL.fullmatch(url) if len(url) <= MAX_URL else None
-    if found is None:
+    match = _URL.fullmatch(url) if len(url) <= MAX_URL else None
+    if match is None:
         raise BadDestination("give an absolute https address, without credentials and fragment")
     scheme: Literal["http", "https"] = "http" if url.startswith("http:") else "https"
     if scheme == "http" and not allow_loopback:
@@ -116,7 +118,7 @@ def target_of(url: str, *, allow_loopback: bool) -> Target:
 
 
 @lru_cache(maxsize=1024)
-def refusal(address: Address, *, allow_loopback: bool, allowed: tuple[Network, ...] = ()) -> str | None:
+def refusal(address: Address, *, allow_loopback: bool, allowed_networks: tuple[Network, ...] = ()) -> str | None:
     """Return why an IP address is refused, None when it may be called.
 
     Args:
@@ -124,9 +126,9 @@ def refusal(address: Address, *, allow_loopback: bool, allowed: tuple[Network, .
         allow_loopback: Whether loopback is allowed (test mode).
         allowed: Further networks that are allowed.
     """
-    if any(address in network for network in (*(LOOPBACK if allow_loopback else ()), *allowed)):
+    if any(address in network for network in (*(LOOPBACK if allow_loopback else ()), *allowed_networks)):
         return None
-    for network, why in _REFUSED:
+    for network, why in _PARSED_REFUSED_NETWORKS:
         if address in network:
             return why
     if isinstance(address, IPv6Address) and (address not in _GLOBAL_UNICAST or address.scope_id is not None):
@@ -134,7 +136,7 @@ def refusal(address: Address, *, allow_loopback: bool, allowed: tuple[Network, .
     return None
 
 
-def judge(addresses: Sequence[Address], *, allow_loopback: bool, allowed: tuple[Network, ...] = ()) -> None:
+def judge(addresses: Sequence[Address], *, allow_loopback: bool, allowed_networks: tuple[Network, ...] = ()) -> None:
     """Let a host pass all of whose addresses are public or allowed.
 
     Raises:
@@ -143,7 +145,7 @@ def judge(addresses: Sequence[Address], *, allow_loopback: bool, allowed: tuple[
     if not addresses:
         raise Unresolved("the host has no address")
     for address in addresses:
-        why = refusal(address, allow_loopback=allow_loopback, allowed=allowed)
+        why = refusal(address, allow_loopback=allow_loopback, allowed=allowed_networks)
         if why is not None:
             raise BadDestination(f"the host has an address that is not public ({why})")
 

@@ -77,24 +77,24 @@ class Authorization:
     signature: str
 
     @classmethod
-    def read(cls, members: Mapping[str, JsonValue], signature: str) -> Authorization:
+    def from_members(cls, members: Mapping[str, JsonValue], signature: str) -> Authorization:
         """Return the authorization of a proof; numbers are decimal strings or integers.
 
         Raises:
             ValueError: A member is missing or is not of its kind.
         """
         return cls(
-            payer=_matching(_ADDRESS, members.get("from")),
-            to=_matching(_ADDRESS, members.get("to")),
+            payer=_require_form(_ADDRESS, members.get("from")),
+            to=_require_form(_ADDRESS, members.get("to")),
             value=_number(members.get("value")),
             valid_after=_number(members.get("validAfter")),
             valid_before=_number(members.get("validBefore")),
-            nonce=_matching(_WORD, members.get("nonce")),
+            nonce=_require_form(_WORD, members.get("nonce")),
             signature=signature,
         )
 
     def as_members(self) -> dict[str, JsonValue]:
-        """Return the members that `read` reads."""
+        """Return the members that `from_members` reads."""
         return {
             "from": self.payer,
             "to": self.to,
@@ -115,7 +115,7 @@ class Authorization:
         return (v, raw[:32], raw[32:64]) if low and v in {27, 28} else None
 
 
-def _matching(form: re.Pattern[str], value: JsonValue) -> str:
+def _require_form(form: re.Pattern[str], value: JsonValue) -> str:
     if not isinstance(value, str) or form.fullmatch(value) is None:
         raise ValueError("not of the form of an authorization")
     return value.lower()
@@ -190,7 +190,7 @@ def signer(domain: Domain, authorization: Authorization) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Offered:
+class AuthorizationOffer:
     """An authorization held against the challenge it is said to pay, before anything is settled."""
 
     authorization: Authorization
@@ -200,37 +200,37 @@ class Offered:
     now: int
 
 
-def is_to_payee(offered: Offered) -> bool:
+def is_to_payee(offer: AuthorizationOffer) -> bool:
     """It pays the challenge's payee."""
-    return offered.authorization.to == offered.terms.pay_to.lower()
+    return offer.authorization.to == offer.terms.pay_to.lower()
 
 
-def is_exact(offered: Offered) -> bool:
+def is_exact(offer: AuthorizationOffer) -> bool:
     """It pays exactly the price, because nothing has moved yet (P-LN-02)."""
-    return offered.authorization.value == int(offered.terms.amount)
+    return offer.authorization.value == int(offer.terms.amount)
 
 
-def nonce_is_bound(offered: Offered) -> bool:
+def nonce_is_bound(offer: AuthorizationOffer) -> bool:
     """Base's weld: the nonce is the token's hash."""
-    return offered.authorization.nonce == nonce_of(offered.token)
+    return offer.authorization.nonce == nonce_of(offer.token)
 
 
-def has_begun(offered: Offered) -> bool:
+def has_begun(offer: AuthorizationOffer) -> bool:
     """It counts already; the contract compares strictly."""
-    return offered.authorization.valid_after < offered.now
+    return offer.authorization.valid_after < offer.now
 
 
-def lasts_long_enough(offered: Offered) -> bool:
+def lasts_long_enough(offer: AuthorizationOffer) -> bool:
     """It counts for as long as a settlement may take."""
-    return offered.authorization.valid_before >= offered.now + LEAST_SECONDS_LEFT
+    return offer.authorization.valid_before >= offer.now + LEAST_SECONDS_LEFT
 
 
-def is_signed(offered: Offered) -> bool:
+def is_signed(offer: AuthorizationOffer) -> bool:
     """The payer's own key signed it for this asset on this chain."""
-    return signer(offered.domain, offered.authorization) == offered.authorization.payer
+    return signer(offer.domain, offer.authorization) == offer.authorization.payer
 
 
-Rule = Callable[[Offered], bool]
+Rule = Callable[[AuthorizationOffer], bool]
 
 OFFLINE: tuple[tuple[Rule, str], ...] = (
     (is_to_payee, "wrong_recipient"),
@@ -242,7 +242,7 @@ OFFLINE: tuple[tuple[Rule, str], ...] = (
 )
 
 
-def judge_offline(offered: Offered, *, is_used: bool = False) -> None:
+def judge_offline(offer: AuthorizationOffer, *, is_used: bool = False) -> None:
     """Check what can be checked before any money moves (step 12).
 
     The times of an authorization that was used already were judged by the contract when it was used.
@@ -255,20 +255,20 @@ def judge_offline(offered: Offered, *, is_used: bool = False) -> None:
         PaymentRefused: The first rule that does not hold, by its code.
     """
     for holds, code in OFFLINE:
-        if not (is_used and code in AGED) and not holds(offered):
-            raise PaymentRefused(code, network=offered.terms.caip2)
+        if not (is_used and code in AGED) and not holds(offer):
+            raise PaymentRefused(code, network=offer.terms.caip2)
 
 
-def settling_transfer(seen: ObservedTransaction, authorization: Authorization, terms: Terms) -> Transfer | None:
+def settling_transfer(transaction: ObservedTransaction, authorization: Authorization, terms: Terms) -> Transfer | None:
     """Return the transfer by which a transaction settled the authorization to the payee, or None (P-LN-03, P-LN-10).
 
     It is the log directly after the asset's own AuthorizationUsed for this payer and nonce, and nothing else: any other
     Transfer in the transaction may belong to another authorization, or to none.
     """
-    for used in seen.authorizations_used:
+    for used in transaction.authorizations_used:
         if not uses(used.asset, used.authorizer, used.nonce, authorization, terms):
             continue
-        for transfer in seen.transfers:
+        for transfer in transaction.transfers:
             if follows(transfer.ordinal, used.ordinal) and pays(transfer, authorization, terms):
                 return transfer
     return None
@@ -286,8 +286,8 @@ def follows(transfer_ordinal: int, used_ordinal: int) -> bool:
 
 def pays(transfer: Transfer, authorization: Authorization, terms: Terms) -> bool:
     """Whether a Transfer moves the price of this asset from the payer to the payee."""
-    wanted = (terms.asset.lower(), authorization.payer, terms.pay_to.lower(), int(terms.amount))
-    return (transfer.asset, transfer.sender, transfer.receiver, transfer.value) == wanted
+    expected = (terms.asset.lower(), authorization.payer, terms.pay_to.lower(), int(terms.amount))
+    return (transfer.asset, transfer.sender, transfer.receiver, transfer.value) == expected
 
 
 def refusal_code(revert: str) -> str:

@@ -42,7 +42,7 @@ class Envelope:
     alg: str
     kid: str
     signature: bytes = field(repr=False)
-    signed: bytes = field(repr=False)
+    signed_bytes: bytes = field(repr=False)
 
 
 def open_envelope(text: str) -> Envelope:

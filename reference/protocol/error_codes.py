@@ -36,7 +36,7 @@ def _table(rows: Iterable[ErrorCode]) -> Mapping[str, ErrorCode]:
 
 
 # Raised by the web layer, on every surface that has it.
-_SHARED = (
+_WEB_LAYER_ROWS = (
     ErrorCode("payload_too_large", 413, None, "P-CV-16"),
     ErrorCode("rate_limited", 429, None, "P-RL-05"),  # Retry-After is what is left of the window
     ErrorCode("internal_error", 500, None, "P-CV-18", "an unexpected fault; the request id helps to find it"),
@@ -44,7 +44,7 @@ _SHARED = (
     ErrorCode("clock_in_doubt", 503, 5, "5.8"),
 )
 
-SHARED = _table(_SHARED)
+WEB_LAYER = _table(_WEB_LAYER_ROWS)
 
 RAIL = _table(
     (
@@ -98,7 +98,7 @@ RAIL = _table(
         ErrorCode("no_lane_available", 503, 5, "P-ER-03"),
         ErrorCode("terms_superseded", 503, 5, "P-ER-04"),
         ErrorCode("store_unavailable", 503, 5, "P-ER-04", "the ledger cannot be asked; try again"),
-        *_SHARED,
+        *_WEB_LAYER_ROWS,
     )
 )
 
@@ -165,6 +165,6 @@ GATEWAY = _table(
         ErrorCode("headers_too_large", 431, None, "P-CV-16"),
         ErrorCode("chain_unavailable", 503, 5, "3.2", "the chain cannot be asked; try again"),
         ErrorCode("store_unavailable", 503, 5, "3.2", "the database cannot be asked; try again"),
-        *_SHARED,
+        *_WEB_LAYER_ROWS,
     )
 )

@@ -13,11 +13,11 @@ from reference.protocol.credentials import (
     Keys,
     Question,
     Rule,
+    find_inability,
     fits,
     is_list_of_texts,
     is_text,
     signature_faults,
-    unable,
 )
 from reference.protocol.envelope import SHAPE, Envelope, EnvelopeFault, open_envelope
 from reference.protocol.hashes import hash_reference
@@ -58,7 +58,7 @@ def token_payload(
         "issuer_did": issuer,
         "subject_dids": list(dict.fromkeys(agent for agent in agents if is_text(agent))),
         "audience": audience,
-        "credential_hashes": [hash_reference(one.signed) for one in credentials],
+        "credential_hashes": [hash_reference(one.signed_bytes) for one in credentials],
         "issued_at": utc_text(now),
         "expires_at": utc_text(now + TOKEN_SECONDS),
         "jti": jti,
@@ -86,8 +86,8 @@ def judge_token(
         own_keys: Published keys of this validator.
         audience: The audience that the token must be for; None accepts every audience.
     """
-    if (cannot := unable(keys, library)) is not None or keys is None or library is None:
-        return Judgement(cannot)
+    if (inability := find_inability(keys, library)) is not None or keys is None or library is None:
+        return Judgement(inability)
     try:
         envelope = open_envelope(text)
     except EnvelopeFault as fault:
@@ -95,15 +95,15 @@ def judge_token(
     # P-AD-08: the type first, so that no credential passes for a token.
     if envelope.payload.get("type") != TYPE or not fits(envelope.payload, _MEMBERS):
         return Judgement(SHAPE, envelope)
-    known = {falcon_kid(key): key for key in (*([keys[issuer]] if issuer in keys else []), *own_keys)}
-    faults = _faults(envelope, question, known, library, issuer=issuer, audience=audience)
+    key_by_kid = {falcon_kid(key): key for key in (*([keys[issuer]] if issuer in keys else []), *own_keys)}
+    faults = _faults(envelope, question, key_by_kid, library, issuer=issuer, audience=audience)
     return Judgement(next(faults, None), envelope, TYPE, envelope.payload["issuer_did"])
 
 
 def _faults(
     envelope: Envelope,
     question: Question,
-    known: Mapping[str, bytes],
+    key_by_kid: Mapping[str, bytes],
     library: falcon.Library,
     *,
     issuer: str,
@@ -113,10 +113,10 @@ def _faults(
         yield "unsupported_alg"
     if envelope.payload["issuer_did"] != issuer:
         yield "wrong_issuer"
-    if not known:
+    if not key_by_kid:
         yield "no_public_key"
         return
-    key = known.get(envelope.kid)
+    key = key_by_kid.get(envelope.kid)
     if key is None:
         yield "kid_mismatch"
         return

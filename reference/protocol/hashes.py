@@ -36,8 +36,8 @@ def canonical_request_hash(body: bytes, path: str, query: str, service_id: str) 
 
 @lru_cache(maxsize=64)
 def _after_body(path: str, query: str, service_id: str) -> bytes:
-    others = canonicalise({"method": "POST", "path": path, "query": query, "service_id": service_id})
-    return b"," + others.removeprefix(b"{")
+    other_members = canonicalise({"method": "POST", "path": path, "query": query, "service_id": service_id})
+    return b"," + other_members.removeprefix(b"{")
 
 
 def response_hash(result: JsonValue) -> str:

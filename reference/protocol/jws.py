@@ -56,11 +56,11 @@ def split_compact(text: str) -> Segments:
     """
     if len(text) > MAX_CHARACTERS:
         raise JwsFault(f"The receipt is longer than {MAX_CHARACTERS} characters; send one compact JWS.")
-    signed, _, signature = text.rpartition(".")
-    header, _, payload = signed.partition(".")
+    signing_input, _, signature = text.rpartition(".")
+    header, _, payload = signing_input.partition(".")
     if not (header and payload and signature) or "." in payload:
         raise JwsFault("A compact JWS is three non-empty segments with a dot between; send the receipt whole.")
-    return signed, header, payload, signature
+    return signing_input, header, payload, signature
 
 
 def decode_segment(text: str) -> bytes:

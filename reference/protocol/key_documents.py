@@ -20,8 +20,8 @@ def keys_of_trust_set(document: object) -> dict[str, bytes]:
     """
     if not isinstance(document, dict):
         raise ValueError("a trust set is a JSON object")  # noqa: TRY004 - a fault of the content
-    read = ((did, _key(text)) for did, text in document.items())
-    return {did: key for did, key in read if key is not None}
+    keys = ((did, _key(text)) for did, text in document.items())
+    return {did: key for did, key in keys if key is not None}
 
 
 def keys_of_key_document(document: object) -> dict[str, bytes]:
@@ -36,12 +36,12 @@ def keys_of_key_document(document: object) -> dict[str, bytes]:
     entries = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise ValueError("a key document is a JSON object with a list of keys")  # noqa: TRY004 - a fault of the content
-    found: dict[str, set[bytes]] = {}
+    keys_by_did: dict[str, set[bytes]] = {}
     for entry in entries:
         key = _active_key(entry)
         if key is not None and isinstance(entry.get("did"), str):
-            found.setdefault(entry["did"], set()).add(key)
-    return {did: key for did, (key, *others) in found.items() if not others}
+            keys_by_did.setdefault(entry["did"], set()).add(key)
+    return {did: key for did, (key, *others) in keys_by_did.items() if not others}
 
 
 def _active_key(entry: Any) -> bytes | None:

@@ -87,7 +87,7 @@ def _canonical(bare: str) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def _checked(raw: bytes) -> None:
+def _check_key(raw: bytes) -> None:
     if len(raw) != KEY_BYTES:
         raise KeyRejected("an Ed25519 public key has 32 bytes")
     if int.from_bytes(raw, "little") & (2**255 - 1) >= _FIELD_PRIME:
@@ -127,7 +127,7 @@ class PublicKey:
     _point: Pubkey = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _checked(self.raw)
+        _check_key(self.raw)
         object.__setattr__(self, "_point", Pubkey(self.raw))
 
     @property
@@ -204,8 +204,8 @@ class SigningKey:
     def sign(self, message: bytes) -> bytes:
         """Return the 64-byte signature over `message`."""
         # The bindings themselves: PyNaCl's functions around them copy the message two more times.
-        signed: bytes = nacl.bindings.crypto_sign(message, _keypair(self._seed)[1])
-        return signed[:SIGNATURE_BYTES]
+        signed_message: bytes = nacl.bindings.crypto_sign(message, _keypair(self._seed)[1])
+        return signed_message[:SIGNATURE_BYTES]
 
 
 @lru_cache(maxsize=64)

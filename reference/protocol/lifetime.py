@@ -18,12 +18,12 @@ def last_moment(unix: int, ttl: int, absences: Iterable[tuple[int, int]], *, gra
         absences: Beginnings and ends of the times in which no payer could be served, in unix seconds, in any order.
         grace: Seconds added after an absence, for payers that waited.
     """
-    ends, counted, met = unix + ttl, unix, False
+    ends, counted_until, is_extended = unix + ttl, unix, False
     for since, until in sorted(absences):
-        begins = max(since, counted)
+        begins = max(since, counted_until)
         if begins > ends:
             break
         if until > begins:
             ends += until - begins
-            counted, met = until, True
-    return ends + grace if met else ends
+            counted_until, is_extended = until, True
+    return ends + grace if is_extended else ends

@@ -77,11 +77,11 @@ NETWORKS: Mapping[str, Network] = _table
 EXAMPLE = next(iter(NETWORKS))
 
 
-def _spelled(networks: Iterable[Network]) -> dict[str, Network]:
+def _index_by_spelling(networks: Iterable[Network]) -> dict[str, Network]:
     return {spelling: network for network in networks for spelling in network.spellings}
 
 
-_by_spelling = _spelled(_table.values())
+_by_spelling = _index_by_spelling(_table.values())
 
 
 def add_local_networks(path: Path) -> None:
@@ -96,23 +96,23 @@ def add_local_networks(path: Path) -> None:
     """
     rows = json.loads(path.read_text("utf-8"))
     try:
-        added = [Network(**row) for row in rows] if isinstance(rows, list) else None
+        local_networks = [Network(**row) for row in rows] if isinstance(rows, list) else None
     except TypeError as fault:
         raise ValueError(f"{path} is not a list of networks: {fault}") from fault
-    if added is None:
+    if local_networks is None:
         raise ValueError(f"{path} is not a list of networks")
-    known = _spelled(_PUBLIC.values())
-    for network in added:
+    by_spelling = _index_by_spelling(_PUBLIC.values())
+    for network in local_networks:
         if _LOCAL_KEY.fullmatch(network.key) is None:
             raise ValueError(f"{path}: {network.key!r} is not the key of a local network, such as algorand_localnet")
-        taken = next((one for one in network.spellings if one in known), None)
-        if taken is not None:
-            raise ValueError(f"{path}: {taken} is another network")
-        known |= _spelled([network])
+        taken_spelling = next((one for one in network.spellings if one in by_spelling), None)
+        if taken_spelling is not None:
+            raise ValueError(f"{path}: {taken_spelling} is another network")
+        by_spelling |= _index_by_spelling([network])
     _table.clear()
-    _table.update({**_PUBLIC, **{network.key: network for network in added}})
+    _table.update({**_PUBLIC, **{network.key: network for network in local_networks}})
     _by_spelling.clear()
-    _by_spelling.update(known)
+    _by_spelling.update(by_spelling)
 
 
 def network_of(text: str) -> Network | None:
@@ -156,6 +156,6 @@ def canonical_address(network: Network, text: str) -> str:
     return text.lower() if network.family == "evm" else text
 
 
-def same_address(network: Network, one: str, other: str) -> bool:
+def same_address(network: Network, first: str, second: str) -> bool:
     """Return whether two texts name the same account: EVM by bytes, elsewhere exactly (P-NW-04)."""
-    return canonical_address(network, one) == canonical_address(network, other)
+    return canonical_address(network, first) == canonical_address(network, second)

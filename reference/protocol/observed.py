@@ -84,7 +84,7 @@ class ObservedTransaction:
     transfers: tuple[Transfer, ...] = ()
     authorizations_used: tuple[AuthorizationUsed, ...] = ()
     memos: tuple[bytes, ...] = ()
-    called: str = ""
+    called_contract: str = ""
     calldata: bytes = b""
 
 

@@ -18,8 +18,8 @@ from reference.records import record
 MAX_HEADER_CHARACTERS = 8192
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
 _STOCK_MEMBERS = frozenset({"x402Version", "scheme", "accepted", "payload"})
-_MINED = ("tx_id", "payment_reference")
-_AUTHORIZED = ("authorization", "signature", "challenge_token")
+_MINED_MEMBERS = ("tx_id", "payment_reference")
+_AUTHORIZED_MEMBERS = ("authorization", "signature", "challenge_token")
 
 
 @record
@@ -55,19 +55,23 @@ def decode(values: Sequence[str]) -> Proof:
     network = members.get("network")
     if network is not None and not isinstance(network, str):
         raise _invalid()
-    mined = all(_is_text(members.get(name)) for name in _MINED)
+    is_mined = all(_is_text(members.get(name)) for name in _MINED_MEMBERS)
     authorization = members.get("authorization")
-    authorized = isinstance(authorization, dict) and all(_is_text(members.get(name)) for name in _AUTHORIZED[1:])
-    if mined == authorized or (set(_MINED) & members.keys() and set(_AUTHORIZED) & members.keys()):
+    is_authorized = isinstance(authorization, dict) and all(
+        _is_text(members.get(name)) for name in _AUTHORIZED_MEMBERS[1:]
+    )
+    if is_mined == is_authorized or (
+        set(_MINED_MEMBERS) & members.keys() and set(_AUTHORIZED_MEMBERS) & members.keys()
+    ):
         raise _invalid()
-    if mined:
+    if is_mined:
         return MinedProof(str(members["tx_id"]), str(members["payment_reference"]), network)
-    assert isinstance(authorization, dict)  # noqa: S101 - narrowed by `authorized`
+    assert isinstance(authorization, dict)  # noqa: S101 - narrowed by `is_authorized`
     try:
-        read = Authorization.read(authorization, str(members["signature"]))
+        signed_authorization = Authorization.from_members(authorization, str(members["signature"]))
     except ValueError as fault:
         raise _invalid() from fault
-    return AuthorizedProof(read, str(members["challenge_token"]), network)
+    return AuthorizedProof(signed_authorization, str(members["challenge_token"]), network)
 
 
 def _members(values: Sequence[str]) -> dict[str, JsonValue]:
@@ -86,10 +90,10 @@ def _members(values: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def _network_of_stock(members: dict[str, JsonValue]) -> str:
-    """Return the network that a stock x402 payload names: version 2 in `accepted`, version 1 next to the payload."""
-    accepted = members.get("accepted")
-    named = accepted.get("network") if isinstance(accepted, dict) else members.get("network")
-    return named if isinstance(named, str) else ""
+    """Return the network that a stock x402 payload names: version 2 in `accepted_entry`, version 1 next to the payload."""
+    accepted_entry = members.get("accepted")
+    network = accepted_entry.get("network") if isinstance(accepted_entry, dict) else members.get("network")
+    return network if isinstance(network, str) else ""
 
 
 def _is_text(value: JsonValue) -> bool:

@@ -41,25 +41,25 @@ def checkout_token(service: str, memo: bytes) -> str | None:
     return token.decode() if is_one else None
 
 
-def is_for_links(transfer: Transfer, seen: ObservedTransaction, service: str) -> bool:
+def is_for_links(transfer: Transfer, transaction: ObservedTransaction, service: str) -> bool:
     """Return whether a transfer is for links of a checkout, and so for no call of a rail.
 
     Args:
-        transfer: A transfer of `seen`.
+        transfer: A transfer of `transaction`.
         seen: Its transaction.
         service: The service word in lower case.
     """
-    references = _references(seen, service)
-    return bool(references) and not _is_beside(transfer, seen, references)
+    references = _references(transaction, service)
+    return bool(references) and not _names_other_accounts(transfer, transaction, references)
 
 
-def is_for_a_call(transfer: Transfer, seen: ObservedTransaction, service: str) -> bool:
+def is_for_a_call(transfer: Transfer, transaction: ObservedTransaction, service: str) -> bool:
     """Return whether a transfer is for a call although its transaction carries memos of links; see `is_for_links`."""
-    references = _references(seen, service)
-    return bool(references) and _is_beside(transfer, seen, references)
+    references = _references(transaction, service)
+    return bool(references) and _names_other_accounts(transfer, transaction, references)
 
 
-def places(seen: ObservedTransaction, service: str) -> Mapping[int, str]:
+def assign_links(transaction: ObservedTransaction, service: str) -> Mapping[int, str]:
     """Return which link each transfer is for by its place, for a reader who does not know all links of a transaction.
 
     A transfer that names a link's reference is that link's. The others go to the links that no transfer names, in the
@@ -68,32 +68,32 @@ def places(seen: ObservedTransaction, service: str) -> Mapping[int, str]:
     Returns:
         The link's token, by the transfer's ordinal.
     """
-    references = _references(seen, service)
-    found = {}
-    waiting = []
-    for transfer in seen.transfers:
-        named = next((one for one in references if one in transfer.accounts), None)
-        if named is not None:
-            found[transfer.ordinal] = references[named]
-        elif is_for_links(transfer, seen, service):
-            waiting.append(transfer.ordinal)
-    left = [token for token in references.values() if token not in found.values()]
-    return found | dict(zip(waiting, left, strict=False))
+    references = _references(transaction, service)
+    token_by_ordinal = {}
+    unnamed_ordinals = []
+    for transfer in transaction.transfers:
+        reference = next((one for one in references if one in transfer.accounts), None)
+        if reference is not None:
+            token_by_ordinal[transfer.ordinal] = references[reference]
+        elif is_for_links(transfer, transaction, service):
+            unnamed_ordinals.append(transfer.ordinal)
+    other_tokens = [token for token in references.values() if token not in token_by_ordinal.values()]
+    return token_by_ordinal | dict(zip(unnamed_ordinals, other_tokens, strict=False))
 
 
-def _is_beside(transfer: Transfer, seen: ObservedTransaction, references: Mapping[str, str]) -> bool:
+def _names_other_accounts(transfer: Transfer, transaction: ObservedTransaction, references: Mapping[str, str]) -> bool:
     """Whether it names other accounts than links do, in a transaction with a transfer that is as links ask."""
-    if _is_told_by_links(transfer, references):
+    if _fits_link_page(transfer, references):
         return False
-    return any(_is_told_by_links(other, references) for other in seen.transfers if other != transfer)
+    return any(_fits_link_page(other, references) for other in transaction.transfers if other != transfer)
 
 
-def _is_told_by_links(transfer: Transfer, references: Mapping[str, str]) -> bool:
+def _fits_link_page(transfer: Transfer, references: Mapping[str, str]) -> bool:
     """Whether it is as a link's page asks: without further accounts, or with the link's reference."""
     return not transfer.accounts or any(one in references for one in transfer.accounts)
 
 
-def _references(seen: ObservedTransaction, service: str) -> dict[str, str]:
+def _references(transaction: ObservedTransaction, service: str) -> dict[str, str]:
     """Return the token of each link whose memo is in a transaction, by its reference, in the order of the memos."""
-    tokens = (checkout_token(service, memo) for memo in seen.memos)
+    tokens = (checkout_token(service, memo) for memo in transaction.memos)
     return {checkout_reference(service, token): token for token in tokens if token is not None}

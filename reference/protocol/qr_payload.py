@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from urllib.parse import quote
 
-from reference.protocol.checkout import Asked
+from reference.protocol.checkout import LinkTerms
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import Family
 from reference.protocol.purposes import checkout_reference
@@ -20,7 +20,7 @@ _LONGEST_LABEL = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownLink:
     """A link as its page shows it.
 
     Attributes:
@@ -31,44 +31,44 @@ class Shown:
         word: The service word.
     """
 
-    asked: Asked
+    terms: LinkTerms
     token: str
     label: str
     checkout_url: str
     word: ServiceWord
 
 
-def qr_payload(shown: Shown) -> str:
+def qr_payload(link: ShownLink) -> str:
     """Return the text of a link's QR code; values are percent-encoded except for RFC 3986's unreserved characters."""
-    network = shown.asked.network
-    return _OF_CHAIN.get(network.key.partition("_")[0], _OF_FAMILY[network.family])(shown)
+    network = link.terms.network
+    return _OF_CHAIN.get(network.key.partition("_")[0], _OF_FAMILY[network.family])(link)
 
 
 def _query(**members: object) -> str:
     return "&".join(f"{name.replace('_', '-')}={quote(str(value), safe='')}" for name, value in members.items())
 
 
-def _decimal(shown: Shown) -> str:
+def _decimal(link: ShownLink) -> str:
     """Return the amount in whole units, without an exponent or idle zeros."""
-    text = f"{Decimal(shown.asked.amount_microunits).scaleb(-6):f}"
+    text = f"{Decimal(link.terms.amount_microunits).scaleb(-6):f}"
     return text.rstrip("0").rstrip(".")
 
 
-def _algorand(shown: Shown) -> str:
+def _algorand(link: ShownLink) -> str:
     """ARC-26."""
-    asked = shown.asked
-    return f"algorand://{asked.pay_to}?" + _query(amount=asked.atomic, asset=asked.network.asset_id, xnote=asked.memo)
+    terms = link.terms
+    return f"algorand://{terms.pay_to}?" + _query(amount=terms.atomic, asset=terms.network.asset_id, xnote=terms.memo)
 
 
-def _solana(shown: Shown) -> str:
+def _solana(link: ShownLink) -> str:
     """Solana Pay."""
-    asked = shown.asked
-    return f"solana:{asked.pay_to}?" + _query(
-        amount=_decimal(shown),
-        spl_token=asked.network.asset_id,
-        reference=checkout_reference(shown.word.lower, shown.token),
-        label=_short(shown.label),
-        memo=asked.memo,
+    terms = link.terms
+    return f"solana:{terms.pay_to}?" + _query(
+        amount=_decimal(link),
+        spl_token=terms.network.asset_id,
+        reference=checkout_reference(link.word.lower, link.token),
+        label=_short(link.label),
+        memo=terms.memo,
     )
 
 
@@ -79,40 +79,40 @@ def _short(label: str) -> str:
     return label
 
 
-def _chain_id(shown: Shown) -> str:
-    return shown.asked.network.event.partition(":")[2]
+def _chain_id(link: ShownLink) -> str:
+    return link.terms.network.event.partition(":")[2]
 
 
-def _evm(shown: Shown) -> str:
+def _evm(link: ShownLink) -> str:
     """The page first, EIP-681 in its fragment: a wallet that scanned that alone would pay without a memo."""
-    asked = shown.asked
-    call = f"{asked.network.asset_id}@{_chain_id(shown)}/transfer?" + _query(address=asked.pay_to, uint256=asked.atomic)
-    return f"{shown.checkout_url}#ethereum:{call}"
+    terms = link.terms
+    call = f"{terms.network.asset_id}@{_chain_id(link)}/transfer?" + _query(address=terms.pay_to, uint256=terms.atomic)
+    return f"{link.checkout_url}#ethereum:{call}"
 
 
-def _tempo(shown: Shown) -> str:
+def _tempo(link: ShownLink) -> str:
     """EIP-681."""
-    asked = shown.asked
-    members = _query(address=asked.pay_to, uint256=asked.atomic, bytes32=nonce_of(asked.memo))
-    return f"ethereum:{asked.network.asset_id}@{_chain_id(shown)}/transferWithMemo?{members}"
+    terms = link.terms
+    members = _query(address=terms.pay_to, uint256=terms.atomic, bytes32=nonce_of(terms.memo))
+    return f"ethereum:{terms.network.asset_id}@{_chain_id(link)}/transferWithMemo?{members}"
 
 
-def _stellar(shown: Shown) -> str:
+def _stellar(link: ShownLink) -> str:
     """SEP-7; a text memo would be too short."""
-    code, _, issuer = shown.asked.network.asset_id.partition(":")
-    digest = base64.b64encode(hashlib.sha256(shown.asked.memo.encode()).digest()).decode()
-    members = {"destination": shown.asked.pay_to, "amount": _decimal(shown), "asset_code": code, "asset_issuer": issuer}
-    told = {**members, "memo": digest, "memo_type": "MEMO_HASH"}
-    return "web+stellar:pay?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in told.items())
+    code, _, issuer = link.terms.network.asset_id.partition(":")
+    digest = base64.b64encode(hashlib.sha256(link.terms.memo.encode()).digest()).decode()
+    members = {"destination": link.terms.pay_to, "amount": _decimal(link), "asset_code": code, "asset_issuer": issuer}
+    all_members = {**members, "memo": digest, "memo_type": "MEMO_HASH"}
+    return "web+stellar:pay?" + "&".join(f"{name}={quote(value, safe='')}" for name, value in all_members.items())
 
 
-def _page_and_address(shown: Shown) -> str:
-    return f"{shown.checkout_url}#{shown.asked.pay_to}"
+def _page_and_address(link: ShownLink) -> str:
+    return f"{link.checkout_url}#{link.terms.pay_to}"
 
 
 # A chain that has a form of its own, and the others by family.
-_OF_CHAIN: Mapping[str, Callable[[Shown], str]] = {"tempo": _tempo, "stellar": _stellar}
-_OF_FAMILY: Mapping[Family, Callable[[Shown], str]] = {
+_OF_CHAIN: Mapping[str, Callable[[ShownLink], str]] = {"tempo": _tempo, "stellar": _stellar}
+_OF_FAMILY: Mapping[Family, Callable[[ShownLink], str]] = {
     "algorand": _algorand,
     "evm": _evm,
     "solana": _solana,

@@ -37,7 +37,7 @@ ALGORITHMS = ("EdDSA", "Ed25519")
 
 _NO_KEY_SET = 'The key set is not of the form {"keys":[…]} with at least one key; send a JWKS document.'
 # Report member -> payload member that it repeats.
-_REPORTED = {
+_REPORTED_MEMBERS = {
     "screen_result": "screen_result",
     "settlement_status": "settlement_result",
     "canon_version": "canon_version",
@@ -50,14 +50,14 @@ _REPORTED = {
     "settled_payment_ref": "settled_payment_ref",
 }
 
-_NOTHING_TOLD: dict[str, JsonValue] = dict.fromkeys(
+_EMPTY_REPORT: dict[str, JsonValue] = dict.fromkeys(
     (
         "verified",
         "error_code",
         "error_message",
         "error_field",
         "receipt_kind",
-        *_REPORTED,
+        *_REPORTED_MEMBERS,
         "alg",
         "kid",
         "content_hash",
@@ -128,13 +128,13 @@ class Case:
     has_duplicates: bool = field(default=False, init=False)
     canonical: bytes | None = field(default=None, init=False)
     kind: ReceiptKind | None = field(default=None, init=False)
-    passed: int = field(default=0, init=False)
+    passed_steps: int = field(default=0, init=False)
     code: str | None = field(default=None, init=False)
     message: str | None = field(default=None, init=False)
     member: str | None = field(default=None, init=False)
 
     @property
-    def verified(self) -> bool:
+    def is_verified(self) -> bool:
         """Whether every step passed."""
         return self.code is None
 
@@ -148,13 +148,13 @@ def require_envelope(case: Case) -> None:
 def require_format(case: Case) -> None:
     """Step 2: the token's form, then the key set's."""
     try:
-        signed, protected, payload, signature = compact.split_compact(case.jws or "")
-        case.header = header = compact.read_header(protected)
+        signing_input, header_segment, payload, signature = compact.split_compact(case.jws or "")
+        case.header = header = compact.read_header(header_segment)
         case.payload_bytes = compact.decode_segment(payload)
         case.signature = compact.decode_segment(signature)
     except compact.JwsFault as fault:
         raise Refusal(str(fault)) from fault
-    case.signing_input = signed.encode("ascii")
+    case.signing_input = signing_input.encode("ascii")
     if header.extension is not None:
         raise Refusal(f"Header member {header.extension} is not supported; have the receipt issued without it.")
     keys = case.platform_keys if case.jwks is None else supplied_keys(case.jwks)
@@ -315,21 +315,21 @@ def judge_receipt(
     if jwks is None and not platform_keys:
         raise ValueError("the platform key set is empty")
     case = Case(jws, jwks, expected_payment_hash, platform_keys)
-    passed = passed_at_once(case)
-    if passed == len(STEPS):
-        case.passed = passed
+    passed_steps = count_sure_steps(case)
+    if passed_steps == len(STEPS):
+        case.passed_steps = passed_steps
         return case
     try:
-        for _, _, judge in STEPS[passed:]:
+        for _, _, judge in STEPS[passed_steps:]:
             judge(case)
-            passed += 1
+            passed_steps += 1
     except Refusal as refusal:
-        case.code, case.message, case.member = refusal.code or STEPS[passed].code, refusal.message, refusal.member
-    case.passed = passed
+        case.code, case.message, case.member = refusal.code or STEPS[passed_steps].code, refusal.message, refusal.member
+    case.passed_steps = passed_steps
     return case
 
 
-def passed_at_once(case: Case) -> int:
+def count_sure_steps(case: Case) -> int:
     """Return how many steps surely pass: all nine, the four up to the signature, or none.
 
     This is the short way of a receipt with nothing wrong and nothing odd: the rules of every step, from the functions
@@ -337,14 +337,14 @@ def passed_at_once(case: Case) -> int:
     judge from there, by themselves. Only a signature that fails is looked at twice.
     """
     try:
-        signed, protected, payload, signature = compact.split_compact(case.jws or "")
-        header = compact.read_header(protected)
+        signing_input, header_segment, payload, signature = compact.split_compact(case.jws or "")
+        header = compact.read_header(header_segment)
         payload_bytes = from_base64url(payload)
         keys = case.platform_keys if case.jwks is None else supplied_keys(case.jwks)
         key = public_key(raw_key_of_jwk(select_key(keys, header.kid)))
         if header.extension is not None or header.alg not in ALGORITHMS:
             return 0
-        if not key.verify(signed.encode("ascii"), from_base64url(signature)):
+        if not key.verify(signing_input.encode("ascii"), from_base64url(signature)):
             return 0
     except (ValueError, Refusal):
         return 0
@@ -355,8 +355,8 @@ def passed_at_once(case: Case) -> int:
     kind = kind_of(members)
     if missing_member(kind, members) is not None or member_outside_its_set(kind, members) is not None:
         return _UP_TO_SIGNATURE
-    expected = case.expected_payment_hash
-    if expected is not None and members.get(payment_hash_member(kind)) != expected:
+    expected_hash = case.expected_payment_hash
+    if expected_hash is not None and members.get(payment_hash_member(kind)) != expected_hash:
         return _UP_TO_SIGNATURE
     case.payload, case.canonical, case.kind = members, payload_bytes, kind
     return len(STEPS)
@@ -399,9 +399,9 @@ def select_key(keys: Sequence[Mapping[str, object]], kid: str | None) -> Mapping
     Keys of different types may share a `kid` (RFC 7517, 4.5): "different keys might use the same "kid" value [...] if
     they have different "kty" values". So the first of them that is an Ed25519 key counts, and the first where none is.
     """
-    named = [key for key in keys if kid is not None and key.get("kid") == kid]
-    fitting = (key for key in named if (key.get("kty"), key.get("crv")) == ("OKP", "Ed25519"))
-    return next(fitting, (named or keys)[0])
+    keys_with_kid = [key for key in keys if kid is not None and key.get("kid") == kid]
+    ed25519_keys = (key for key in keys_with_kid if (key.get("kty"), key.get("crv")) == ("OKP", "Ed25519"))
+    return next(ed25519_keys, (keys_with_kid or keys)[0])
 
 
 def _payload_with_duplicates(data: bytes) -> JsonValue:
@@ -420,33 +420,33 @@ def _canonical_or_none(payload: JsonValue) -> bytes | None:
 
 def _report(case: Case) -> dict[str, JsonValue]:
     header = case.header or compact.Header(alg=None, kid=None, extension=None)
-    report = _NOTHING_TOLD.copy()
-    report["verified"] = case.verified
+    report = _EMPTY_REPORT.copy()
+    report["verified"] = case.is_verified
     report["error_code"] = case.code
     report["error_message"] = case.message
     report["error_field"] = case.member
     report["receipt_kind"] = case.kind
     if not case.has_duplicates:  # a member that was sent twice has no one value to report
-        _repeat(case.payload, report)
+        _copy_reported_members(case.payload, report)
     report["alg"] = _text_or_none(header.alg)
     report["kid"] = _text_or_none(header.kid)
     if case.canonical is not None:
         report["content_hash"] = hashlib.sha256(case.canonical).hexdigest()
     report["key_source"] = "platform" if case.jwks is None else "supplied"
-    report["checks"] = [check.copy() for check in _CHECKS[case.passed]]
+    report["checks"] = [check.copy() for check in _CHECKS[case.passed_steps]]
     return report
 
 
-def _repeat(payload: Mapping[str, JsonValue], report: dict[str, JsonValue]) -> None:
+def _copy_reported_members(payload: Mapping[str, JsonValue], report: dict[str, JsonValue]) -> None:
     """Write the texts of a payload that the report repeats into it."""
-    for name, member in _REPORTED.items():
+    for name, member in _REPORTED_MEMBERS.items():
         value = payload.get(member)
         if value is not None:
             report[name] = _text_or_none(value)
 
 
-def _result(number: int, passed: int) -> str:
-    return "pass" if number < passed else "fail" if number == passed else "skipped"
+def _result(number: int, passed_steps: int) -> str:
+    return "pass" if number < passed_steps else "fail" if number == passed_steps else "skipped"
 
 
 # By how many steps passed.

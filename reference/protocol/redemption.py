@@ -24,7 +24,7 @@ class State(StrEnum):
     REFUNDED = "refunded"
 
 
-class Happening(StrEnum):
+class RedemptionEvent(StrEnum):
     """What moves a redemption."""
 
     TTL_OVER = "lifetime over"
@@ -42,15 +42,15 @@ REDEMPTION = StateTable(
     State.ISSUED,
     "402 answered",
     {
-        (State.ISSUED, Happening.TTL_OVER): State.EXPIRED,
-        (State.ISSUED, Happening.CLAIMED): State.UNPAID,
-        (State.UNPAID, Happening.UNDECIDED): State.UNPAID,
-        (State.UNPAID, Happening.BAD_PAYMENT): State.ISSUED,
-        (State.UNPAID, Happening.EVICTED): State.ISSUED,
-        (State.UNPAID, Happening.WINDOW_OVER): State.EXPIRED,
-        (State.UNPAID, Happening.PAYMENT_FINAL): State.PAID,
-        (State.PAID, Happening.ANSWER_STORED): State.SPENT,
-        (State.PAID, Happening.GIVEN_BACK): State.REFUNDED,
+        (State.ISSUED, RedemptionEvent.TTL_OVER): State.EXPIRED,
+        (State.ISSUED, RedemptionEvent.CLAIMED): State.UNPAID,
+        (State.UNPAID, RedemptionEvent.UNDECIDED): State.UNPAID,
+        (State.UNPAID, RedemptionEvent.BAD_PAYMENT): State.ISSUED,
+        (State.UNPAID, RedemptionEvent.EVICTED): State.ISSUED,
+        (State.UNPAID, RedemptionEvent.WINDOW_OVER): State.EXPIRED,
+        (State.UNPAID, RedemptionEvent.PAYMENT_FINAL): State.PAID,
+        (State.PAID, RedemptionEvent.ANSWER_STORED): State.SPENT,
+        (State.PAID, RedemptionEvent.GIVEN_BACK): State.REFUNDED,
     },
 )
 UNPAID_CLAIMS_PER_TOKEN = 8

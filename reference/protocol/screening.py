@@ -82,7 +82,7 @@ class Finding:
     reasons: tuple[str, ...]
 
 
-_UNLISTED = Finding("allow", True, "unknown", "low", ())
+_UNLISTED_FINDING = Finding("allow", True, "unknown", "low", ())
 _FINDINGS: dict[str, Finding] = {
     verdict: Finding(verdict=verdict, **{**members, "reasons": tuple(members["reasons"])})
     for verdict, members in _TABLE["verdicts"].items()
@@ -103,11 +103,13 @@ def screened_network(text: str) -> Network:
 
 def finding_of(network: Network, address: str) -> Finding:
     """Return what the fixtures say of an address on a network; anything unlisted is allowed (P-SC-04)."""
-    listed = (verdict for fixture, verdict in _TABLE["addresses"].items() if same_address(network, fixture, address))
+    listed_verdicts = (
+        verdict for fixture, verdict in _TABLE["addresses"].items() if same_address(network, fixture, address)
+    )
     text = canonical_address(network, address)
-    prefixed = (verdict for prefix, verdict in _TABLE["prefixes"].items() if text.startswith(prefix))
-    verdict = next(chain(listed, prefixed), None)
-    return _UNLISTED if verdict is None else _FINDINGS[verdict]
+    prefix_verdicts = (verdict for prefix, verdict in _TABLE["prefixes"].items() if text.startswith(prefix))
+    verdict = next(chain(listed_verdicts, prefix_verdicts), None)
+    return _UNLISTED_FINDING if verdict is None else _FINDINGS[verdict]
 
 
 def screen(

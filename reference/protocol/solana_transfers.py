@@ -54,25 +54,25 @@ def signature_of(raw: bytes) -> str:
     Raises:
         NotATransaction: The bytes are not a transaction.
     """
-    return str(_decoded(raw).signatures[0])
+    return str(_decode_transaction(raw).signatures[0])
 
 
 def fee_payer(raw: bytes) -> str:
     """Return the payer of the transaction's fee: its first account."""
-    return str(_decoded(raw).message.account_keys[0])
+    return str(_decode_transaction(raw).message.account_keys[0])
 
 
-def looked_up(raw: bytes) -> int:
+def count_looked_up_accounts(raw: bytes) -> int:
     """Return how many accounts a transaction takes from address tables.
 
     Raises:
         NotATransaction: The bytes are not a transaction.
     """
-    tables = getattr(_decoded(raw).message, "address_table_lookups", ())
+    tables = getattr(_decode_transaction(raw).message, "address_table_lookups", ())
     return sum(len(bytes(one.writable_indexes)) + len(bytes(one.readonly_indexes)) for one in tables)
 
 
-def transfers(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
+def transfers(raw: bytes, loaded_accounts: Sequence[str]) -> tuple[Transfer, ...]:
     """Return the token program's top-level transfers of a transaction; `ordinal` is the instruction's index.
 
     Args:
@@ -82,18 +82,18 @@ def transfers(raw: bytes, loaded: Sequence[str]) -> tuple[Transfer, ...]:
     Raises:
         NotATransaction: The bytes are not a transaction.
     """
-    keys, message = accounts(raw, loaded), _decoded(raw).message
+    keys, message = accounts(raw, loaded_accounts), _decode_transaction(raw).message
     signers = frozenset(keys[: message.header.num_required_signatures])
-    found = []
+    token_transfers = []
     for place, instruction in enumerate(message.instructions):
-        named = _named(keys, instruction.accounts)
-        if named is not None and _at(keys, instruction.program_id_index) == TOKEN_PROGRAM:
-            transfer = _transfer(place, bytes(instruction.data), named, signers)
-            found += [] if transfer is None else [transfer]
-    return tuple(found)
+        instruction_accounts = _resolve_accounts(keys, instruction.accounts)
+        if instruction_accounts is not None and _at(keys, instruction.program_id_index) == TOKEN_PROGRAM:
+            transfer = _transfer(place, bytes(instruction.data), instruction_accounts, signers)
+            token_transfers += [] if transfer is None else [transfer]
+    return tuple(token_transfers)
 
 
-def memos(raw: bytes, loaded: Sequence[str]) -> tuple[bytes, ...]:
+def memos(raw: bytes, loaded_accounts: Sequence[str]) -> tuple[bytes, ...]:
     """Return the data of the top-level memo instructions of a transaction.
 
     Args:
@@ -103,33 +103,35 @@ def memos(raw: bytes, loaded: Sequence[str]) -> tuple[bytes, ...]:
     Raises:
         NotATransaction: The bytes are not a transaction.
     """
-    keys = accounts(raw, loaded)
+    keys = accounts(raw, loaded_accounts)
     return tuple(
         bytes(instruction.data)
-        for instruction in _decoded(raw).message.instructions
+        for instruction in _decode_transaction(raw).message.instructions
         if _at(keys, instruction.program_id_index) in MEMO_PROGRAMS
     )
 
 
-def accounts(raw: bytes, loaded: Sequence[str]) -> list[str]:
+def accounts(raw: bytes, loaded_accounts: Sequence[str]) -> list[str]:
     """Return the accounts of a transaction in the order in which its instructions number them.
 
     Raises:
         NotATransaction: The bytes are not a transaction.
     """
-    return [*map(str, _decoded(raw).message.account_keys), *loaded]
+    return [*map(str, _decode_transaction(raw).message.account_keys), *loaded_accounts]
 
 
-def _transfer(place: int, data: bytes, named: Sequence[str], signers: Collection[str] = ()) -> Transfer | None:
+def _transfer(
+    place: int, data: bytes, instruction_accounts: Sequence[str], signers: Collection[str] = ()
+) -> Transfer | None:
     """Return the transfer that one instruction of the token program is: Transfer or TransferChecked.
 
     A reference never signs, because its private key is unknown. The further accounts of a multi-signature account
     contain its signers, which are therefore no references.
     """
-    if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(named) >= 3:
-        (source, destination, owner), mint, further = named[:3], "", named[3:]
-    elif data[:1] == bytes([_TRANSFER_CHECKED]) and len(data) == 10 and len(named) >= 4:
-        (source, mint, destination, owner), further = named[:4], named[4:]
+    if data[:1] == bytes([_TRANSFER]) and len(data) == 9 and len(instruction_accounts) >= 3:
+        (source, destination, owner), mint, further = instruction_accounts[:3], "", instruction_accounts[3:]
+    elif data[:1] == bytes([_TRANSFER_CHECKED]) and len(data) == 10 and len(instruction_accounts) >= 4:
+        (source, mint, destination, owner), further = instruction_accounts[:4], instruction_accounts[4:]
     else:
         return None
     return Transfer(
@@ -143,20 +145,20 @@ def _transfer(place: int, data: bytes, named: Sequence[str], signers: Collection
     )
 
 
-def _named(keys: Sequence[str], places: Iterable[int]) -> list[str] | None:
-    found = [_at(keys, place) for place in places]
-    return None if None in found else [one for one in found if one is not None]
+def _resolve_accounts(keys: Sequence[str], places: Iterable[int]) -> list[str] | None:
+    addresses = [_at(keys, place) for place in places]
+    return None if None in addresses else [one for one in addresses if one is not None]
 
 
 def _at(keys: Sequence[str], place: int) -> str | None:
     return keys[place] if place < len(keys) else None
 
 
-def _decoded(raw: bytes) -> VersionedTransaction:
+def _decode_transaction(raw: bytes) -> VersionedTransaction:
     try:
-        decoded = VersionedTransaction.from_bytes(raw)
+        transaction = VersionedTransaction.from_bytes(raw)
     except Exception as fault:
         raise NotATransaction("not a Solana transaction") from fault
-    if not decoded.signatures or not decoded.message.account_keys:
+    if not transaction.signatures or not transaction.message.account_keys:
         raise NotATransaction("a Solana transaction has a signature and an account")
-    return decoded
+    return transaction

@@ -27,34 +27,34 @@ class StateTable(Generic[S, H]):
     """
 
     first: S
-    begun: str
+    start_label: str
     moves: Mapping[tuple[S, H], S]
 
     def __post_init__(self) -> None:
         """Refuse a table that no statement could be derived from."""
-        for happening in type(next(iter(self.moves))[1]):
-            self.end(happening)
-        lost = set(type(self.first)) - {self.first, *self.moves.values()}
-        if lost:
-            raise ValueError(f"nothing leads to {', '.join(sorted(lost))}")
+        for event in type(next(iter(self.moves))[1]):
+            self.end(event)
+        unreached_states = set(type(self.first)) - {self.first, *self.moves.values()}
+        if unreached_states:
+            raise ValueError(f"nothing leads to {', '.join(sorted(unreached_states))}")
 
-    def starts(self, happening: H) -> tuple[S, ...]:
+    def starts(self, event: H) -> tuple[S, ...]:
         """Return the states in which something can happen."""
-        return tuple(state for state, moved_by in self.moves if moved_by is happening)
+        return tuple(state for state, moved_by in self.moves if moved_by is event)
 
-    def end(self, happening: H) -> S:
+    def end(self, event: H) -> S:
         """Return the state that something leads to.
 
         Raises:
             ValueError: It leads to several, or to none.
         """
-        ends = {self.moves[state, happening] for state in self.starts(happening)}
+        ends = {self.moves[state, event] for state in self.starts(event)}
         if len(ends) != 1:
-            raise ValueError(f"{happening} leads to {len(ends)} states")
+            raise ValueError(f"{event} leads to {len(ends)} states")
         return ends.pop()
 
     @property
     def finals(self) -> tuple[S, ...]:
         """The final states."""
-        left = {state for state, _ in self.moves}
-        return tuple(state for state in type(self.first) if state not in left)
+        states_with_moves = {state for state, _ in self.moves}
+        return tuple(state for state in type(self.first) if state not in states_with_moves)

@@ -28,7 +28,7 @@ class LinkRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TenantStatus:
     """What is known of a tenant when a link is to be created.
 
     Attributes:
@@ -48,21 +48,21 @@ class Standing:
     allowance_microunits: int
 
 
-def admit_link(standing: Standing, network: Network, amount_microunits: int, *, now: int) -> None:
+def admit_link(tenant: TenantStatus, network: Network, amount_microunits: int, *, now: int) -> None:
     """Refuse a link that the tenant may not create now.
 
     Raises:
         LinkRefused: By the first rule of 3.10 that does not hold.
     """
-    approved = standing.kyc_status == "approved"
-    if not network.is_test and not approved:
+    is_approved = tenant.kyc_status == "approved"
+    if not network.is_test and not is_approved:
         raise LinkRefused("kyb_required_for_mainnet", {"network": network.key})
-    if network.is_test and not approved and now >= standing.trial_ends_at:
-        raise LinkRefused("trial_expired", {"trial_ends_at": utc_text(standing.trial_ends_at)})
-    if standing.key_mode != mode_of(network):
-        raise LinkRefused("key_mode_mismatch", {"key_mode": standing.key_mode, "network": network.key})
-    if not network.is_test and standing.plan == "trial" and _is_over(standing, amount_microunits):
-        figures = {"allowance_microunits": standing.allowance_microunits, "used_microunits": standing.used_microunits}
+    if network.is_test and not is_approved and now >= tenant.trial_ends_at:
+        raise LinkRefused("trial_expired", {"trial_ends_at": utc_text(tenant.trial_ends_at)})
+    if tenant.key_mode != mode_of(network):
+        raise LinkRefused("key_mode_mismatch", {"key_mode": tenant.key_mode, "network": network.key})
+    if not network.is_test and tenant.plan == "trial" and _is_over(tenant, amount_microunits):
+        figures = {"allowance_microunits": tenant.allowance_microunits, "used_microunits": tenant.used_microunits}
         raise LinkRefused("mainnet_allowance_exhausted", figures)
 
 
@@ -71,5 +71,5 @@ def mode_of(network: Network) -> KeyMode:
     return "test" if network.is_test else "live"
 
 
-def _is_over(standing: Standing, amount_microunits: int) -> bool:
-    return standing.used_microunits + amount_microunits > standing.allowance_microunits
+def _is_over(tenant: TenantStatus, amount_microunits: int) -> bool:
+    return tenant.used_microunits + amount_microunits > tenant.allowance_microunits

@@ -35,10 +35,10 @@ def is_did(text: str) -> bool:
 def meant_by(segment: bytes) -> tuple[str, ...]:
     """Return the texts that a path segment may mean, the first first: decoded once, then as it was sent (P-CP-02)."""
     try:
-        decoded, raw = unquote_to_bytes(segment).decode(), segment.decode("ascii")
+        decoded_text, raw = unquote_to_bytes(segment).decode(), segment.decode("ascii")
     except UnicodeDecodeError:
         return ()
-    return tuple(dict.fromkeys((decoded, raw)))
+    return tuple(dict.fromkeys((decoded_text, raw)))
 
 
 def trust_set(keys: Sequence[TrustedKey]) -> dict[str, str]:
@@ -54,10 +54,10 @@ def key_document(issuer: str, updated_at: str, keys: Sequence[TrustedKey]) -> di
         updated_at: Time of the last change, UTC text.
         keys: In the order of registration.
     """
-    return {"issuer": issuer, "updated_at": updated_at, "keys": [_published(one) for one in keys]}
+    return {"issuer": issuer, "updated_at": updated_at, "keys": [_describe_key(one) for one in keys]}
 
 
-def _published(key: TrustedKey) -> dict[str, str]:
+def _describe_key(key: TrustedKey) -> dict[str, str]:
     return {
         "did": key.did,
         "kid": key.kid,

@@ -81,7 +81,7 @@ def outcome_of(status: int) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class AttemptConsequence:
     """The consequences of an attempt.
 
     Attributes:
@@ -95,7 +95,9 @@ class Following:
     delay: int | None
 
 
-def following(outcome: Outcome, *, failures: int, delivered_before: bool, schedule: Sequence[int]) -> Following:
+def decide_next(
+    outcome: Outcome, *, failures: int, delivered_before: bool, schedule: Sequence[int]
+) -> AttemptConsequence:
     """Return what follows from an attempt.
 
     Args:
@@ -105,11 +107,11 @@ def following(outcome: Outcome, *, failures: int, delivered_before: bool, schedu
         schedule: Seconds to wait after each failure but the last.
     """
     if outcome is Outcome.DELIVERED:
-        return Following(DeliveryMove.ARRIVED, failures, None)
+        return AttemptConsequence(DeliveryMove.ARRIVED, failures, None)
     if outcome is Outcome.INTERRUPTED:  # it may have succeeded, so it uses up nothing of the schedule
-        return Following(DeliveryMove.FAILED, failures, 0)
+        return AttemptConsequence(DeliveryMove.FAILED, failures, 0)
     if delivered_before:
-        return Following(DeliveryMove.ARRIVED, failures + 1, None)
+        return AttemptConsequence(DeliveryMove.ARRIVED, failures + 1, None)
     if failures < len(schedule):
-        return Following(DeliveryMove.FAILED, failures + 1, schedule[failures])
-    return Following(DeliveryMove.GIVEN_UP, failures + 1, None)
+        return AttemptConsequence(DeliveryMove.FAILED, failures + 1, schedule[failures])
+    return AttemptConsequence(DeliveryMove.GIVEN_UP, failures + 1, None)

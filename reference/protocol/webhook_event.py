@@ -15,7 +15,7 @@ API_VERSION = "1"
 
 
 @dataclass(frozen=True, slots=True)
-class Sale:
+class EventLink:
     """The link that an event is about.
 
     Attributes:
@@ -32,7 +32,7 @@ class Sale:
 
 
 @dataclass(frozen=True, slots=True)
-class PaidBy:
+class LinkPayment:
     """What paid it.
 
     Attributes:
@@ -46,7 +46,7 @@ class PaidBy:
     value: int
 
 
-def event_body(event_id: str, type_: EventType, sale: Sale, paid: PaidBy | None, *, created: int) -> bytes:
+def event_body(event_id: str, type_: EventType, link: EventLink, payment: LinkPayment | None, *, created: int) -> bytes:
     """Return the bytes of an event.
 
     Args:
@@ -62,31 +62,31 @@ def event_body(event_id: str, type_: EventType, sale: Sale, paid: PaidBy | None,
             "type": type_.value,
             "created": created,
             "api_version": API_VERSION,
-            "data": _data(sale, paid),
+            "data": _data(link, payment),
         }
     )
 
 
-def _data(sale: Sale, paid: PaidBy | None) -> dict[str, Any]:
-    network = sale.network
+def _data(link: EventLink, payment: LinkPayment | None) -> dict[str, Any]:
+    network = link.network
     data: dict[str, Any] = {
-        "tenant_label": sale.label,
+        "tenant_label": link.label,
         "chain": network.event,
         "asset": {"id": network.asset_id, "label": network.asset_label, "decimals": network.decimals},
-        "amount_microunits": str(sale.amount_microunits),
-        "amount_pretty": amount_pretty(sale.amount_microunits, network.asset_label),
-        "tx_id": None if paid is None else paid.tx_id,
-        "payer_address": None if paid is None else paid.payer,
+        "amount_microunits": str(link.amount_microunits),
+        "amount_pretty": amount_pretty(link.amount_microunits, network.asset_label),
+        "tx_id": None if payment is None else payment.tx_id,
+        "payer_address": None if payment is None else payment.payer,
         "resource_id": None,
-        "payment_link_token": sale.token,
-        "payment_link_label": sale.label,
+        "payment_link_token": link.token,
+        "payment_link_label": link.label,
     }
-    over = 0 if paid is None else overpaid_microunits(sale, paid)
+    over = 0 if payment is None else overpaid_microunits(link, payment)
     return {**data, "overpaid_microunits": str(over)} if over > 0 else data
 
 
-def overpaid_microunits(sale: Sale, paid: PaidBy) -> int:
+def overpaid_microunits(link: EventLink, payment: LinkPayment) -> int:
     """Return what was paid beyond the amount, in whole micro-units, what is left over cut off."""
-    excess = paid.value - atomic_units(sale.amount_microunits, sale.network.decimals)
-    units: int = 10 ** (sale.network.decimals - MICRO_DIGITS)
+    excess = payment.value - atomic_units(link.amount_microunits, link.network.decimals)
+    units: int = 10 ** (link.network.decimals - MICRO_DIGITS)
     return excess // units

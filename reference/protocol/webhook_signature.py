@@ -34,13 +34,13 @@ def header_value(secret: str, body: bytes, *, t: int, word: ServiceWord | None =
 
 def v1(secret: str, body: bytes, *, t: int) -> str:
     """Return HMAC-SHA256 under the secret's UTF-8 bytes, 64 lower-case hex digits (P-WH-05)."""
-    signing = _v1_keyed(secret).copy()
-    signing.update(signed_bytes(body, t=t))
-    return signing.hexdigest()
+    hmac_state = _v1_hmac(secret).copy()
+    hmac_state.update(signed_bytes(body, t=t))
+    return hmac_state.hexdigest()
 
 
 @lru_cache(maxsize=256)
-def _v1_keyed(secret: str) -> hmac.HMAC:
+def _v1_hmac(secret: str) -> hmac.HMAC:
     """Return v1's HMAC with its key taken in, to be copied: taking it in is half of the work."""
     return hmac.new(secret.encode(), digestmod="sha256")
 

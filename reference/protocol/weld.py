@@ -31,7 +31,7 @@ class Claim:
         service: The service word in lower case, by which a checkout's memos are known (Solana), else empty.
     """
 
-    seen: ObservedTransaction
+    transaction: ObservedTransaction
     terms: Terms
     token: Token
     ttl: int
@@ -61,22 +61,22 @@ class Payment:
 
 def is_known(claim: Claim) -> bool:
     """The node knows the transaction."""
-    return claim.seen.status is not TxStatus.ABSENT
+    return claim.transaction.status is not TxStatus.ABSENT
 
 
 def has_not_failed(claim: Claim) -> bool:
     """The chain did not reject it."""
-    return claim.seen.status is not TxStatus.FAILED
+    return claim.transaction.status is not TxStatus.FAILED
 
 
 def is_final(claim: Claim) -> bool:
     """It is in a block that the network's own rule no longer undoes."""
-    return claim.seen.status is TxStatus.CONFIRMED and claim.seen.final
+    return claim.transaction.status is TxStatus.CONFIRMED and claim.transaction.final
 
 
 def is_not_older(claim: Claim) -> bool:
     """Its block is no older than the challenge, a minute of skew allowed."""
-    return claim.seen.block_time >= claim.token.unix - AGE_SKEW_SECONDS
+    return claim.transaction.block_time >= claim.token.unix - AGE_SKEW_SECONDS
 
 
 def is_not_later(claim: Claim) -> bool:
@@ -85,7 +85,7 @@ def is_not_later(claim: Claim) -> bool:
     A claim keeps its right beyond the lifetime (P-ST-01), for a payment that was made in time and not for one that is
     made afterwards on a transaction id named in advance.
     """
-    return claim.seen.block_time <= claim.token.unix + claim.ttl + AGE_SKEW_SECONDS
+    return claim.transaction.block_time <= claim.token.unix + claim.ttl + AGE_SKEW_SECONDS
 
 
 def is_plain_transfer(transfer: Transfer, claim: Claim) -> bool:
@@ -112,7 +112,7 @@ def is_enough(transfer: Transfer, claim: Claim) -> bool:
 def note_is_token(transfer: Transfer, claim: Claim) -> bool:
     """Algorand's weld: the note is the token's UTF-8 bytes, exactly."""
     del transfer
-    return claim.seen.note == claim.token.text.encode()
+    return claim.transaction.note == claim.token.text.encode()
 
 
 def names_reference(transfer: Transfer, claim: Claim) -> bool:
@@ -127,21 +127,21 @@ def names_no_other_before(transfer: Transfer, claim: Claim) -> bool:
 
 def is_for_a_call(transfer: Transfer, claim: Claim) -> bool:
     """The transfer is not what pays a link whose memo the transaction carries (Solana)."""
-    return not is_for_links(transfer, claim.seen, claim.service)
+    return not is_for_links(transfer, claim.transaction, claim.service)
 
 
 Rule = Callable[[Claim], bool]
 TransferRule = Callable[[Transfer, Claim], bool]
 
 # Each rule is in one of these tables, with the code of its refusal.
-TRANSACTION: tuple[tuple[Rule, str], ...] = (
+TRANSACTION_RULES: tuple[tuple[Rule, str], ...] = (
     (is_known, "tx_not_found"),
     (has_not_failed, "tx_failed"),
     (is_final, "tx_not_confirmed"),
     (is_not_older, "payment_too_old"),
     (is_not_later, "challenge_expired"),
 )
-TRANSFER: tuple[tuple[TransferRule, str], ...] = (
+TRANSFER_RULES: tuple[tuple[TransferRule, str], ...] = (
     (is_plain_transfer, "unsupported_transaction"),
     (is_right_asset, "wrong_asset"),
     (is_to_payee, "wrong_recipient"),
@@ -156,7 +156,7 @@ REFERENCE_ALONE: tuple[tuple[TransferRule, str], ...] = (
 )
 
 
-def judge(binding: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id: str) -> Payment:
+def judge(binding_rules: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id: str) -> Payment:
     """Return the payment if every rule holds: of the transaction, of one transfer in it, and of the weld.
 
     A transaction may contain several transfers. A transfer that breaks a rule is not examined further, so that the
@@ -170,20 +170,22 @@ def judge(binding: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id: st
     Raises:
         PaymentRefused: The first rule that does not hold, by its code.
     """
-    for holds_for, code in TRANSACTION:
+    for holds_for, code in TRANSACTION_RULES:
         if not holds_for(claim):
             raise PaymentRefused(code, tx_id, claim.terms.caip2)
-    left = claim.seen.transfers
-    if not left:
+    candidates = claim.transaction.transfers
+    if not candidates:
         raise PaymentRefused("unsupported_transaction", tx_id, claim.terms.caip2)
-    for holds, code in (*TRANSFER, *binding):
-        left = tuple(one for one in left if holds(one, claim))
-        if not left:
+    for holds, code in (*TRANSFER_RULES, *binding_rules):
+        candidates = tuple(one for one in candidates if holds(one, claim))
+        if not candidates:
             raise PaymentRefused(code, tx_id, claim.terms.caip2)
-    return Payment(left[0].sender, tx_id, ordinal=left[0].ordinal)
+    return Payment(candidates[0].sender, tx_id, ordinal=candidates[0].ordinal)
 
 
-def received(binding: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id: str) -> Payment | None:
+def find_arrived_payment(
+    binding_rules: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id: str
+) -> Payment | None:
     """Return what a transaction moved to the payee for a challenge, at any time and in any amount; None for nothing.
 
     An operator lists it where `judge` refuses it, so that money which has arrived is not forgotten.
@@ -196,13 +198,15 @@ def received(binding: tuple[tuple[TransferRule, str], ...], claim: Claim, tx_id:
     Raises:
         PaymentRefused: `tx_not_confirmed`: it has succeeded and is not final yet.
     """
-    if claim.seen.status in {TxStatus.ABSENT, TxStatus.FAILED}:
+    if claim.transaction.status in {TxStatus.ABSENT, TxStatus.FAILED}:
         return None
     if not is_final(claim):
         raise PaymentRefused("tx_not_confirmed", tx_id, claim.terms.caip2)
-    rules = [holds for holds, code in (*TRANSFER, *binding) if code != "wrong_amount"]
-    found = [one for one in claim.seen.transfers if one.value > 0 and all(holds(one, claim) for holds in rules)]
-    if not found:
+    rules = [holds for holds, code in (*TRANSFER_RULES, *binding_rules) if code != "wrong_amount"]
+    arrivals = [
+        one for one in claim.transaction.transfers if one.value > 0 and all(holds(one, claim) for holds in rules)
+    ]
+    if not arrivals:
         return None
-    largest = max(found, key=lambda transfer: transfer.value)
+    largest = max(arrivals, key=lambda transfer: transfer.value)
     return Payment(largest.sender, tx_id, ordinal=largest.ordinal, value=largest.value)

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from reference.protocol import falcon
-from reference.protocol.credentials import Judgement, Keys, Question, Rule, fits, is_text, signature_faults, unable
+from reference.protocol.credentials import (
+    Judgement,
+    Keys,
+    Question,
+    Rule,
+    find_inability,
+    fits,
+    is_text,
+    signature_faults,
+)
 from reference.protocol.envelope import DECODE, SHAPE, Envelope, EnvelopeFault, open_envelope
 from reference.protocol.keys import falcon_kid
 from reference.protocol.range_proof import SYSTEM, Nonces, Opening, ProofInvalid, Statement, check, commit, prove
@@ -80,7 +89,7 @@ def issuer_did(word: ServiceWord) -> str:
     return f"did:{word.lower}:zkp-receipt"
 
 
-def proven_payload(
+def build_proven_payload(
     payment: Mapping[str, Any], *, bench_issuer: str, score: int, threshold: int, now: int, ttl: int, nonces: Nonces
 ) -> dict[str, Any]:
     """Return the payload of a receipt, its proof made; the score is in none of it.
@@ -128,8 +137,8 @@ def judge_receipt(
         library: Does Falcon's arithmetic, or None.
         own_keys: Published keys of this addon. They go before the trust set's; either is chosen by `kid` alone.
     """
-    if (cannot := unable(keys, library)) is not None or keys is None or library is None:
-        return ReceiptJudgement(Judgement(cannot))
+    if (inability := find_inability(keys, library)) is not None or keys is None or library is None:
+        return ReceiptJudgement(Judgement(inability))
     try:
         envelope = open_envelope(text)
     except EnvelopeFault as fault:
@@ -137,8 +146,8 @@ def judge_receipt(
     # P-AD-08: the type first, so that no other envelope passes for a receipt.
     if envelope.payload.get("type") != TYPE or not fits(envelope.payload, _MEMBERS):
         return ReceiptJudgement(Judgement(SHAPE, envelope))
-    known = {falcon_kid(key): key for key in (*keys.values(), *own_keys)}
-    reason = next(_faults(envelope, question, known, library), None)
+    key_by_kid = {falcon_kid(key): key for key in (*keys.values(), *own_keys)}
+    reason = next(_faults(envelope, question, key_by_kid, library), None)
     refusal = None if reason is not None else refusal_of(envelope.payload)
     return ReceiptJudgement(Judgement(reason if refusal is None else NO_PROOF, envelope, TYPE), refusal)
 
@@ -153,11 +162,11 @@ def refusal_of(payload: Mapping[str, Any]) -> ProofInvalid | None:
 
 
 def _faults(
-    envelope: Envelope, question: Question, known: Mapping[str, bytes], library: falcon.Library
+    envelope: Envelope, question: Question, key_by_kid: Mapping[str, bytes], library: falcon.Library
 ) -> Iterator[str]:
     if envelope.alg != falcon.ALGORITHM:
         yield "unsupported_alg"
-    key = known.get(envelope.kid)
+    key = key_by_kid.get(envelope.kid)
     if key is None:
         yield "no_public_key"
         return
@@ -166,8 +175,8 @@ def _faults(
         yield NO_SYSTEM
 
 
-def _is(wanted: str) -> Rule:
-    return lambda value: value == wanted
+def _is(expected_value: str) -> Rule:
+    return lambda value: value == expected_value
 
 
 def _is_amount(value: object) -> bool:
@@ -178,7 +187,7 @@ def _is_threshold(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= HIGHEST_SCORE
 
 
-def _decoded(value: object) -> bytes | None:
+def _decode_base64(value: object) -> bytes | None:
     """Return what padded standard base64 of one spelling holds (P-CV-06)."""
     try:
         data = base64.b64decode(value, validate=True) if isinstance(value, str) else None
@@ -188,12 +197,12 @@ def _decoded(value: object) -> bytes | None:
 
 
 def _is_commitment(value: object) -> bool:
-    data = _decoded(value)
+    data = _decode_base64(value)
     return data is not None and len(data) == 32
 
 
 def _is_proof(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= LONGEST_PROOF_TEXT and _decoded(value) is not None
+    return isinstance(value, str) and len(value) <= LONGEST_PROOF_TEXT and _decode_base64(value) is not None
 
 
 _PAYMENT: Mapping[str, Rule] = {

@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from sqlalchemy import bindparam, func, insert, select
 
-from reference.protocol.audit_chain import Entry, Head, Stored, stored
+from reference.protocol.audit_chain import Entry, Head, StoredEntry, encode_entry
 from reference.store.database import Change, Database, DatabaseUnavailable, DuplicateKey, RowNotFound
 from reference.store.trust_tables import METADATA, audit, of_the_trust_set
 
@@ -57,7 +57,7 @@ class Audit:
         rows = await self._database.rows(_MAC_AT, number=seq)
         return str(rows[0][0]) if rows else None
 
-    async def after(self, seq: int, most: int) -> Sequence[Stored]:
+    async def after(self, seq: int, most: int) -> Sequence[StoredEntry]:
         """Return the entries behind a number, in order."""
         return cast("Sequence[Stored]", await self._database.rows(_AFTER, after=seq, most=most))
 
@@ -96,7 +96,7 @@ class Audit:
             outcome, step = await decide(head)
             if step is None:
                 return outcome, None
-            columns = dict(zip(_NAMES, stored(step.entry), strict=True))
+            columns = dict(zip(_NAMES, encode_entry(step.entry), strict=True))
             try:
                 await self._database.change_all(Change(_ADD, columns), *step.changes)
             except (DuplicateKey, RowNotFound):

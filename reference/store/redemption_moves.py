@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Delete, Update, and_, bindparam, delete, or_, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from reference.protocol.redemption import REDEMPTION, Happening, State
+from reference.protocol.redemption import REDEMPTION, RedemptionEvent, State
 from reference.store.tables import redemptions
 
 _ROW = redemptions.c
@@ -23,7 +23,7 @@ _IS_IN_STATE: Mapping[State, ColumnElement[bool]] = {
 _SINCE: Mapping[State, str] = {State.PAID: "paid_at", State.SPENT: "spent_at", State.REFUNDED: "spent_at"}
 
 
-def can_happen(event: Happening) -> ColumnElement[bool]:
+def can_happen(event: RedemptionEvent) -> ColumnElement[bool]:
     """Return the condition of the rows to which something can happen.
 
     Raises:
@@ -32,7 +32,7 @@ def can_happen(event: Happening) -> ColumnElement[bool]:
     return or_(*(_IS_IN_STATE[state] for state in REDEMPTION.starts(event)))
 
 
-def build_stay(event: Happening) -> Update:
+def build_stay(event: RedemptionEvent) -> Update:
     """Return the update of the row `row_id` by an event that does not change its state.
 
     Raises:
@@ -43,7 +43,7 @@ def build_stay(event: Happening) -> Update:
     return update(redemptions).where(IS_IT, can_happen(event))
 
 
-def build_move(*events: Happening) -> Update:
+def build_move(*events: RedemptionEvent) -> Update:
     """Return the update that happenings make to the row `row_id` at `now`, one right after the other.
 
     Raises:
@@ -57,7 +57,7 @@ def build_move(*events: Happening) -> Update:
     return update(redemptions).where(IS_IT, can_happen(events[0])).values(times)
 
 
-def build_drop(*events: Happening) -> Delete:
+def build_drop(*events: RedemptionEvent) -> Delete:
     """Return the deletion of rows by any of some happenings.
 
     Raises:

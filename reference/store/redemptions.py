@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import String, and_, bindparam, cast, delete, exists, insert, literal_column, or_, select, update
 
-from reference.protocol.redemption import Happening
+from reference.protocol.redemption import RedemptionEvent
 from reference.protocol.weld import Payment
 from reference.store import orders, used_transfers
 from reference.store.database import Change, Database, DuplicateKey, RowNotFound
@@ -66,8 +66,10 @@ _TAKE_LEASE = (
 )
 _RENEW_LEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease_counter=_ROW.lease_counter + 1)
 _RELEASE = update(redemptions).where(IS_IT, _IS_HELD).values(lease=None, lease_counter=_ROW.lease_counter + 1)
-_DROP_UNPAID = build_drop(Happening.BAD_PAYMENT, Happening.EVICTED, Happening.WINDOW_OVER).where(IS_IT)
-_HOLD = build_stay(Happening.UNDECIDED).values(held_until=bindparam("until"))
+_DROP_UNPAID = build_drop(RedemptionEvent.BAD_PAYMENT, RedemptionEvent.EVICTED, RedemptionEvent.WINDOW_OVER).where(
+    IS_IT
+)
+_HOLD = build_stay(RedemptionEvent.UNDECIDED).values(held_until=bindparam("until"))
 _PAYMENT_VALUES: dict[str, Any] = {
     "payer": bindparam("by"),
     "tx_id": bindparam("in_transaction"),
@@ -80,10 +82,10 @@ _ANSWER_VALUES: dict[str, Any] = {
     "recheck_at": bindparam("look_again_at"),
     "lease": None,
 }
-_MARK_PAID = build_move(Happening.PAYMENT_FINAL).where(_IS_HELD).values(_PAYMENT_VALUES)
-_SPEND = build_move(Happening.ANSWER_STORED).where(_IS_HELD).values(_ANSWER_VALUES)
+_MARK_PAID = build_move(RedemptionEvent.PAYMENT_FINAL).where(_IS_HELD).values(_PAYMENT_VALUES)
+_SPEND = build_move(RedemptionEvent.ANSWER_STORED).where(_IS_HELD).values(_ANSWER_VALUES)
 _MARK_PAID_AND_SPEND = (
-    build_move(Happening.PAYMENT_FINAL, Happening.ANSWER_STORED)
+    build_move(RedemptionEvent.PAYMENT_FINAL, RedemptionEvent.ANSWER_STORED)
     .where(_IS_HELD)
     .values({**_PAYMENT_VALUES, **_ANSWER_VALUES})
 )
@@ -95,7 +97,7 @@ _IS_LAPSING = and_(
     ~_IS_BEING_SETTLED,
     ~_IS_KEPT,
 )
-_FORGET_UNPAID = build_drop(Happening.WINDOW_OVER).where(_IS_LAPSING)
+_FORGET_UNPAID = build_drop(RedemptionEvent.WINDOW_OVER).where(_IS_LAPSING)
 _LAPSING_CLAIMS = (
     SELECT.where(IS_UNPAID, _IS_LAPSING, _ROW.network == bindparam("lane"))
     .order_by(_ROW.expires_at, _ROW.id)
@@ -104,7 +106,7 @@ _LAPSING_CLAIMS = (
 _KEEP = insert(kept_claims).values({name: bindparam(name) for name in ("claim_id", "network", "since", "look_at")})
 _KEPT_SINCE = select(_KEPT_CLAIM.since).where(_KEPT_CLAIM.claim_id == bindparam("kept_id"))
 _LET_GO = delete(kept_claims).where(_KEPT_CLAIM.claim_id == bindparam("kept_id"))
-_PROLONG = build_stay(Happening.UNDECIDED).values(expires_at=_ROW.expires_at + bindparam("seconds"))
+_PROLONG = build_stay(RedemptionEvent.UNDECIDED).values(expires_at=_ROW.expires_at + bindparam("seconds"))
 _LOOK_LATER = update(kept_claims).where(_KEPT_CLAIM.claim_id == bindparam("kept_id")).values(look_at=bindparam("later"))
 _DUE_KEPT = (
     SELECT.join(kept_claims, _KEPT_CLAIM.claim_id == _ROW.id)

@@ -12,7 +12,7 @@ from sqlalchemy import and_, bindparam, case, exists, func, insert, literal_colu
 from sqlalchemy.sql.elements import ColumnElement
 
 from reference.protocol.networks import NETWORKS
-from reference.protocol.redemption import Happening
+from reference.protocol.redemption import RedemptionEvent
 from reference.store import used_transfers
 from reference.store.database import Change, Database, DuplicateKey, Row, RowNotFound
 from reference.store.orders import request_of
@@ -161,7 +161,7 @@ _COUNTS = select(_claim_states.c.state, _claim_states.c.network, func.count()).g
 )
 _COUNTED_REFUNDS = select(_ROW.network, func.count()).join(refunds, _REFUND.claim_id == _ROW.id).group_by(_ROW.network)
 _COUNTED_ALONE = select(_SENT.fate, _SENT.caip2, func.count()).where(_UNCLAIMED).group_by(_SENT.fate, _SENT.caip2)
-_GIVE_BACK = build_move(Happening.GIVEN_BACK).values(lease=None, lease_counter=_ROW.lease_counter + 1)
+_GIVE_BACK = build_move(RedemptionEvent.GIVEN_BACK).values(lease=None, lease_counter=_ROW.lease_counter + 1)
 _NOTE = insert(refunds).values({name: bindparam(name) for name in ("claim_id", "tx_id", "refunded_at")})
 # A row of the ledger for what has none: a payment that is paid and over.
 _ROW_MEMBERS = (

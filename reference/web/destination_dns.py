@@ -72,7 +72,7 @@ class AddressCheck:
         """
         literal = target.literal
         found = await self._addresses(target.host, target.port) if literal is None else [literal]
-        judge(found, allow_loopback=self._allow_loopback, allowed=self._allowed)
+        judge(found, allow_loopback=self._allow_loopback, allowed_networks=self._allowed)
         return found
 
     async def _addresses(self, host: str, port: int) -> list[Address]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from reference.protocol.error_codes import SHARED, ErrorCode
+from reference.protocol.error_codes import WEB_LAYER, ErrorCode
 
 _TYPES_WITHOUT_INPUT = ("loc", "msg", "type")
 
@@ -86,4 +86,4 @@ def refusal(
 
 def internal_error() -> Refused:
     """Return the answer to an unexpected fault, without any detail of the fault."""
-    return refusal(SHARED["internal_error"])
+    return refusal(WEB_LAYER["internal_error"])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from reference.protocol.webhook_delivery import DeliveryMove, Outcome, following
+from reference.protocol.webhook_delivery import DeliveryMove, Outcome, decide_next
 from reference.store.database import DatabaseUnavailable
 from reference.store.deliveries import Attempt, AttemptInFlight, ClaimedAttempt, Deliveries
 from reference.web.clock import WpClock
@@ -220,7 +220,7 @@ class Dispatcher:
 
     async def _finish(self, claimed: ClaimedAttempt, sent: Sent) -> None:
         ended_ms = self._clock.now_ms()
-        after = following(
+        after = decide_next(
             sent.outcome, failures=claimed.failures, delivered_before=claimed.delivered_before, schedule=self._schedule
         )
         next_ms = None if after.delay is None else ended_ms + after.delay * 1000

@@ -153,7 +153,7 @@ def _state_without_refunds(self: Redemption) -> State:
 
 def _undecided_is_refused(uri: str, memo: Any, *, code: str, retry_after: int) -> Any:
     del code, retry_after
-    return a2a_x402.refused(uri, {}, memo, a2a_x402.Refusal("weld_mismatch", "", ""))
+    return a2a_x402.refuse_payment(uri, {}, memo, a2a_x402.Refusal("weld_mismatch", "", ""))
 
 
 async def _carry_on_unkept(self: A2aServer, task: Any, message: Any, outcome: Any) -> Any:

@@ -71,7 +71,7 @@ def _asked(call: Call) -> tuple[VerifyRequest, str]:
 
 
 def _as_json(judgement: Judgement) -> dict[str, Any]:
-    return {**judgement.members, "payload": judgement.verified, "content_hash": judgement.content_hash}
+    return {**judgement.members, "payload": judgement.verified_payload, "content_hash": judgement.content_hash}
 
 
 ADDON = Addon(

@@ -95,7 +95,7 @@ class Validator:
             "valid": judgement.valid,
             "status": judgement.status.value,
             "reason": judgement.reason,
-            "payload": judgement.verified,
+            "payload": judgement.verified_payload,
         }
 
     async def keys(self, _: Call) -> dict[str, Any]:

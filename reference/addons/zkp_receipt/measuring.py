@@ -21,11 +21,11 @@ def measured(request: IssueRequest, question: Question, keys: Keys, library: fal
     if request.atb_certificate is None:
         return request.bench_issuer or "", request.score_milliunits or 0
     found = judge(request.atb_certificate, question, keys, library)
-    if found.verified is None or not found.valid:
+    if found.verified_payload is None or not found.valid:
         raise _refused("atb_certificate", "the certificate is not active", found.reason or "")
     if found.kind is not Kind.CERTIFICATE:
         raise _refused("atb_certificate", "the credential is no ATB certificate", "not_a_certificate")
-    issuer, score = str(found.issuer), milliunits(found.verified["score"])
+    issuer, score = str(found.issuer), milliunits(found.verified_payload["score"])
     if request.bench_issuer not in {None, issuer}:
         raise _refused("bench_issuer", "the certificate names another issuer", "disagrees")
     if request.score_milliunits not in {None, score}:

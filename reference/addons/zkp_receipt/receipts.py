@@ -25,9 +25,9 @@ from reference.protocol.zk_receipts import (
     NOTICE,
     ReceiptJudgement,
     ScoreTooLow,
+    build_proven_payload,
     issuer_did,
     judge_receipt,
-    proven_payload,
 )
 from reference.web.errors import Unprocessable
 from reference.web.http.bearer_token import BearerToken, unauthorized
@@ -108,7 +108,7 @@ class Receipts:
         issuer, score = measured(request, question, self._context.keys(), self._library)
         try:
             return await asyncio.to_thread(
-                proven_payload,
+                build_proven_payload,
                 request.model_dump(exclude={"score_milliunits", "atb_certificate"}),
                 bench_issuer=issuer,
                 score=score,
@@ -138,7 +138,7 @@ def _as_json(found: ReceiptJudgement) -> dict[str, Any]:
         "element": None if refusal is None else refusal.element,
         "checks": asdict(found.checks),
         "content_hash": judgement.content_hash,
-        "payload": judgement.verified,
+        "payload": judgement.verified_payload,
         "notice": NOTICE,
     }
 

@@ -62,14 +62,14 @@ class Misdirected:
                 await self._note_left_over(link, tx_id, seen)
         unclear = [link for link in await self._named(network, seen) if link.id not in {one.id for one in bound}]
         for link in _first_of_each_tenant(unclear):
-            unsure = checkout.with_unclear_memo(seen, self._settling.asked(link))
+            unsure = checkout.select_with_unclear_memo(seen, self._settling.asked(link))
             await self._note(link, tx_id, seen, unsure, PaymentState.AMBIGUOUS)
         if {one.asset for one in seen.transfers} - {""} or seen.authorizations_used:
             await self._note_other_assets(network, tx_id, seen, bound)
 
     async def _note_left_over(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
         asked = self._settling.asked(link)
-        found = checkout.bound(seen, asked)
+        found = checkout.select_bound(seen, asked)
         try:
             own = await self._settling.for_link(link, seen, found)
         except NotPaid:  # it may have paid a link that another gateway knows
@@ -88,7 +88,7 @@ class Misdirected:
         by_nonce = [await self._settling.links.by_nonce(nonce) for nonce in list(nonces)[:MOST_NAMED]]
         links = [*bound, *(one for one in by_nonce if one is not None and one.network == network)]
         for link in {one.id: one for one in links}.values():
-            foreign = checkout.in_other_assets(seen, self._settling.asked(link))
+            foreign = checkout.select_in_other_assets(seen, self._settling.asked(link))
             await self._note(link, tx_id, seen, foreign, PaymentState.OTHER_ASSET)
 
     async def _named(self, network: str, seen: ObservedTransaction) -> list[Link]:

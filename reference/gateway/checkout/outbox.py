@@ -6,7 +6,7 @@ import uuid
 
 from reference.protocol.networks import NETWORKS
 from reference.protocol.webhook_delivery import EventType
-from reference.protocol.webhook_event import PaidBy, Sale, event_body
+from reference.protocol.webhook_event import EventLink, LinkPayment, event_body
 from reference.store.database import Change
 from reference.store.deliveries import Deliveries, Event
 from reference.store.links import Link
@@ -21,15 +21,15 @@ class Outbox:
 
     def confirmed(self, link: Link, payment: Payment, *, now: int) -> tuple[Change, ...]:
         """Return the changes that tell of a payment; `now` is the moment of the change (P-WH-02)."""
-        paid = PaidBy(payment.tx_id, payment.payer, payment.value)
+        paid = LinkPayment(payment.tx_id, payment.payer, payment.value)
         return self._telling(link, EventType.PAYMENT_CONFIRMED, paid, now)
 
     def cancelled(self, link: Link, *, now: int) -> tuple[Change, ...]:
         """Return the changes that tell of a cancellation (P-WH-12)."""
         return self._telling(link, EventType.PAYMENT_CANCELLED, None, now)
 
-    def _telling(self, link: Link, type_: EventType, paid: PaidBy | None, now: int) -> tuple[Change, ...]:
+    def _telling(self, link: Link, type_: EventType, paid: LinkPayment | None, now: int) -> tuple[Change, ...]:
         event_id = f"evt_{uuid.uuid4()}"
-        sale = Sale(NETWORKS[link.network], link.token, link.label, link.amount_microunits)
+        sale = EventLink(NETWORKS[link.network], link.token, link.label, link.amount_microunits)
         body = event_body(event_id, type_, sale, paid, created=now)
         return self._deliveries.build_event(Event(event_id, link.tenant_id, link.id, type_, now, body))

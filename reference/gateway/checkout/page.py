@@ -13,12 +13,12 @@ from reference.gateway.return_addresses import host_of, is_at_shop
 from reference.gateway.settings import GatewaySettings
 from reference.gateway.storefront import payee_name
 from reference.lanes.registry import descriptor_of
-from reference.protocol.checkout import Asked, LinkState
+from reference.protocol.checkout import LinkState, LinkTerms
 from reference.protocol.eip3009 import TRANSFER_SELECTOR, nonce_of
 from reference.protocol.explorers import explorer_link
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
-from reference.protocol.qr_payload import Shown, qr_payload
+from reference.protocol.qr_payload import ShownLink, qr_payload
 from reference.protocol.times import utc_text
 from reference.store.links import Link, Price
 from reference.store.merchants import Merchant
@@ -112,7 +112,7 @@ class Page:
             **(self._payable(link, asked) if is_open else {}),
         )
 
-    def _payable(self, link: Link, asked: Asked) -> dict[str, Any]:
+    def _payable(self, link: Link, asked: LinkTerms) -> dict[str, Any]:
         """Return what only a page that asks for money shows."""
         wallet = _wallet(link, asked) if asked.network.eip712_name else None
         payload = self.payload(link)
@@ -120,9 +120,9 @@ class Page:
         opens = () if lane is None else lane.wallet_links(payload)
         return {"address": link.pay_to, "memo": asked.memo, "payload": payload, "wallet": wallet, "opens": opens}
 
-    def _shown(self, link: Link) -> Shown:
+    def _shown(self, link: Link) -> ShownLink:
         address = f"{self._settings.public_url}/checkout/{link.token}"
-        return Shown(self._settling.asked(link), link.token, link.label, address, self._settings.word)
+        return ShownLink(self._settling.asked(link), link.token, link.label, address, self._settings.word)
 
 
 def _back(link: Link, merchant: Merchant, *, is_over: bool) -> dict[str, str] | None:
@@ -137,7 +137,7 @@ def _back(link: Link, merchant: Merchant, *, is_over: bool) -> dict[str, str] | 
     return {"address": address, "host": host_of(address)}
 
 
-def _ordered(link: Link, price: Price | None, asked: Asked) -> dict[str, str] | None:
+def _ordered(link: Link, price: Price | None, asked: LinkTerms) -> dict[str, str] | None:
     """Return what the page says of an order in another currency than the asset; None where there is nothing to say."""
     asset = asked.network.asset_label
     if price is None or price.currency == asset:
@@ -168,7 +168,7 @@ def _readable(unix: int) -> str:
     return datetime.fromtimestamp(unix, UTC).strftime("%-d %B %Y, %H:%M:%S UTC")
 
 
-def _wallet(link: Link, asked: Asked) -> dict[str, str]:
+def _wallet(link: Link, asked: LinkTerms) -> dict[str, str]:
     """Return what an EIP-1193 wallet is asked to sign and to send (P-CK-09)."""
     network = asked.network
     return {

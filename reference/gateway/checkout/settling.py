@@ -14,7 +14,7 @@ from reference.gateway.recency import Recency
 from reference.gateway.settings import GatewaySettings
 from reference.lanes.registry import descriptor_of
 from reference.protocol import checkout, purposes
-from reference.protocol.checkout import Asked, LinkEnding, LinkState, NotPaid
+from reference.protocol.checkout import LinkEnding, LinkState, LinkTerms, NotPaid
 from reference.protocol.networks import NETWORKS, same_address
 from reference.protocol.observed import ObservedTransaction, Transfer
 from reference.store.database import Database, DuplicateKey
@@ -92,9 +92,9 @@ class Settling:
         self._announcements = announcements
         self._recency = recency
 
-    def asked(self, link: Link) -> Asked:
+    def asked(self, link: Link) -> LinkTerms:
         """Return what a link asks of its chain."""
-        return Asked(
+        return LinkTerms(
             network=NETWORKS[link.network],
             pay_to=link.pay_to,
             amount_microunits=link.amount_microunits,
@@ -136,7 +136,7 @@ class Settling:
             LinkEnded: The link has an end already.
         """
         asked = self.asked(link)
-        found = await self.for_link(link, seen, checkout.fitting(seen, asked))
+        found = await self.for_link(link, seen, checkout.select_paying(seen, asked))
         while True:
             transfer = await self._free(link, tx_id, found)
             payment = self._payment(link, tx_id, transfer, PaymentState.PAID, seen)
@@ -178,7 +178,7 @@ class Settling:
         others = {token for token in tokens if token not in {None, link.token}}
         if all([await self.links.by_token(token) for token in others if token is not None]):
             return found
-        places = purposes.places(seen, service)
+        places = purposes.assign_links(seen, service)
         own = tuple(one for one in found if places.get(one.ordinal) == link.token)
         if not own:
             raise NotPaid("memo_mismatch")
@@ -195,7 +195,7 @@ class Settling:
         if any(one.link_id == link.id for one in used):  # a watcher or another call was faster
             raise LinkEnded
         others = await self.used_beside_links(link.network, tx_id, found)
-        transfer = checkout.chosen(found, others | {one.ordinal for one in used}, self.asked(link))
+        transfer = checkout.choose_transfer(found, others | {one.ordinal for one in used}, self.asked(link))
         if transfer is None:
             paid = [one for one in used if one.ordinal in {fitting.ordinal for fitting in found}]
             raise TransferUsed(bool(paid) and not others and all(one.tenant_id != link.tenant_id for one in paid))
@@ -213,7 +213,7 @@ class Settling:
     async def note_late(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
         """List a payment that came for a link when it was no longer active, unless it pays something else."""
         try:
-            found = checkout.matching(seen, self.asked(link))
+            found = checkout.match_transfers(seen, self.asked(link))
         except NotPaid as fault:
             if fault.reason == "wrong_amount":
                 await self.note_short(link, tx_id, seen)
@@ -222,7 +222,7 @@ class Settling:
 
     async def note_short(self, link: Link, tx_id: str, seen: ObservedTransaction) -> None:
         """List a payment that moved less than its link asks; the link waits for the whole."""
-        await self._note(link, tx_id, seen, checkout.too_small(seen, self.asked(link)), PaymentState.SHORT)
+        await self._note(link, tx_id, seen, checkout.select_too_small(seen, self.asked(link)), PaymentState.SHORT)
 
     async def _note(
         self, link: Link, tx_id: str, seen: ObservedTransaction, fit: tuple[Transfer, ...], state: PaymentState

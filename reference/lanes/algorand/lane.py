@@ -46,7 +46,7 @@ class AlgorandLane:
 
     def received(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> weld.Payment | None:
         """Return what reached the payee with the token as its note."""
-        return weld.received(weld.NOTE_BINDING, weld.Claim(seen, terms, token, 0, terms.pay_to), tx_id)
+        return weld.find_arrived_payment(weld.NOTE_BINDING, weld.Claim(seen, terms, token, 0, terms.pay_to), tx_id)
 
     def is_address(self, text: str) -> bool:
         """Return whether a text is a checksummed address in its one canonical spelling, as payments show it."""

@@ -109,7 +109,7 @@ class BaseLane:
             sender=member(receipt, "from", str).lower(),
             transfers=transfers,
             authorizations_used=uses,
-            called=called,
+            called_contract=called,
             calldata=calldata,
         )
 

@@ -53,7 +53,7 @@ class SolanaLane:
     def received(self, seen: ObservedTransaction, terms: Terms, token: Token, tx_id: str) -> weld.Payment | None:
         """Return what reached the payee's account with the token's reference."""
         claim = self._claim(seen, terms, token, 0)
-        return weld.received((*weld.REFERENCE_BINDING, *weld.REFERENCE_ALONE), claim, tx_id)
+        return weld.find_arrived_payment((*weld.REFERENCE_BINDING, *weld.REFERENCE_ALONE), claim, tx_id)
 
     def _claim(self, seen: ObservedTransaction, terms: Terms, token: Token, ttl: int) -> weld.Claim:
         destination = solana_transfers.associated_account(terms.pay_to, terms.asset)
@@ -99,7 +99,7 @@ class SolanaLane:
                 raise ChainUnavailable("the node answered about another transaction")
             loaded = _loaded(meta)
             # Without them a payment would be refused for good that the payer has made.
-            if len(loaded) != solana_transfers.looked_up(raw):
+            if len(loaded) != solana_transfers.count_looked_up_accounts(raw):
                 raise ChainUnavailable("the node's loaded addresses are not as many as the transaction looks up")
             transfers = solana_transfers.transfers(raw, loaded)
             owners = _owners(meta, solana_transfers.accounts(raw, loaded))

@@ -11,14 +11,14 @@ from reference.protocol.message_signatures.request import (
     MessageVerifyRequest,
 )
 from reference.protocol.message_signatures.signing import NotSignable, SignRequest, sign
-from reference.protocol.message_signatures.verdict import Judged, judge_message, verify
+from reference.protocol.message_signatures.verdict import MessageVerdict, judge_message, verify
 
 __all__ = [
     "ALGORITHMS",
     "ClosedMessageVerifyRequest",
     "ExpectedKey",
     "Fields",
-    "Judged",
+    "MessageVerdict",
     "Message",
     "MessageRequest",
     "MessageVerifyRequest",

@@ -87,24 +87,24 @@ def _holds(verify: Callable[..., object], digest: object, signature: bytes) -> b
 @lru_cache(maxsize=256)
 def _rsa(key: bytes) -> RSA.RsaKey:
     try:
-        read = RSA.import_key(key)
+        rsa_key = RSA.import_key(key)
     except (ValueError, IndexError, TypeError) as fault:
         raise KeyRejected("no RSA public key") from fault
-    if read.has_private():
+    if rsa_key.has_private():
         raise KeyRejected("a private key must stay with its owner; give the public one")
-    if read.size_in_bits() < _LEAST_RSA_BITS:
+    if rsa_key.size_in_bits() < _LEAST_RSA_BITS:
         raise KeyRejected(f"an RSA key of less than {_LEAST_RSA_BITS} bits")
-    return read
+    return rsa_key
 
 
 @lru_cache(maxsize=256)
 def _ecc(key: bytes, curve: str) -> ECC.EccKey:
     try:
-        read = ECC.import_key(key)
+        ecc_key = ECC.import_key(key)
     except (ValueError, IndexError, TypeError) as fault:
         raise KeyRejected("no ECDSA public key, or its point is not on the curve") from fault
-    if read.has_private():
+    if ecc_key.has_private():
         raise KeyRejected("a private key must stay with its owner; give the public one")
-    if read.curve != curve:
+    if ecc_key.curve != curve:
         raise KeyRejected(f"the key is not on curve {curve}")
-    return read
+    return ecc_key

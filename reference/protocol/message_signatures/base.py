@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reference.protocol.message_signatures.components import derived
+from reference.protocol.message_signatures.components import derive_component
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.field_components import field_value
 from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.signature_input import Component, SignatureInput
 
 _COMPATIBILITY_NAMES = frozenset({"created", "expires"})
-_OF_ANOTHER_PLACE = frozenset({"req", "tr"})
+_SOURCE_PARAMETERS = frozenset({"req", "tr"})
 
 
 class Base(NamedTuple):
@@ -29,7 +29,7 @@ class Base(NamedTuple):
     faults: tuple[Fault, ...]
 
 
-def build(message: Message, chosen: SignatureInput) -> Base:
+def build(message: Message, signature_input: SignatureInput) -> Base:
     """Return the signature base of one labelled signature.
 
     Args:
@@ -38,23 +38,23 @@ def build(message: Message, chosen: SignatureInput) -> Base:
     """
     values: list[str | None] = []
     faults: list[Fault] = []
-    seen: set[str] = set()
-    if not chosen.components:
+    identities: set[str] = set()
+    if not signature_input.components:
         faults.append(Fault("empty_components", "the signature covers nothing"))
-    for component in chosen.components:
+    for component in signature_input.components:
         identity = component.identity
         try:
-            if identity in seen:
+            if identity in identities:
                 raise Fault("duplicate_component", f"{component.identifier} is covered twice")
-            seen.add(identity)
-            value = _value(message, chosen, component)
+            identities.add(identity)
+            value = _value(message, signature_input, component)
             if not value.isprintable() or not value.isascii():
                 _check_line(component, value)
             values.append(value)
         except Fault as fault:
             faults.append(fault)
             values.append(None)
-    return Base(text_of(chosen.components, values, chosen.params_text), tuple(values), tuple(faults))
+    return Base(text_of(signature_input.components, values, signature_input.params_text), tuple(values), tuple(faults))
 
 
 def text_of(components: Sequence[Component], values: Sequence[str | None], params_text: str) -> str:
@@ -64,30 +64,32 @@ def text_of(components: Sequence[Component], values: Sequence[str | None], param
     return f'{"".join(lines)}"@signature-params": {params_text}'
 
 
-def is_compatibility_name(message: Message, chosen: SignatureInput, component: Component) -> bool:
+def is_compatibility_name(message: Message, signature_input: SignatureInput, component: Component) -> bool:
     """Return whether a component is the parameter `created` or `expires` under its own name (P-AG-07)."""
     return (
         component.name in _COMPATIBILITY_NAMES
         and not component.parameters
-        and component.name in chosen.parameters
-        and message.fields.combined(component.name) is None
+        and component.name in signature_input.parameters
+        and message.fields.combine(component.name) is None
     )
 
 
-def _value(message: Message, chosen: SignatureInput, component: Component) -> str:
-    name, given = component.name, component.parameters
-    if not given:
+def _value(message: Message, signature_input: SignatureInput, component: Component) -> str:
+    name, parameters = component.name, component.parameters
+    if not parameters:
         if name.startswith("@"):
-            return derived(message, component)
-        if name in _COMPATIBILITY_NAMES and is_compatibility_name(message, chosen, component):
-            return str(chosen.parameters[name])
+            return derive_component(message, component)
+        if name in _COMPATIBILITY_NAMES and is_compatibility_name(message, signature_input, component):
+            return str(signature_input.parameters[name])
         return field_value(message.fields, component)
     source = message
-    if not given.keys().isdisjoint(_OF_ANOTHER_PLACE):
+    if not parameters.keys().isdisjoint(_SOURCE_PARAMETERS):
         source = _source(message, component)
     if name.startswith("@"):
-        return derived(source, component)
-    return field_value(source.trailers if "tr" in given and source.trailers is not None else source.fields, component)
+        return derive_component(source, component)
+    return field_value(
+        source.trailers if "tr" in parameters and source.trailers is not None else source.fields, component
+    )
 
 
 def _source(message: Message, component: Component) -> Message:
@@ -96,7 +98,7 @@ def _source(message: Message, component: Component) -> Message:
     Raises:
         Fault: unsupported_component when that message, or its trailers, are not known.
     """
-    source = message if "req" not in component.parameters else message.related
+    source = message if "req" not in component.parameters else message.related_request
     if source is None:
         raise Fault("unsupported_component", f"{component.identifier}: req needs a related request, which is not here")
     if "tr" in component.parameters and source.trailers is None:

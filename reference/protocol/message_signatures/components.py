@@ -13,40 +13,40 @@ Part = TypeVar("Part", str, int)
 _DEFAULT_PORTS = {"https": ":443", "http": ":80"}
 
 
-class _NotThere(Exception):
+class _PartAbsent(Exception):
     """The message is of another kind: a response has no method, a request no status."""
 
 
 def method(message: Message) -> str:
     """`@method`: the method, its case kept."""
-    return _known(message.method)
+    return _require_part(message.method)
 
 
 def authority(message: Message) -> str:
     """`@authority`: lower case, without an empty port or the scheme's default one (RFC 9110 section 4.2.3)."""
-    lowered = _known(message.authority).lower()
-    return lowered.removesuffix(_DEFAULT_PORTS.get(scheme(message), ":")).removesuffix(":")
+    text = _require_part(message.authority).lower()
+    return text.removesuffix(_DEFAULT_PORTS.get(scheme(message), ":")).removesuffix(":")
 
 
 def scheme(message: Message) -> str:
     """`@scheme`: lower case."""
-    return _known(message.scheme).lower()
+    return _require_part(message.scheme).lower()
 
 
 def path(message: Message) -> str:
     """`@path`: up to the first `?`, otherwise untouched."""
-    return _known(message.path)
+    return _require_part(message.path)
 
 
 def query(message: Message) -> str:
     """`@query`: `?` and the query; `?` alone if the target has no query."""
-    _known(message.path)
+    _require_part(message.path)
     return "?" + (message.query or "")
 
 
 def request_target(message: Message) -> str:
     """`@request-target`: path and query as on the request line."""
-    return _known(message.path) + ("" if message.query is None else "?" + message.query)
+    return _require_part(message.path) + ("" if message.query is None else "?" + message.query)
 
 
 def target_uri(message: Message) -> str:
@@ -56,10 +56,10 @@ def target_uri(message: Message) -> str:
 
 def status(message: Message) -> str:
     """`@status`: the response's status."""
-    return str(_known(message.status))
+    return str(_require_part(message.status))
 
 
-DERIVED: Mapping[str, Callable[[Message], str]] = {
+DERIVED_COMPONENTS: Mapping[str, Callable[[Message], str]] = {
     "@method": method,
     "@authority": authority,
     "@scheme": scheme,
@@ -71,19 +71,19 @@ DERIVED: Mapping[str, Callable[[Message], str]] = {
 }
 
 
-def derived(message: Message, component: Component) -> str:
+def derive_component(message: Message, component: Component) -> str:
     """Return the value of a derived component of the message that it is of.
 
     Raises:
         Fault: unsupported_component for a name or a parameter that is not known, and for a part of a request in a
             response; missing_component for a request's status.
     """
-    derive = DERIVED.get(component.name)
-    given = component.parameters
-    if derive is not None and (not given or (given.keys() == {"req"} and derive is not status)):
+    derive = DERIVED_COMPONENTS.get(component.name)
+    parameters = component.parameters
+    if derive is not None and (not parameters or (parameters.keys() == {"req"} and derive is not status)):
         try:
             return derive(message)
-        except _NotThere:
+        except _PartAbsent:
             if derive is status:
                 raise Fault("missing_component", '"@status" is covered and the message has none') from None
             sentence = f"{component.identifier} is of a request; a response covers it with parameter req"
@@ -113,7 +113,7 @@ def _query_parameter(message: Message, component: Component) -> str:
     return values[0]
 
 
-def _known(part: Part | None) -> Part:
+def _require_part(part: Part | None) -> Part:
     if part is None:
-        raise _NotThere
+        raise _PartAbsent
     return part

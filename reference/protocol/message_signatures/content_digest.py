@@ -15,8 +15,8 @@ from reference.protocol.message_signatures.signature_input import Component
 
 ALGORITHMS = {"sha-256": hashlib.sha256, "sha-512": hashlib.sha512}
 FIELD = "content-digest"
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-_WRITTEN = re.compile(r"(?:^|,)[ \t]*([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=]*):")
+_QUOTED_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_DIGEST_MEMBER = re.compile(r"(?:^|,)[ \t]*([a-z*][a-z0-9_.*-]*)=:([A-Za-z0-9+/=]*):")
 
 
 class DigestReport(NamedTuple):
@@ -33,15 +33,15 @@ class DigestReport(NamedTuple):
     """
 
     present: bool
-    covered: bool
+    is_covered: bool
     algorithm: str | None
-    provided: str | None
-    computed: str
+    provided_digest: str | None
+    computed_digest: str
     match: bool | None
     faults: tuple[Fault, ...]
 
 
-def judge(fields: Fields, body: bytes, *, covered: bool, required: bool) -> DigestReport:
+def judge(fields: Fields, body: bytes, *, is_covered: bool, is_required: bool) -> DigestReport:
     """Judge the digest of a body.
 
     Args:
@@ -50,28 +50,30 @@ def judge(fields: Fields, body: bytes, *, covered: bool, required: bool) -> Dige
         covered: Whether the signature covers Content-Digest.
         required: Whether a non-empty body must have a covered digest.
     """
-    text = fields.combined(FIELD)
+    text = fields.combine(FIELD)
     faults: list[Fault] = []
     if text is None:
-        if required and body:
+        if is_required and body:
             faults.append(Fault("content_digest_missing", "the body is not covered: there is no Content-Digest"))
-        return DigestReport(False, covered, None, None, compute("sha-256", body), None, tuple(faults))
-    if required and body and not covered:
+        return DigestReport(False, is_covered, None, None, compute("sha-256", body), None, tuple(faults))
+    if is_required and body and not is_covered:
         faults.append(
             Fault("content_digest_not_covered", "Content-Digest is there and the signature does not cover it")
         )
     everyday = compute("sha-256", body)
     if text == f"sha-256=:{everyday}:":
-        return DigestReport(True, covered, "sha-256", everyday, everyday, True, tuple(faults))
+        return DigestReport(True, is_covered, "sha-256", everyday, everyday, True, tuple(faults))
     try:
-        digests = _known(text)
+        digests = _parse_digests(text)
     except Fault as fault:
-        return DigestReport(True, covered, None, None, everyday, None, (*faults, fault))
-    computed = {name: compute(name, body) for name in digests}
-    if computed != digests:
+        return DigestReport(True, is_covered, None, None, everyday, None, (*faults, fault))
+    body_digests = {name: compute(name, body) for name in digests}
+    if body_digests != digests:
         faults.append(Fault("content_digest_mismatch", "the body is not the one whose digest was signed"))
     name = next(iter(digests))
-    return DigestReport(True, covered, name, digests[name], computed[name], computed == digests, tuple(faults))
+    return DigestReport(
+        True, is_covered, name, digests[name], body_digests[name], body_digests == digests, tuple(faults)
+    )
 
 
 def is_covered(components: Iterable[Component]) -> bool:
@@ -82,8 +84,10 @@ def is_covered(components: Iterable[Component]) -> bool:
     return False
 
 
-def _protects(given: Mapping[str, Any]) -> bool:
-    return not given or (given.get("key", "sha-256") in ALGORITHMS and given.keys().isdisjoint({"req", "tr"}))
+def _protects(parameters: Mapping[str, Any]) -> bool:
+    return not parameters or (
+        parameters.get("key", "sha-256") in ALGORITHMS and parameters.keys().isdisjoint({"req", "tr"})
+    )
 
 
 def compute(algorithm: str, body: bytes) -> str:
@@ -91,29 +95,29 @@ def compute(algorithm: str, body: bytes) -> str:
     return base64.b64encode(ALGORITHMS[algorithm](body).digest()).decode()
 
 
-def _known(text: str) -> dict[str, str]:
+def _parse_digests(text: str) -> dict[str, str]:
     try:
-        parsed = structured.read(text)
+        members = structured.read(text)
     except ValueError as fault:
         raise Fault(
             "content_digest_malformed", "Content-Digest is no structured dictionary, or repeats itself"
         ) from fault
-    if not all(isinstance(value, bytes) for value, _ in parsed.values()):
+    if not all(isinstance(value, bytes) for value, _ in members.values()):
         raise Fault("content_digest_malformed", "a digest is no byte sequence")
-    known = {name: base64.b64encode(value).decode() for name, (value, _) in parsed.items() if name in ALGORITHMS}
-    if not _is_canonical(text, known):
+    digests = {name: base64.b64encode(value).decode() for name, (value, _) in members.items() if name in ALGORITHMS}
+    if not _is_canonical(text, digests):
         raise Fault("content_digest_malformed", "a digest is not canonical base64")
-    if not known:
+    if not digests:
         raise Fault("content_digest_unsupported", "no digest of a known algorithm (sha-256, sha-512)")
-    return known
+    return digests
 
 
-def _is_canonical(text: str, known: Mapping[str, str]) -> bool:
+def _is_canonical(text: str, digests: Mapping[str, str]) -> bool:
     """Return whether the field writes each digest as an encoder would: one digest has one text here.
 
     The parser accepts missing padding and spare bits, as RFC 8941 requires.
     """
-    if text == ", ".join([f"{name}=:{value}:" for name, value in known.items()]):
+    if text == ", ".join([f"{name}=:{value}:" for name, value in digests.items()]):
         return True
-    written = dict(_WRITTEN.findall(_QUOTED.sub("", text)))
-    return all(written.get(name) == value for name, value in known.items())
+    written_digests = dict(_DIGEST_MEMBER.findall(_QUOTED_STRING.sub("", text)))
+    return all(written_digests.get(name) == value for name, value in digests.items())

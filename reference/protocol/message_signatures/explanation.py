@@ -15,7 +15,7 @@ from reference.protocol.message_signatures.diagnosis.policy_notes import policy_
 from reference.protocol.message_signatures.faults import COVERAGE, DIGEST, HEADERS, PARAMETERS
 from reference.protocol.message_signatures.fix_notes import FIX_NOTES
 from reference.protocol.message_signatures.request import MessageRequest
-from reference.protocol.message_signatures.verdict import DIGEST_SPEC, SKEW_SECONDS, SPEC, Judged, judge, result
+from reference.protocol.message_signatures.verdict import DIGEST_SPEC, SKEW_SECONDS, SPEC, MessageVerdict, judge, result
 
 CITATION = "RFC 9421 section 3.2 (verifying a signature) and RFC 9530 section 2 (Content-Digest)"
 NO_KEY_NOTE = "Give public_key_hex or did_key of the expected signer to learn whether the signature holds."
@@ -33,80 +33,80 @@ def explain(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> d
         now: Unix seconds; the request's own `now` wins.
         skew: Seconds by which clocks may differ (P-CV-09).
     """
-    judged = judge(request, now=now, skew=skew)
-    shared = result(request, judged)
+    verdict = judge(request, now=now, skew=skew)
+    common_members = result(request, verdict)
     moment = now if request.now is None else request.now
-    notes = list(dict.fromkeys(_notes(request, judged, moment, skew)))
-    digest = judged.digest
+    notes = list(dict.fromkeys(_notes(request, verdict, moment, skew)))
+    digest = verdict.digest
     return {
-        **shared,
-        "verdict": {True: "pass", False: "fail", None: "unverified"}[shared["valid"]],
+        **common_members,
+        "verdict": {True: "pass", False: "fail", None: "unverified"}[common_members["valid"]],
         "content_digest": {
             "present": digest.present,
-            "covered": digest.covered,
+            "covered": digest.is_covered,
             "algorithm": digest.algorithm,
-            "provided": digest.provided,
-            "computed": digest.computed,
+            "provided": digest.provided_digest,
+            "computed": digest.computed_digest,
             "match": digest.match,
         },
         "fix_notes": notes,
         "diagnosis": notes,
-        "links": {"rfc9421": SPEC, "rfc9530": DIGEST_SPEC, **_clauses(judged)},
+        "links": {"rfc9421": SPEC, "rfc9530": DIGEST_SPEC, **_clauses(verdict)},
         "citation": CITATION,
     }
 
 
-def _notes(request: MessageRequest, judged: Judged, now: int, skew: int) -> Iterator[str]:
-    for code in dict.fromkeys(judged.codes):
+def _notes(request: MessageRequest, verdict: MessageVerdict, now: int, skew: int) -> Iterator[str]:
+    for code in dict.fromkeys(verdict.codes):
         yield FIX_NOTES[code].advice
-        yield from _particular(request, judged, code, now, skew)
-    yield from _of_the_equation(request, judged)
+        yield from _notes_on_fault(request, verdict, code, now, skew)
+    yield from _notes_on_equation(request, verdict)
     if request.key_bytes() is None:
         yield NO_KEY_NOTE
-    yield from _compatibility(judged)
+    yield from _notes_on_compatibility(verdict)
 
 
-def _particular(request: MessageRequest, judged: Judged, code: str, now: int, skew: int) -> Iterator[str]:
+def _notes_on_fault(request: MessageRequest, verdict: MessageVerdict, code: str, now: int, skew: int) -> Iterator[str]:
     """Yield what can be said about this one message beyond the advice for its fault."""
-    chosen = judged.chosen
+    signature_input = verdict.chosen
     if code in HEADERS:
-        yield from header_notes(code, judged.message, request.expected_key(), request.label)
+        yield from header_notes(code, verdict.message, request.expected_key(), request.label)
     elif code in DIGEST:
-        yield from digest_notes(code, judged.message, judged.digest)
-    elif code in PARAMETERS and chosen is not None:
-        yield from policy_notes(code, request, chosen.parameters, algorithm=ED25519, now=now, skew=skew)
-    elif code in COVERAGE and chosen is not None and judged.base is not None:
-        yield from coverage_notes(judged.message, chosen, judged.base)
+        yield from digest_notes(code, verdict.message, verdict.digest)
+    elif code in PARAMETERS and signature_input is not None:
+        yield from policy_notes(code, request, signature_input.parameters, algorithm=ED25519, now=now, skew=skew)
+    elif code in COVERAGE and signature_input is not None and verdict.base is not None:
+        yield from coverage_notes(verdict.message, signature_input, verdict.base)
 
 
-def _of_the_equation(request: MessageRequest, judged: Judged) -> Iterator[str]:
+def _notes_on_equation(request: MessageRequest, verdict: MessageVerdict) -> Iterator[str]:
     """Yield what makes the signature hold, when one change does: the result stays negative (P-AG-08)."""
-    key, chosen, built = request.expected_key(), judged.chosen, judged.base
-    if key is None or chosen is None or built is None:
+    key, signature_input, signature_base = request.expected_key(), verdict.chosen, verdict.base
+    if key is None or signature_input is None or signature_base is None:
         return
-    case = Case(judged.message, chosen, built, key)
-    if "signature_mismatch" in judged.codes:
+    case = Case(verdict.message, signature_input, signature_base, key)
+    if "signature_mismatch" in verdict.codes:
         yield proven(case, SUSPICIONS) or NOT_PROVEN_NOTE
         return
     suspicions: tuple[Suspicion, ...] = ()
-    if [fault.code for fault in built.faults] == ["missing_component"]:
-        suspicions = (fields.missing,)
-    elif "key_rejected" in judged.codes and not built.faults:
-        suspicions = (keys.forms, keys.named)
+    if [fault.code for fault in signature_base.faults] == ["missing_component"]:
+        suspicions = (fields.missing_fields,)
+    elif "key_rejected" in verdict.codes and not signature_base.faults:
+        suspicions = (keys.forms, keys.named_keys)
     note = proven(case, suspicions)
     if note is not None:
         yield note
 
 
-def _compatibility(judged: Judged) -> Iterator[str]:
-    covered = () if judged.chosen is None else judged.chosen.components
-    for component in covered:
-        if judged.chosen is not None and base.is_compatibility_name(judged.message, judged.chosen, component):
+def _notes_on_compatibility(verdict: MessageVerdict) -> Iterator[str]:
+    components = () if verdict.chosen is None else verdict.chosen.components
+    for component in components:
+        if verdict.chosen is not None and base.is_compatibility_name(verdict.message, verdict.chosen, component):
             yield (
                 f"{component.identifier} is covered as a component, which is non-standard: it is a signature parameter,"
                 " and every signature covers its own. Other verifiers will refuse it; leave it out."
             )
 
 
-def _clauses(judged: Judged) -> dict[str, str]:
-    return {fault.code: FIX_NOTES[fault.code].clause for fault in judged.faults}
+def _clauses(verdict: MessageVerdict) -> dict[str, str]:
+    return {fault.code: FIX_NOTES[fault.code].clause for fault in verdict.faults}

@@ -27,7 +27,7 @@ DIGEST = (
     "content_digest_unsupported",
     "content_digest_mismatch",
 )
-ALL = (*HEADERS, *COVERAGE, *PARAMETERS, "key_rejected", *DIGEST, "signature_mismatch")
+ALL_CODES = (*HEADERS, *COVERAGE, *PARAMETERS, "key_rejected", *DIGEST, "signature_mismatch")
 
 
 @dataclass(eq=False)
@@ -35,7 +35,7 @@ class Fault(Exception):
     """One reason.
 
     Attributes:
-        code: One of `ALL`.
+        code: One of `ALL_CODES`.
         sentence: What is wrong, for people.
     """
 

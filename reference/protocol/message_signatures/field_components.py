@@ -15,7 +15,7 @@ from reference.protocol.message_signatures.fields import Fields
 from reference.protocol.message_signatures.signature_input import Component
 
 # The library's table of known structured fields, and those of RFC 9421 and RFC 9530.
-STRUCTURED: Mapping[str, str] = {
+STRUCTURED_FIELDS: Mapping[str, str] = {
     **retrofit,
     **dict.fromkeys(("accept-signature", "signature", "signature-input"), "dictionary"),
     **dict.fromkeys(("content-digest", "repr-digest", "want-content-digest", "want-repr-digest"), "dictionary"),
@@ -34,7 +34,7 @@ def field_value(fields: Fields, component: Component) -> str:
     Raises:
         Fault: unsupported_component or missing_component.
     """
-    text = fields.combined(component.name)
+    text = fields.combine(component.name)
     if text is not None and not component.parameters:
         return text  # a name that is found is in lower case
     _check(component)
@@ -43,25 +43,25 @@ def field_value(fields: Fields, component: Component) -> str:
     if "key" in component.parameters:
         return _dictionary_member(fields, component)
     if "sf" in component.parameters:
-        return _reserialised(fields, component)
-    return _wrapped(fields, component) if "bs" in component.parameters else text
+        return _reserialise(fields, component)
+    return _wrap_values(fields, component) if "bs" in component.parameters else text
 
 
 def _check(component: Component) -> None:
-    given = component.parameters
-    flags_are_true = all(given.get(flag, True) is True for flag in _FLAGS)
+    parameters = component.parameters
+    flags_are_true = all(parameters.get(flag, True) is True for flag in _FLAGS)
     if (
         component.name != component.name.lower()
-        or not given.keys() <= _PARAMETERS
+        or not parameters.keys() <= _PARAMETERS
         or not flags_are_true
-        or type(given.get("key", "")) is not str
+        or type(parameters.get("key", "")) is not str
     ):
         raise Fault("unsupported_component", f"{component.identifier} is not known")
-    if "bs" in given and not given.keys().isdisjoint({"sf", "key"}):
+    if "bs" in parameters and not parameters.keys().isdisjoint({"sf", "key"}):
         raise Fault("unsupported_component", f"{component.identifier}: bs goes neither with sf nor with key")
 
 
-def _wrapped(fields: Fields, component: Component) -> str:
+def _wrap_values(fields: Fields, component: Component) -> str:
     """Return each value as a byte sequence; a character is the octet of its number."""
     try:
         octets = [value.encode("latin-1") for value in fields.values(component.name)]
@@ -70,19 +70,19 @@ def _wrapped(fields: Fields, component: Component) -> str:
     return ", ".join(f":{base64.b64encode(one).decode()}:" for one in octets)
 
 
-def _reserialised(fields: Fields, component: Component) -> str:
-    kind = STRUCTURED.get(component.name)
-    parsed = None if kind is None else fields.structured(component.name, kind)
-    if not parsed:
+def _reserialise(fields: Fields, component: Component) -> str:
+    kind = STRUCTURED_FIELDS.get(component.name)
+    structure = None if kind is None else fields.parse_structured(component.name, kind)
+    if not structure:
         raise Fault("unsupported_component", f"{component.identifier}: not a known structured field, or malformed")
-    return str(http_sf.ser(parsed))
+    return str(http_sf.ser(structure))
 
 
 def _dictionary_member(fields: Fields, component: Component) -> str:
-    parsed = fields.structured(component.name, "dictionary")
-    if parsed is None:
+    members = fields.parse_structured(component.name, "dictionary")
+    if members is None:
         raise Fault("unsupported_component", f"{component.identifier}: the field is no dictionary")
-    member: Any = parsed.get(component.parameters["key"])
+    member: Any = members.get(component.parameters["key"])
     if member is None:
         raise Fault("missing_component", f"{component.identifier}: the dictionary has no such key")
     return str(ser_list([member]))

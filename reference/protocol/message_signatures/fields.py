@@ -15,12 +15,12 @@ class Fields:
     """Header fields by lower-case name, each with its values in order, trimmed and unfolded."""
 
     def __init__(self, headers: Mapping[str, str | Sequence[str]]) -> None:
-        self._given = headers
+        self._headers = headers
         self._values: dict[str, list[str]] = {}
-        for name, given in headers.items():
-            kept = self._values.setdefault(name.lower(), [])
-            for value in (given,) if isinstance(given, str) else given:
-                kept.append(_unfolded(value) if "\n" in value else value.strip(" \t"))
+        for name, header in headers.items():
+            values = self._values.setdefault(name.lower(), [])
+            for value in (header,) if isinstance(header, str) else header:
+                values.append(_unfold(value) if "\n" in value else value.strip(" \t"))
         # A signature may name one field many thousand times, by another key each time: read it once.
         self._structured: dict[tuple[str, str], Any] = {}
 
@@ -32,36 +32,36 @@ class Fields:
         """Return the values of a field, in order."""
         return tuple(self._values.get(name, ()))
 
-    def given(self, name: str) -> list[str]:
+    def raw_values(self, name: str) -> list[str]:
         """Return the values of a field, in order, exactly as they came."""
-        found = [value for own, value in self._given.items() if own.lower() == name]
-        return [one for value in found for one in ((value,) if isinstance(value, str) else value)]
+        headers = [value for own, value in self._headers.items() if own.lower() == name]
+        return [one for value in headers for one in ((value,) if isinstance(value, str) else value)]
 
     def spellings(self) -> dict[str, str]:
         """Return by lower-case name the name under which each field came, its case kept."""
-        return {own.lower(): own for own in self._given}
+        return {own.lower(): own for own in self._headers}
 
-    def combined(self, name: str) -> str | None:
+    def combine(self, name: str) -> str | None:
         """Return the field's values joined by a comma and a space, or None when it is absent."""
         values = self._values.get(name)
         if not values:
             return None
         return values[0] if len(values) == 1 else ", ".join(values)
 
-    def structured(self, name: str, kind: str) -> Any:
+    def parse_structured(self, name: str, kind: str) -> Any:
         """Return a present field read as a structured field of `kind`, or None when it is not one."""
         place = (name, kind)
         if place not in self._structured:
-            self._structured[place] = _parsed(self.combined(name) or "", kind)
+            self._structured[place] = _parse(self.combine(name) or "", kind)
         return self._structured[place]
 
 
-def _parsed(text: str, kind: str) -> Any:
+def _parse(text: str, kind: str) -> Any:
     try:
         return http_sf.parse(text.encode("ascii"), tltype=kind)
     except ValueError:
         return None
 
 
-def _unfolded(value: str) -> str:
+def _unfold(value: str) -> str:
     return " ".join(line.strip(" \t") for line in _FOLD.split(value)).strip(" \t")

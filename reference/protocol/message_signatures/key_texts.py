@@ -9,7 +9,7 @@ import base58
 
 from reference.protocol.keys import KEY_BYTES, KeyRejected, public_key_from_did_key
 
-_KEPT = 512
+_CACHE_SIZE = 512
 _LONGEST_DID = 200
 _HEX = re.compile(r"[0-9a-fA-F]*")
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{43}=?")
@@ -54,7 +54,7 @@ def fault_of_did_key(text: str) -> str | None:
     return _DID_WANTED + _what_it_is(text) if len(text) > _LONGEST_DID else _fault_of_short(text)
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _fault_of_short(text: str) -> str | None:
     try:
         public_key_from_did_key(text)
@@ -65,7 +65,7 @@ def _fault_of_short(text: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=_KEPT)
+@lru_cache(maxsize=_CACHE_SIZE)
 def did_bytes(did_key: str) -> bytes:
     """Return the 32 bytes that a well-formed did:key holds, whether or not they are a good point."""
     return base58.b58decode(did_key.removeprefix("did:key:z"))[2:]

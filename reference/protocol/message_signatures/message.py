@@ -36,7 +36,7 @@ class Message:
     scheme: str | None = None
     status: int | None = None
     trailers: Fields | None = None
-    related: Message | None = None
+    related_request: Message | None = None
 
     @cached_property
     def query_parameters(self) -> Mapping[str, list[str]]:

@@ -9,11 +9,11 @@ from reference.protocol.message_signatures.policy import Demands
 from reference.protocol.message_signatures.signature_input import SignatureInput
 
 Check = Literal["pass", "fail", "skipped"]
-CREATED = frozenset({"created_in_future", "too_old"})
-EXPIRES = frozenset({"expired"})
+CREATED_FAULTS = frozenset({"created_in_future", "too_old"})
+EXPIRES_FAULTS = frozenset({"expired"})
 
 
-def judge(demands: Demands, chosen: SignatureInput, *, algorithm: str, now: int, skew: int) -> list[Fault]:
+def judge(demands: Demands, signature_input: SignatureInput, *, algorithm: str, now: int, skew: int) -> list[Fault]:
     """Return what the caller's policy holds against the signature's parameters.
 
     Args:
@@ -23,13 +23,13 @@ def judge(demands: Demands, chosen: SignatureInput, *, algorithm: str, now: int,
         now: Unix seconds.
         skew: Seconds by which clocks may differ.
     """
-    given = chosen.parameters
-    created, expires = given.get("created"), given.get("expires")
+    parameters = signature_input.parameters
+    created, expires = parameters.get("created"), parameters.get("expires")
     faults = []
-    if given.get("alg", algorithm) != algorithm or algorithm not in demands.allowed_algorithms:
+    if parameters.get("alg", algorithm) != algorithm or algorithm not in demands.allowed_algorithms:
         sentence = "the signature's algorithm is not among those allowed for the expected key"
         faults.append(Fault("alg_not_allowed", sentence))
-    if demands.expected_tag is not None and given.get("tag") != demands.expected_tag:
+    if demands.expected_tag is not None and parameters.get("tag") != demands.expected_tag:
         faults.append(Fault("tag_mismatch", "the signature's tag is not the expected one"))
     if created is not None and created > now + skew:
         faults.append(Fault("created_in_future", "the signature was created in the future; compare the clocks"))

@@ -128,10 +128,10 @@ def check_representable(model: type[BaseModel], members: dict[Any, Any]) -> None
     Raises:
         PydanticCustomError: An integer beyond ±(2^53 - 1) or a lone surrogate; no known member takes a fraction.
     """
-    known = model.model_fields
+    known_fields = model.model_fields
     try:
         orjson.dumps(
-            {name: value for name, value in members.items() if name in known}, option=orjson.OPT_STRICT_INTEGER
+            {name: value for name, value in members.items() if name in known_fields}, option=orjson.OPT_STRICT_INTEGER
         )
     except orjson.JSONEncodeError as fault:
         raise PydanticCustomError("not_canonical", "keep integers within 2^53 - 1 and text in Unicode") from fault

@@ -46,7 +46,7 @@ class Component:
         object.__setattr__(self, "plain", self.name + parameters)
 
     @classmethod
-    def named(cls, text: str) -> Component:
+    def from_text(cls, text: str) -> Component:
         """Return the component that `text` names: an identifier, or its name in any case without the quotation marks.
 
         Raises:
@@ -81,12 +81,12 @@ class SignatureInput(NamedTuple):
     components: tuple[Component, ...]
     parameters: Mapping[str, Any]
     signature: bytes
-    written: str = ""
+    inner_list_text: str = ""
 
     @property
     def params_text(self) -> str:
         """The value of `@signature-params` (P-AG-03)."""
-        return self.written or params_text(self.components, self.parameters)
+        return self.inner_list_text or params_text(self.components, self.parameters)
 
 
 def params_text(components: Iterable[Component], parameters: Mapping[str, Any]) -> str:
@@ -106,7 +106,7 @@ def _parameter(parameter: tuple[str, Any]) -> str:
     return str(ser_params({name: value}))
 
 
-def read(fields: Fields, label: str | None) -> SignatureInput:
+def select_signature(fields: Fields, label: str | None) -> SignatureInput:
     """Return the one signature that is meant.
 
     Raises:
@@ -119,55 +119,57 @@ def read(fields: Fields, label: str | None) -> SignatureInput:
     signatures = _dictionary(fields, "signature", "malformed_signature", "missing_signature")
     if set(inputs) != set(signatures):
         raise Fault("label_mismatch", "Signature-Input and Signature do not carry the same labels")
-    chosen = label
-    if chosen is None:
+    chosen_label = label
+    if chosen_label is None:
         if len(inputs) > 1:
             raise Fault("multiple_labels", "the message carries several signatures; name one by its label")
-        chosen = next(iter(inputs))
-    if chosen not in inputs:
+        chosen_label = next(iter(inputs))
+    if chosen_label not in inputs:
         raise Fault("label_mismatch", "the message carries no signature with that label")
-    components, parameters = _inner_list(inputs[chosen])
-    value = signatures[chosen]
+    components, parameters = _inner_list(inputs[chosen_label])
+    value = signatures[chosen_label]
     raw = value[0] if isinstance(value, tuple) else None
     if not isinstance(raw, bytes):
         raise Fault("malformed_signature", "the signature is no byte sequence")
-    return SignatureInput(chosen, components, parameters, raw)
+    return SignatureInput(chosen_label, components, parameters, raw)
 
 
 def _everyday(fields: Fields) -> SignatureInput | None:
     """Return the one signature of a message that carries it in the form in which nearly all do, else None.
 
     In this form the inner list is serialised as it is written, and each parameter is of its kind. Malformed fields
-    give None, too: what `read` says of them counts.
+    give None, too: what `select_signature` says of them counts.
     """
-    text = fields.combined("signature-input") or ""
-    told, bracket, rest = text.partition(")")
-    covered = _covered(told) if bracket and len(told) <= _LONGEST_COVER_KEPT else None
-    parameters = structured.read_parameters(rest)
-    if covered is None or parameters is None:
+    text = fields.combine("signature-input") or ""
+    head, bracket, parameters_text = text.partition(")")
+    cover = _read_cover(head) if bracket and len(head) <= _LONGEST_COVER_KEPT else None
+    parameters = structured.read_parameters(parameters_text)
+    if cover is None or parameters is None:
         return None
-    label, components = covered
-    signature = structured.read_octets(fields.combined("signature") or "", label)
+    label, components = cover
+    signature = structured.read_octets(fields.combine("signature") or "", label)
     if signature is None:
         return None
     return SignatureInput(label, components, parameters, signature, text[len(label) + 1 :])
 
 
 @lru_cache(maxsize=512)
-def _covered(told: str) -> tuple[str, tuple[Component, ...]] | None:
+def _read_cover(head: str) -> tuple[str, tuple[Component, ...]] | None:
     """Return label and components of an everyday list; signers cover the same ones again and again."""
-    found = structured.read_names(told)
-    return None if found is None else (found[0], tuple([_plain(name) for name in found[1]]))
+    label_and_names = structured.read_names(head)
+    return (
+        None if label_and_names is None else (label_and_names[0], tuple([_plain(name) for name in label_and_names[1]]))
+    )
 
 
-def _dictionary(fields: Fields, name: str, malformed: str, missing: str) -> structured.Dictionary:
-    text = fields.combined(name)
+def _dictionary(fields: Fields, name: str, malformed_code: str, missing_code: str) -> structured.Dictionary:
+    text = fields.combine(name)
     if not text:
-        raise Fault(missing, f"the message has no {name} field")
+        raise Fault(missing_code, f"the message has no {name} field")
     try:
         return structured.read(text)
     except ValueError as fault:
-        raise Fault(malformed, f"{name} is no structured dictionary, or names something twice") from fault
+        raise Fault(malformed_code, f"{name} is no structured dictionary, or names something twice") from fault
 
 
 def _inner_list(value: Any) -> tuple[tuple[Component, ...], dict[str, Any]]:

@@ -94,7 +94,7 @@ class SignRequest(BaseModel):
     def _component_identifiers(cls, names: list[str] | None) -> list[str] | None:
         for name in names or ():
             try:
-                Component.named(name)
+                Component.from_text(name)
             except ValueError as fault:
                 raise PydanticCustomError("component", "a component is a name like @method or content-type") from fault
         return names
@@ -118,18 +118,18 @@ class SignRequest(BaseModel):
     def message(self, fields: Fields) -> Message:
         """Return the message to sign, with these fields."""
         path, mark, query = self.target.partition("?")
-        known = query if mark else None
-        return Message(fields, self.content, self.method, self.authority, path or "/", known, self.scheme)
+        query_or_none = query if mark else None
+        return Message(fields, self.content, self.method, self.authority, path or "/", query_or_none, self.scheme)
 
     def components(self) -> tuple[Component, ...]:
         """Return what to cover, in order (P-SG-02); a body is always covered by its digest."""
         names = self.covered_components
         if names is None:
             names = ["@method", "@authority", "@path", *(["@query"] if "?" in self.target else [])]
-        covered = [Component.named(name) for name in names]
-        if self.content and not content_digest.is_covered(covered):
-            covered.append(Component(content_digest.FIELD))
-        return tuple(covered)
+        components = [Component.from_text(name) for name in names]
+        if self.content and not content_digest.is_covered(components):
+            components.append(Component(content_digest.FIELD))
+        return tuple(components)
 
 
 def sign(request: SignRequest, *, seed: bytes, now: int) -> dict[str, Any]:
@@ -145,26 +145,26 @@ def sign(request: SignRequest, *, seed: bytes, now: int) -> dict[str, Any]:
     """
     key = SigningKey(seed)  # the library's own: `keys.SigningKey` remembers those that come again
     public = PublicKey(bytes(key.verify_key))
-    covered = request.components()
+    components = request.components()
     parameters = _parameters(request, public, now)
-    headers = _headers_to_sign(request, covered)
+    headers = _headers_to_sign(request, components)
     fields = Fields(headers)
-    base = _base_text(request.message(fields), SignatureInput(request.label, covered, parameters, b""))
+    base = _base_text(request.message(fields), SignatureInput(request.label, components, parameters, b""))
     signature = key.sign(base.encode("ascii")).signature
-    added = {
-        "Signature-Input": f"{request.label}={params_text(covered, parameters)}",
+    signature_headers = {
+        "Signature-Input": f"{request.label}={params_text(components, parameters)}",
         "Signature": f"{request.label}={http_sf.ser(signature)}",
     }
-    signed = {
+    answer = {
         "method": request.method,
         "authority": request.authority,
         "path": request.target,
         "scheme": request.scheme,
-        "headers": _with_signature(headers, fields, added),
+        "headers": _with_signature(headers, fields, signature_headers),
         "body_b64": base64.b64encode(request.content).decode(),
         "signature_base": base,
         "signing_base": base,
-        "covered_components": [component.plain for component in covered],
+        "covered_components": [component.plain for component in components],
         "parameters": parameters,
         "label": request.label,
         "created": parameters["created"],
@@ -175,8 +175,8 @@ def sign(request: SignRequest, *, seed: bytes, now: int) -> dict[str, Any]:
         "ephemeral": True,
         "note": NOTE,
     }
-    _check_valid(signed)
-    return signed
+    _check_valid(answer)
+    return answer
 
 
 def _parameters(request: SignRequest, key: PublicKey, now: int) -> dict[str, int | str]:
@@ -192,48 +192,50 @@ def _parameters(request: SignRequest, key: PublicKey, now: int) -> dict[str, int
     return parameters | {name: value for name, value in optional.items() if value is not None}
 
 
-def _headers_to_sign(request: SignRequest, covered: Sequence[Component]) -> dict[str, str | list[str]]:
+def _headers_to_sign(request: SignRequest, components: Sequence[Component]) -> dict[str, str | list[str]]:
     """Return the given headers, with a computed Content-Digest if there is a body, a digest or a cover of one."""
     field = content_digest.FIELD
-    kept = {name: value for name, value in request.headers.items() if name.lower() != field}
-    named = [component for component in covered if component.name == field]
-    if not request.content and not named and len(kept) == len(request.headers):
-        return kept
-    asked = {"sha-256", *(component.parameters.get("key") for component in named)}
-    digests = [name for name in content_digest.ALGORITHMS if name in asked]
-    return kept | {
+    headers = {name: value for name, value in request.headers.items() if name.lower() != field}
+    digest_components = [component for component in components if component.name == field]
+    if not request.content and not digest_components and len(headers) == len(request.headers):
+        return headers
+    algorithms = {"sha-256", *(component.parameters.get("key") for component in digest_components)}
+    digests = [name for name in content_digest.ALGORITHMS if name in algorithms]
+    return headers | {
         "Content-Digest": ", ".join(f"{name}=:{content_digest.compute(name, request.content)}:" for name in digests)
     }
 
 
-def _base_text(message: Message, unsigned: SignatureInput) -> str:
-    built = build(message, unsigned)
-    sentences = [fault.sentence for fault in built.faults]
+def _base_text(message: Message, signature_input: SignatureInput) -> str:
+    base = build(message, signature_input)
+    sentences = [fault.sentence for fault in base.faults]
     sentences += [
         f"{component.identifier} is a signature parameter, not a component; every signature covers it as it is"
-        for component in unsigned.components
-        if is_compatibility_name(message, unsigned, component)
+        for component in signature_input.components
+        if is_compatibility_name(message, signature_input, component)
     ]
     if sentences:
         raise NotSignable(sentences)
-    return built.text
+    return base.text
 
 
 def _with_signature(
-    headers: dict[str, str | list[str]], fields: Fields, added: Mapping[str, str]
+    headers: dict[str, str | list[str]], fields: Fields, signature_headers: Mapping[str, str]
 ) -> dict[str, str | list[str]]:
     """Return the headers with a member added to each of the two signature fields, behind those already there."""
-    names = {name.lower() for name in added}
-    kept = {name: value for name, value in headers.items() if name.lower() not in names}
-    return kept | {name: ", ".join(filter(None, (fields.combined(name.lower()), text))) for name, text in added.items()}
+    names = {name.lower() for name in signature_headers}
+    other_headers = {name: value for name, value in headers.items() if name.lower() not in names}
+    return other_headers | {
+        name: ", ".join(filter(None, (fields.combine(name.lower()), text))) for name, text in signature_headers.items()
+    }
 
 
-def _check_valid(signed: Mapping[str, Any]) -> None:
+def _check_valid(answer: Mapping[str, Any]) -> None:
     """Refuse what verify would not take, like a cover of a field that the signature itself changes.
 
     The caller chooses the times, so a signature that has expired is not one of its faults.
     """
-    judged = judge(MessageRequest.model_validate(signed), now=signed["created"])
-    sentences = [fault.sentence for fault in judged.faults if fault.code not in PARAMETERS]
+    verdict = judge(MessageRequest.model_validate(answer), now=answer["created"])
+    sentences = [fault.sentence for fault in verdict.faults if fault.code not in PARAMETERS]
     if sentences:
         raise NotSignable(sentences)

@@ -16,33 +16,33 @@ _LABEL = r"([a-z][a-z0-9_-]{0,31})"
 _NAME = r'"[a-z0-9@_-]{1,64}"'
 _NAMES = re.compile(rf"{_LABEL}=\(({_NAME}(?: {_NAME})*)")
 # Two parameters are integers and all others are strings; a parameter of another type does not match.
-_TIMED = r";(created|expires)=([1-9][0-9]{0,14})"
-_NAMED = r';(?!created=|expires=)([a-z]{1,16})="([ !#-\[\]-~]*)"'
-_PARAMETER = re.compile(f"{_TIMED}|{_NAMED}")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-_PADDED = re.compile(r":([A-Za-z0-9+/]*)(=+):")
-_LABELLED = re.compile(f"{_LABEL}=")
+_TIME_PARAMETER = r";(created|expires)=([1-9][0-9]{0,14})"
+_STRING_PARAMETER = r';(?!created=|expires=)([a-z]{1,16})="([ !#-\[\]-~]*)"'
+_PARAMETER = re.compile(f"{_TIME_PARAMETER}|{_STRING_PARAMETER}")
+_QUOTED_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_PADDED_OCTETS = re.compile(r":([A-Za-z0-9+/]*)(=+):")
+_LABEL_PREFIX = re.compile(f"{_LABEL}=")
 
 
 def read_names(text: str) -> tuple[str, list[str]] | None:
     """Return label and names of an everyday inner list, which `text` holds up to its closing bracket, else None."""
-    found = _NAMES.fullmatch(text)
-    return (found[1], found[2][1:-1].split('" "')) if found else None
+    match = _NAMES.fullmatch(text)
+    return (match[1], match[2][1:-1].split('" "')) if match else None
 
 
 def read_parameters(text: str) -> dict[str, int | str] | None:
     """Return everyday parameters, each of another name, else None: the two times, and strings without escapes."""
-    found = _PARAMETER.findall(text)
+    matches = _PARAMETER.findall(text)
     parameters: dict[str, int | str] = {}
     length = 0
-    for time, number, name, string in found:
+    for time, number, name, string in matches:
         if time:
             parameters[time] = int(number)
             length += len(time) + len(number) + len(";=")
         else:
             parameters[name] = string
             length += len(name) + len(string) + len(';=""')
-    return parameters if length == len(text) and len(parameters) == len(found) else None
+    return parameters if length == len(text) and len(parameters) == len(matches) else None
 
 
 def read_octets(text: str, label: str) -> bytes | None:
@@ -56,7 +56,7 @@ def read_octets(text: str, label: str) -> bytes | None:
         return None
 
 
-def read(text: str) -> Dictionary:
+def read_dictionary(text: str) -> Dictionary:
     """Return the members of a dictionary.
 
     Base64 without padding is read, as RFC 8941 section 4.2.7 asks; padding, if present, must be right.
@@ -68,12 +68,14 @@ def read(text: str) -> Dictionary:
     quick = read_everyday(text)
     if quick is not None:
         return quick
-    if any((len(digits) + len(padding)) % 4 for digits, padding in _PADDED.findall(_QUOTED.sub("", text))):
+    if any(
+        (len(digits) + len(padding)) % 4 for digits, padding in _PADDED_OCTETS.findall(_QUOTED_STRING.sub("", text))
+    ):
         raise ValueError("a byte sequence has the wrong padding")
-    parsed = http_sf.parse(text.encode("ascii"), tltype="dictionary", on_duplicate_key=_refuse_duplicate)
-    if not isinstance(parsed, dict):
+    members = http_sf.parse(text.encode("ascii"), tltype="dictionary", on_duplicate_key=_refuse_duplicate)
+    if not isinstance(members, dict):
         raise ValueError("not a dictionary")  # noqa: TRY004 - a fault of the text
-    return parsed
+    return members
 
 
 def read_everyday(text: str) -> Dictionary | None:
@@ -82,15 +84,15 @@ def read_everyday(text: str) -> Dictionary | None:
     Nearly every signed message has these forms, and reading them by the library takes longer than the signature
     itself. None for anything else.
     """
-    found = _LABELLED.match(text)
-    octets = read_octets(text, found[1]) if found else None
-    if found and octets is not None:
-        return {found[1]: (octets, {})}
-    told, bracket, rest = text.partition(")")
-    named, parameters = read_names(told), read_parameters(rest)
-    if not bracket or named is None or parameters is None:
+    match = _LABEL_PREFIX.match(text)
+    octets = read_octets(text, match[1]) if match else None
+    if match and octets is not None:
+        return {match[1]: (octets, {})}
+    head, bracket, tail = text.partition(")")
+    label_and_names, parameters = read_names(head), read_parameters(tail)
+    if not bracket or label_and_names is None or parameters is None:
         return None
-    return {named[0]: ([(name, {}) for name in named[1]], parameters)}
+    return {label_and_names[0]: ([(name, {}) for name in label_and_names[1]], parameters)}
 
 
 def _refuse_duplicate(name: str, context: str) -> None:

@@ -15,10 +15,10 @@ from reference.protocol.message_signatures.base import Base
 from reference.protocol.message_signatures.content_digest import DigestReport
 from reference.protocol.message_signatures.faults import DIGEST, Fault
 from reference.protocol.message_signatures.message import Message
-from reference.protocol.message_signatures.parameters import CREATED, EXPIRES, Check
+from reference.protocol.message_signatures.parameters import CREATED_FAULTS, EXPIRES_FAULTS, Check
 from reference.protocol.message_signatures.policy import Demands
 from reference.protocol.message_signatures.request import MessageRequest
-from reference.protocol.message_signatures.signature_input import Component, SignatureInput, read
+from reference.protocol.message_signatures.signature_input import Component, SignatureInput, select_signature
 
 SKEW_SECONDS = 60
 _IN_JSON = frozenset({bool, int, str})
@@ -27,7 +27,7 @@ DIGEST_SPEC = "https://www.rfc-editor.org/rfc/rfc9530"
 
 
 @dataclass(slots=True)
-class Judged:
+class MessageVerdict:
     """Everything that was found about one message.
 
     Attributes:
@@ -41,7 +41,7 @@ class Judged:
 
     message: Message
     digest: DigestReport
-    chosen: SignatureInput | None = None
+    signature_input: SignatureInput | None = None
     base: Base | None = None
     signature_valid: bool | None = None
     faults: list[Fault] = field(default_factory=list)
@@ -52,15 +52,15 @@ class Judged:
         return [fault.code for fault in self.faults]
 
 
-def judge(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> Judged:
+def judge(request: MessageRequest, *, now: int, skew: int = SKEW_SECONDS) -> MessageVerdict:
     """Judge what verify and explain are asked; the request's own `now` wins."""
     moment = now if request.now is None else request.now
     return judge_message(request.message(), request, request.expected_key(), now=moment, skew=skew)
 
 
 def judge_message(
-    message: Message, demands: Demands, expected: ExpectedKey | None, *, now: int, skew: int = SKEW_SECONDS
-) -> Judged:
+    message: Message, demands: Demands, expected_key: ExpectedKey | None, *, now: int, skew: int = SKEW_SECONDS
+) -> MessageVerdict:
     """Judge a message. A fault in the two headers stops the work; all later faults are collected.
 
     Args:
@@ -71,96 +71,100 @@ def judge_message(
         skew: Seconds by which clocks may differ.
     """
     try:
-        chosen = read(message.fields, demands.label)
+        signature_input = select_signature(message.fields, demands.label)
     except Fault as fault:
-        digest = content_digest.judge(message.fields, message.content, covered=False, required=False)
-        return Judged(message, digest, faults=[fault])
-    built = base.build(message, chosen)
-    covered = content_digest.is_covered(chosen.components)
+        digest = content_digest.judge(message.fields, message.content, is_covered=False, is_required=False)
+        return MessageVerdict(message, digest, faults=[fault])
+    signature_base = base.build(message, signature_input)
+    is_digest_covered = content_digest.is_covered(signature_input.components)
     digest = content_digest.judge(
-        message.fields, message.content, covered=covered, required=demands.require_content_digest
+        message.fields, message.content, is_covered=is_digest_covered, is_required=demands.require_content_digest
     )
-    judged = Judged(message, digest, chosen, built)
-    algorithm = ED25519 if expected is None else expected.algorithm
-    judged.faults += built.faults
+    verdict = MessageVerdict(message, digest, signature_input, signature_base)
+    algorithm = ED25519 if expected_key is None else expected_key.algorithm
+    verdict.faults += signature_base.faults
     if demands.required_components:
-        judged.faults += _required(demands, chosen)
-    judged.faults += parameters.judge(demands, chosen, algorithm=algorithm, now=now, skew=skew)
-    judged.faults += digest.faults
-    if expected is not None:
-        _decide(expected, chosen, built, judged)
-    return judged
+        verdict.faults += _find_uncovered(demands, signature_input)
+    verdict.faults += parameters.judge(demands, signature_input, algorithm=algorithm, now=now, skew=skew)
+    verdict.faults += digest.faults
+    if expected_key is not None:
+        _decide(expected_key, signature_input, signature_base, verdict)
+    return verdict
 
 
-def _required(demands: Demands, chosen: SignatureInput) -> Iterator[Fault]:
-    covered = {component.identity for component in chosen.components}
+def _find_uncovered(demands: Demands, signature_input: SignatureInput) -> Iterator[Fault]:
+    covered_identities = {component.identity for component in signature_input.components}
     for name in demands.required_components:
         try:
-            missing = Component.named(name).identity not in covered
+            is_missing = Component.from_text(name).identity not in covered_identities
         except ValueError:
-            missing = True
-        if missing:
+            is_missing = True
+        if is_missing:
             yield Fault("required_component_missing", f"{name} must be covered and is not")
 
 
-def _decide(expected: ExpectedKey, chosen: SignatureInput, built: Base, judged: Judged) -> None:
+def _decide(
+    expected_key: ExpectedKey, signature_input: SignatureInput, signature_base: Base, verdict: MessageVerdict
+) -> None:
     try:
-        holds = expected.verify(built.text.encode("ascii"), chosen.signature)
+        holds = expected_key.verify(signature_base.text.encode("ascii"), signature_input.signature)
     except KeyRejected as fault:
-        judged.signature_valid = False
-        judged.faults.append(Fault("key_rejected", str(fault)))
+        verdict.signature_valid = False
+        verdict.faults.append(Fault("key_rejected", str(fault)))
         return
     # A base with nothing but parameters is a base; one that lacks a line is not, whatever holds over it.
-    whole = not built.faults or all(fault.code == "empty_components" for fault in built.faults)
-    judged.signature_valid = holds and whole
+    whole = not signature_base.faults or all(fault.code == "empty_components" for fault in signature_base.faults)
+    verdict.signature_valid = holds and whole
     if whole and not holds:
-        judged.faults.append(Fault("signature_mismatch", "the signature is not this key's over this message"))
+        verdict.faults.append(Fault("signature_mismatch", "the signature is not this key's over this message"))
 
 
-def result(request: MessageRequest, judged: Judged) -> dict[str, Any]:
+def result(request: MessageRequest, verdict: MessageVerdict) -> dict[str, Any]:
     """Return the members that verify and explain share (6.3)."""
-    chosen = judged.chosen
-    codes = judged.codes
-    failed = set(codes)
-    text = "" if judged.base is None else judged.base.text
+    signature_input = verdict.chosen
+    codes = verdict.codes
+    code_set = set(codes)
+    text = "" if verdict.base is None else verdict.base.text
     return {
-        "valid": None if request.expected_key() is None else judged.signature_valid is True and not codes,
-        "errors": [fault.sentence for fault in judged.faults],
+        "valid": None if request.expected_key() is None else verdict.signature_valid is True and not codes,
+        "errors": [fault.sentence for fault in verdict.faults],
         "error_codes": codes,
-        "checked": _checked(judged, failed),
-        "signature_valid": judged.signature_valid,
-        "content_digest_valid": _digest_valid(judged, failed),
+        "checked": _describe_checks(verdict, code_set),
+        "signature_valid": verdict.signature_valid,
+        "content_digest_valid": _digest_valid(verdict, code_set),
         "signature_base": text,
         "signing_base": text,
-        "covered_components": [component.plain for component in chosen.components] if chosen else [],
-        "parameters": {name: _json(value) for name, value in chosen.parameters.items()} if chosen else {},
-        "label": chosen.label if chosen else None,
+        "covered_components": [component.plain for component in signature_input.components] if signature_input else [],
+        "parameters": {name: _json(value) for name, value in signature_input.parameters.items()}
+        if signature_input
+        else {},
+        "label": signature_input.label if signature_input else None,
         "spec_ref": SPEC,
         "digest_spec_ref": DIGEST_SPEC,
     }
 
 
-def _digest_valid(judged: Judged, codes: set[str]) -> bool | None:
-    if judged.chosen is None:
+def _digest_valid(verdict: MessageVerdict, codes: set[str]) -> bool | None:
+    if verdict.chosen is None:
         return None
-    return judged.digest.match if codes.isdisjoint(DIGEST) else False
+    return verdict.digest.match if codes.isdisjoint(DIGEST) else False
 
 
-def _checked(judged: Judged, codes: set[str]) -> dict[str, Check]:
-    given = judged.chosen.parameters if judged.chosen else {}
-    compared = judged.chosen is not None and judged.digest.match is not None
+def _describe_checks(verdict: MessageVerdict, codes: set[str]) -> dict[str, Check]:
+    signature_parameters = verdict.chosen.parameters if verdict.chosen else {}
+    is_digest_compared = verdict.chosen is not None and verdict.digest.match is not None
     return {
-        "signature": _check(asked=judged.signature_valid is not None, failed=judged.signature_valid is False),
-        "content_digest": _check(asked=compared, failed=not codes.isdisjoint(DIGEST)),
-        "created": _check(asked="created" in given, failed=not codes.isdisjoint(CREATED)),
-        "expires": _check(asked="expires" in given, failed=not codes.isdisjoint(EXPIRES)),
+        "signature": _check(has_run=verdict.signature_valid is not None, has_failed=verdict.signature_valid is False),
+        "content_digest": _check(has_run=is_digest_compared, has_failed=not codes.isdisjoint(DIGEST)),
+        "created": _check(has_run="created" in signature_parameters, has_failed=not codes.isdisjoint(CREATED_FAULTS)),
+        "expires": _check(has_run="expires" in signature_parameters, has_failed=not codes.isdisjoint(EXPIRES_FAULTS)),
     }
 
 
-def _check(*, asked: bool, failed: bool) -> Check:
-    if failed:
+def _check(*, has_run: bool, has_failed: bool) -> Check:
+    if has_failed:
         return "fail"
-    return "pass" if asked else "skipped"
+    return "pass" if has_run else "skipped"
 
 
 def _json(value: Any) -> bool | int | str:

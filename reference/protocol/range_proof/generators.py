@@ -43,16 +43,19 @@ class Generators:
 def generators() -> Generators:
     """Return the generators; they are made once."""
     numbers = range(1, BITS + 1)
-    left, right = tuple(map(_named, (f"G_{n}" for n in numbers))), tuple(map(_named, (f"H_{n}" for n in numbers)))
-    return Generators(_named("H"), left, right, _named("U"))
+    left, right = (
+        tuple(map(_derive_generator, (f"G_{n}" for n in numbers))),
+        tuple(map(_derive_generator, (f"H_{n}" for n in numbers))),
+    )
+    return Generators(_derive_generator("H"), left, right, _derive_generator("U"))
 
 
-def _named(name: str) -> bytes:
+def _derive_generator(name: str) -> bytes:
     for counter in count():
         candidate = hashlib.sha512(f"{SYSTEM} generator {name} {counter}".encode("ascii")).digest()[: group.BYTES]
-        cleared = _eight_times(candidate)
-        if cleared is not None and group.is_element(cleared):
-            return cleared
+        point = _eight_times(candidate)
+        if point is not None and group.is_element(point):
+            return point
     raise AssertionError("counting ends never")
 
 

@@ -38,37 +38,37 @@ def _is_twice_its_half(point: bytes) -> bool:
     return plus(half, half) == point
 
 
-def plus(one: bytes, other: bytes) -> bytes:
+def plus(first: bytes, second: bytes) -> bytes:
     """Return the sum of two points; unlike `times` it asks nothing of them but to be on the curve."""
-    return bindings.crypto_core_ed25519_add(one, other)
+    return bindings.crypto_core_ed25519_add(first, second)
 
 
-def minus(one: bytes, other: bytes) -> bytes:
+def minus(first: bytes, second: bytes) -> bytes:
     """Return the difference of two points; it asks as little of them as `plus`."""
-    return bindings.crypto_core_ed25519_sub(one, other)
+    return bindings.crypto_core_ed25519_sub(first, second)
 
 
 def times(scalar: int, point: bytes) -> bytes:
     """Return a multiple of an element, or of the identity; any integer is a scalar."""
-    reduced = scalar % ORDER
-    if reduced == 0 or point == IDENTITY:
+    residue = scalar % ORDER
+    if residue == 0 or point == IDENTITY:
         return IDENTITY
-    if reduced == 1:
+    if residue == 1:
         return point
     if point == BASE:
-        return bindings.crypto_scalarmult_ed25519_base_noclamp(encoded(reduced))
-    return bindings.crypto_scalarmult_ed25519_noclamp(encoded(reduced), point)
+        return bindings.crypto_scalarmult_ed25519_base_noclamp(encode_scalar(residue))
+    return bindings.crypto_scalarmult_ed25519_noclamp(encode_scalar(residue), point)
 
 
 def total(terms: Iterable[tuple[int, bytes]]) -> bytes:
     """Return the sum of multiples of elements."""
-    found = IDENTITY
+    point_sum = IDENTITY
     for scalar, point in terms:
-        found = plus(found, times(scalar, point))
-    return found
+        point_sum = plus(point_sum, times(scalar, point))
+    return point_sum
 
 
-def encoded(scalar: int) -> bytes:
+def encode_scalar(scalar: int) -> bytes:
     """Return a scalar's 32 bytes."""
     return (scalar % ORDER).to_bytes(BYTES, "little")
 
@@ -85,7 +85,7 @@ def scalar_of(data: bytes) -> int:
     return scalar
 
 
-def reduced(data: bytes) -> int:
+def reduce_to_scalar(data: bytes) -> int:
     """Return bytes, little-endian, modulo the order."""
     return int.from_bytes(data, "little") % ORDER
 
@@ -102,7 +102,7 @@ def dot(left: Sequence[int], right: Sequence[int]) -> int:
 
 def powers(scalar: int, count: int) -> list[int]:
     """Return the powers of a scalar, from the zeroth."""
-    found = [1]
-    while len(found) < count:
-        found.append(found[-1] * scalar % ORDER)
-    return found
+    values = [1]
+    while len(values) < count:
+        values.append(values[-1] * scalar % ORDER)
+    return values

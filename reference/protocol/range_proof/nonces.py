@@ -47,7 +47,7 @@ class Nonces:
         """
         if len(data) != NONCE_BYTES:
             raise ValueError(f"nonces are made of {NONCE_BYTES} bytes")
-        scalars = [group.reduced(data[at : at + _WIDE]) for at in range(0, NONCE_BYTES, _WIDE)]
+        scalars = [group.reduce_to_scalar(data[at : at + _WIDE]) for at in range(0, NONCE_BYTES, _WIDE)]
         if not all(scalars):
             raise ValueError("a nonce is zero")
         blinding, alpha, rho, tau_1, tau_2, *vectors = scalars

@@ -45,7 +45,7 @@ class RangeProof:
     b: int
 
     @classmethod
-    def read(cls, data: bytes) -> RangeProof:
+    def from_bytes(cls, data: bytes) -> RangeProof:
         """Read a proof.
 
         Raises:
@@ -62,9 +62,9 @@ class RangeProof:
 
     def to_bytes(self) -> bytes:
         """Return its 672 bytes."""
-        scalars = (group.encoded(one) for one in (self.tau_x, self.mu, self.t))
+        scalars = (group.encode_scalar(one) for one in (self.tau_x, self.mu, self.t))
         sides = (side for both in self.rounds for side in both)
-        ends = (group.encoded(one) for one in (self.a, self.b))
+        ends = (group.encode_scalar(one) for one in (self.a, self.b))
         return b"".join((self.bits, self.masks, self.linear, self.quadratic, *scalars, *sides, *ends))
 
 
@@ -110,7 +110,7 @@ def after_polynomial(transcript: Transcript, linear: bytes, quadratic: bytes) ->
 def after_openings(transcript: Transcript, tau_x: int, mu: int, t: int) -> int:
     """Return w, which ties t to the inner product: without it the argument can be forged."""
     for name, scalar in (("tau_x", tau_x), ("mu", mu), ("t", t)):
-        transcript.add(name, group.encoded(scalar))
+        transcript.add(name, group.encode_scalar(scalar))
     return transcript.challenge("w")
 
 

@@ -35,8 +35,8 @@ def commit(opening: Opening) -> bytes:
     It is summed as (score + blinding)*G + blinding*(H - G). Nothing is multiplied by a score of 0 or 1, which would
     take less time than by another.
     """
-    turned = group.minus(generators().blinding, group.BASE)
-    return group.total([(opening.score + opening.blinding, group.BASE), (opening.blinding, turned)])
+    shifted_blinding = group.minus(generators().blinding, group.BASE)
+    return group.total([(opening.score + opening.blinding, group.BASE), (opening.blinding, shifted_blinding)])
 
 
 def prove(statement: Statement, score: int, nonces: Nonces) -> bytes:
@@ -68,16 +68,16 @@ class _Prover:
         self._bits = [value >> n & 1 for n in range(BITS)]
 
     def proof(self) -> RangeProof:
-        known, nonces = generators(), self._nonces
+        bases, nonces = generators(), self._nonces
         # A bit of one adds G_n, one of zero takes H_n away: whichever it is, one addition and no multiplication.
-        absent = (group.minus(group.IDENTITY, point) for point in known.right)
-        chosen = (pair[bit] for bit, pair in zip(self._bits, zip(absent, known.left, strict=True), strict=True))
-        bits = group.total(chain([(nonces.alpha, known.blinding)], ((1, point) for point in chosen)))
+        absent = (group.minus(group.IDENTITY, point) for point in bases.right)
+        bit_points = (pair[bit] for bit, pair in zip(self._bits, zip(absent, bases.left, strict=True), strict=True))
+        bits = group.total(chain([(nonces.alpha, bases.blinding)], ((1, point) for point in bit_points)))
         masks = group.total(
             chain(
-                [(nonces.rho, known.blinding)],
-                zip(nonces.left, known.left, strict=True),
-                zip(nonces.right, known.right, strict=True),
+                [(nonces.rho, bases.blinding)],
+                zip(nonces.left, bases.left, strict=True),
+                zip(nonces.right, bases.right, strict=True),
             )
         )
         y, z = after_vectors(self._transcript, bits, masks)
@@ -87,8 +87,8 @@ class _Prover:
         right_1 = [up * mask % ORDER for up, mask in zip(ups, nonces.right, strict=True)]
         t_1 = dot(left_0, right_1) + dot(nonces.left, right_0)
         t_2 = dot(nonces.left, right_1)
-        linear = group.total([(t_1, group.BASE), (nonces.tau_1, known.blinding)])
-        quadratic = group.total([(t_2, group.BASE), (nonces.tau_2, known.blinding)])
+        linear = group.total([(t_1, group.BASE), (nonces.tau_1, bases.blinding)])
+        quadratic = group.total([(t_2, group.BASE), (nonces.tau_2, bases.blinding)])
         x = after_polynomial(self._transcript, linear, quadratic)
         left = [(zeroth + x * first) % ORDER for zeroth, first in zip(left_0, nonces.left, strict=True)]
         right = [(zeroth + x * first) % ORDER for zeroth, first in zip(right_0, right_1, strict=True)]
@@ -104,11 +104,11 @@ def _fold(
     transcript: Transcript, left: Sequence[int], right: Sequence[int], y: int, w: int
 ) -> tuple[tuple[tuple[bytes, bytes], ...], int, int]:
     """Return L_i and R_i of each round, and what the vectors are folded into."""
-    known = generators()
-    product = group.times(w, known.product)
+    bases = generators()
+    product = group.times(w, bases.product)
     downs = powers(inverse(y), BITS)
-    lefts: Sequence[bytes] = known.left
-    rights: Sequence[bytes] = [group.times(down, point) for down, point in zip(downs, known.right, strict=True)]
+    lefts: Sequence[bytes] = bases.left
+    rights: Sequence[bytes] = [group.times(down, point) for down, point in zip(downs, bases.right, strict=True)]
     rounds: list[tuple[bytes, bytes]] = []
     while len(left) > 1:
         half = len(left) // 2
@@ -119,8 +119,8 @@ def _fold(
         rounds.append(sides)
         u = after_round(transcript, len(rounds), *sides)
         back = inverse(u)
-        left, right = _folded(left, u, back), _folded(right, back, u)
-        lefts, rights = _folded_points(lefts, back, u), _folded_points(rights, u, back)
+        left, right = _fold_vector(left, u, back), _fold_vector(right, back, u)
+        lefts, rights = _fold_points(lefts, back, u), _fold_points(rights, u, back)
     return tuple(rounds), left[0], right[0]
 
 
@@ -131,12 +131,12 @@ def _side(
     return group.total(terms)
 
 
-def _folded(vector: Sequence[int], low: int, high: int) -> list[int]:
+def _fold_vector(vector: Sequence[int], low: int, high: int) -> list[int]:
     half = len(vector) // 2
     return [(low * one + high * other) % ORDER for one, other in zip(vector[:half], vector[half:], strict=True)]
 
 
-def _folded_points(points: Sequence[bytes], low: int, high: int) -> list[bytes]:
+def _fold_points(points: Sequence[bytes], low: int, high: int) -> list[bytes]:
     half = len(points) // 2
     pairs = zip(points[:half], points[half:], strict=True)
     return [group.total([(low, one), (high, other)]) for one, other in pairs]

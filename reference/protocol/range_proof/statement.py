@@ -40,5 +40,5 @@ class Statement:
         commitment = base64.b64decode(text, validate=True)
         if len(commitment) != group.BYTES or base64.b64encode(commitment).decode() != text or threshold < 0:
             raise ValueError(f"a commitment is {group.BYTES} bytes in base64, a threshold is not below zero")
-        rest = {name: value for name, value in payload.items() if name != PROOF_MEMBER}
-        return cls(commitment, threshold, canonicalise(rest))
+        payload_without_proof = {name: value for name, value in payload.items() if name != PROOF_MEMBER}
+        return cls(commitment, threshold, canonicalise(payload_without_proof))

@@ -40,7 +40,7 @@ class Transcript:
             ProofInvalid: It is zero.
         """
         self.add("challenge", name.encode("ascii"))
-        drawn = group.reduced(self._hash.copy().digest())
-        if drawn == 0:
+        scalar = group.reduce_to_scalar(self._hash.copy().digest())
+        if scalar == 0:
             raise ProofInvalid(Stage.CHALLENGE, name)
-        return drawn
+        return scalar

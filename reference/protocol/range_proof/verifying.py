@@ -22,7 +22,7 @@ def check(statement: Statement, data: bytes) -> None:
         raise ProofInvalid(Stage.LENGTH)
     if not group.is_element(statement.commitment):
         raise ProofInvalid(Stage.COMMITMENT)
-    proof = RangeProof.read(data)
+    proof = RangeProof.from_bytes(data)
     challenges = Challenges.of(statement.payload, proof)
     if not polynomial_holds(statement, proof, challenges):
         raise ProofInvalid(Stage.POLYNOMIAL)
@@ -30,16 +30,16 @@ def check(statement: Statement, data: bytes) -> None:
         raise ProofInvalid(Stage.INNER_PRODUCT)
 
 
-def polynomial_holds(statement: Statement, proof: RangeProof, drawn: Challenges) -> bool:
+def polynomial_holds(statement: Statement, proof: RangeProof, challenges: Challenges) -> bool:
     """Return whether t is the value at x of the polynomial that T1, T2 and the commitment fix.
 
     t*G + tau_x*H = z^2*(C - threshold*G) + delta*G + x*T1 + x^2*T2,
     delta = (z - z^2)*<1, y^n> - z^3*<1, 2^n>.
     """
-    x, z = drawn.x, drawn.z
-    delta = (z - z * z) * sum(powers(drawn.y, BITS)) - z**3 * (2**BITS - 1)
-    claimed = group.total([(proof.t, group.BASE), (proof.tau_x, generators().blinding)])
-    fixed = group.total(
+    x, z = challenges.x, challenges.z
+    delta = (z - z * z) * sum(powers(challenges.y, BITS)) - z**3 * (2**BITS - 1)
+    claimed_sum = group.total([(proof.t, group.BASE), (proof.tau_x, generators().blinding)])
+    fixed_sum = group.total(
         [
             (z * z, statement.commitment),
             (delta - z * z * statement.threshold, group.BASE),
@@ -47,19 +47,19 @@ def polynomial_holds(statement: Statement, proof: RangeProof, drawn: Challenges)
             (x * x, proof.quadratic),
         ]
     )
-    return claimed == fixed
+    return claimed_sum == fixed_sum
 
 
-def inner_product_holds(proof: RangeProof, drawn: Challenges) -> bool:
+def inner_product_holds(proof: RangeProof, challenges: Challenges) -> bool:
     """Return whether t is the inner product of the vectors that A + x*S commits to.
 
     A + x*S - z*<1, G> + <z*y^n + z^2*2^n, y^-n*H_i> - mu*H + w*t*U + sum(u_i^2*L_i + u_i^-2*R_i)
     = a*<s, G> + b*<s^-1, y^-n*H_i> + w*a*b*U.
     """
-    known, z = generators(), drawn.z
-    back = [inverse(u) for u in drawn.u]
-    weights = _weights(drawn.u, back)
-    downs = powers(inverse(drawn.y), BITS)
+    bases, z = generators(), challenges.z
+    back = [inverse(u) for u in challenges.u]
+    weights = _weights(challenges.u, back)
+    downs = powers(inverse(challenges.y), BITS)
     lefts = (-z - proof.a * weight for weight in weights)
     rights = (
         z + down * (z * z * two - proof.b * weight)
@@ -67,15 +67,15 @@ def inner_product_holds(proof: RangeProof, drawn: Challenges) -> bool:
     )
     sides = chain.from_iterable(
         ((u * u, left), (down * down, right))
-        for u, down, (left, right) in zip(drawn.u, back, proof.rounds, strict=True)
+        for u, down, (left, right) in zip(challenges.u, back, proof.rounds, strict=True)
     )
-    rest = [
+    other_terms = [
         (1, proof.bits),
-        (drawn.x, proof.masks),
-        (-proof.mu, known.blinding),
-        (drawn.w * (proof.t - proof.a * proof.b), known.product),
+        (challenges.x, proof.masks),
+        (-proof.mu, bases.blinding),
+        (challenges.w * (proof.t - proof.a * proof.b), bases.product),
     ]
-    terms = chain(rest, sides, zip(lefts, known.left, strict=True), zip(rights, known.right, strict=True))
+    terms = chain(other_terms, sides, zip(lefts, bases.left, strict=True), zip(rights, bases.right, strict=True))
     return group.total(terms) == group.IDENTITY
 
 

@@ -74,7 +74,7 @@ class Conversation:
             memo = task.memo if task is not None else self._opened(self._ordered(asked or {}), request)
             return await self._paid(message.metadata.get(a2a_x402.PAYLOAD), memo, request)
         if said == a2a_x402.Status.REJECTED:
-            return a2a_x402.rejected(self._uri)
+            return a2a_x402.record_rejection(self._uri)
         allowed = f"{a2a_x402.Status.SUBMITTED.value} or {a2a_x402.Status.REJECTED.value}"
         raise invalid_params("message", f"{a2a_x402.STATUS} of a client is {allowed}", "payment_status")
 
@@ -91,7 +91,9 @@ class Conversation:
         memo = self._opened(memo, request)
         offered = self._offered(memo)
         self._door.refuse_disabled(offered.service)
-        return a2a_x402.required(self._uri, self._challenge(offered, memo, "payment_required"), memo, _faults(memo))
+        return a2a_x402.require_payment(
+            self._uri, self._challenge(offered, memo, "payment_required"), memo, _faults(memo)
+        )
 
     def _opened(self, memo: Mapping[str, Any], request: Request) -> dict[str, Any]:
         opener = hashlib.sha256(self._door.address_of(request).encode()).hexdigest()
@@ -128,7 +130,7 @@ class Conversation:
             served = await self._door.redeem(offered.service, [_as_header(payload)], lambda: order)
         except PaymentRefused as refusal:
             if refusal.retry_after is not None:
-                return a2a_x402.undecided(self._uri, memo, code=refusal.code, retry_after=refusal.retry_after)
+                return a2a_x402.keep_undecided(self._uri, memo, code=refusal.code, retry_after=refusal.retry_after)
             try:
                 return self._refused(memo, refusal.code, refusal.transaction, refusal.network)
             except Refused as unissued:  # this worker may not challenge anew
@@ -141,12 +143,12 @@ class Conversation:
         if served.replayed:
             request.answer_headers["Idempotent-Replayed"] = "true"
         receipt = orjson.loads(base64.b64decode(served.payment_response))
-        return a2a_x402.completed(self._uri, orjson.loads(served.body), receipt, {OPENER: memo[OPENER]})
+        return a2a_x402.complete_payment(self._uri, orjson.loads(served.body), receipt, {OPENER: memo[OPENER]})
 
     def _refused_otherwise(self, memo: Mapping[str, Any], refusal: Refused) -> Outcome:
         if refusal.code in _UNDECIDED:
             wait = int(refusal.headers["Retry-After"])
-            return a2a_x402.undecided(self._uri, memo, code=refusal.code, retry_after=wait)
+            return a2a_x402.keep_undecided(self._uri, memo, code=refusal.code, retry_after=wait)
         if refusal.status == 409:
             return self._refused(memo, refusal.code, "", "")
         raise refusal
@@ -157,7 +159,7 @@ class Conversation:
         error = code if code in CODES_402 else "payment_required"
         challenge = self._challenge(self._offered(memo), memo, error)
         refusal = a2a_x402.Refusal(code, transaction, self._offered(memo).network_of(network))
-        return a2a_x402.refused(self._uri, challenge, memo, refusal, _faults(memo))
+        return a2a_x402.refuse_payment(self._uri, challenge, memo, refusal, _faults(memo))
 
 
 def _example(service: Service, faults: Faults) -> dict[str, Any]:

@@ -71,13 +71,13 @@ class RailTasks:
         if _UUID4.fullmatch(task_id) is None:
             return None
         data = await self._tasks.get(task_id, now=self._clock.lapsed())
-        return None if data is None else Task.restored(data)
+        return None if data is None else Task.from_bytes(data)
 
     async def add(self, task: Task) -> None:
         """Keep a new task."""
         await self._tasks.add(
             task.id,
-            task.stored(),
+            task.to_bytes(),
             opener=task.memo[OPENER],
             version=task.version,
             expires_at=self._clock.now() + TASK_SECONDS,
@@ -87,7 +87,7 @@ class RailTasks:
 
     async def replace(self, task: Task) -> bool:
         """Keep a task in place of its version before; False when that is not the one which is kept."""
-        return await self._tasks.replace(task.id, task.stored(), version=task.version, now=self._clock.lapsed())
+        return await self._tasks.replace(task.id, task.to_bytes(), version=task.version, now=self._clock.lapsed())
 
     async def tend(self) -> None:
         """Forget what is past its time."""

@@ -84,7 +84,7 @@ class SettlingPaymentSource:
     def check(self, presented: PresentedProof, *, is_used: bool = False) -> None:
         """Judge the authorization offline."""
         eip3009.judge_offline(
-            eip3009.Offered(
+            eip3009.AuthorizationOffer(
                 authorization=_authorization(presented),
                 terms=presented.terms,
                 token=presented.token.text,
@@ -459,7 +459,7 @@ class SettlingPaymentSource:
 def read_authorization(sent: Settlement) -> Authorization:
     """Return the authorization that a settlement settles."""
     members = orjson.loads(sent.authorization)
-    return Authorization.read(members, members["signature"])
+    return Authorization.from_members(members, members["signature"])
 
 
 def _authorization(presented: PresentedProof) -> Authorization:

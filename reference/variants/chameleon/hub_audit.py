@@ -17,7 +17,7 @@ from typing import Any
 from reference.control_plane import audit_log
 from reference.control_plane.audit_log import AuditLog, Planned
 from reference.protocol import audit_chain
-from reference.protocol.audit_chain import NO_MAC, Entry, Head, Stored, restored
+from reference.protocol.audit_chain import NO_MAC, Entry, Head, StoredEntry, decode_entry
 from reference.protocol.canonical_json import canonicalise
 from reference.protocol.times import utc_text
 from reference.store.audit import TrustChange
@@ -127,8 +127,8 @@ def _followed(
     return Entry(**{**members, "mac": mac_of(open_entry, key, shape)})
 
 
-def _is_sealed(key: bytes, row: Stored, shape: Shape) -> bool:
-    entry = restored(row)
+def _is_sealed(key: bytes, row: StoredEntry, shape: Shape) -> bool:
+    entry = decode_entry(row)
     return mac_of(entry, key, shape) == entry.mac
 
 

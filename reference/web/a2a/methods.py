@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, advanced
+from reference.protocol.a2a import ErrorCode, Outcome, Task, TaskState, advance
 from reference.protocol.times import utc_text
 from reference.web.a2a.json_rpc import JsonRpcServer, Method, Params, RpcError, invalid_params, read
 from reference.web.clock import WpClock
@@ -144,7 +144,7 @@ class A2aServer:
                 # It was completed while this call waited, maybe for the same: what it brings is still its answer.
                 outcome = await self._converse(asked.message, known, request)
                 return self._brought(known, task, params["message"], outcome).wire(length)
-            if task.over:
+            if task.is_over:
                 raise _over()
             outcome = await self._converse(asked.message, task, request)
             return (await self._carried_on(task, params["message"], outcome)).wire(length)
@@ -158,7 +158,7 @@ class A2aServer:
             now = await self._found(task.id)
             if now.state is TaskState.COMPLETED:
                 return self._brought(task, now, message, outcome)
-            if now.over or not after.over:
+            if now.is_over or not after.is_over:
                 raise _changed()
             task = now
 
@@ -189,9 +189,9 @@ class A2aServer:
         async with self._lock(asked.id):
             while True:
                 task = await self._found(asked.id)
-                if task.over:
+                if task.is_over:
                     raise RpcError(ErrorCode.TASK_NOT_CANCELABLE)
-                canceled = task.canceled(utc_text(self._clock.now()))
+                canceled = task.cancel(utc_text(self._clock.now()))
                 if await self._tasks.replace(canceled):
                     return canceled.wire()
 
@@ -205,13 +205,13 @@ class A2aServer:
         task = await self._found(message.taskId or "")
         if message.contextId not in {None, task.context_id}:
             raise invalid_params("message", "the task belongs to another context", "context_mismatch")
-        if task.over:
+        if task.is_over:
             raise _over()
         return task
 
     def _advanced(self, task: Task | None, message: Mapping[str, Any], outcome: Outcome) -> Task:
         fresh = [str(uuid.uuid4()) for _ in range(3 + len(outcome.artifacts))]
-        return advanced(task, message, outcome, at=utc_text(self._clock.now()), fresh=fresh)
+        return advance(task, message, outcome, at=utc_text(self._clock.now()), fresh=fresh)
 
     def _lock(self, task_id: str) -> asyncio.Lock:
         lock = self._locks.get(task_id)

@@ -50,7 +50,7 @@ class MemoryTasks:
         """Return a task, or None when it is not known or not kept any longer."""
         self._forget()
         kept = self._kept.get(task_id)
-        return None if kept is None else Task.restored(kept.data)
+        return None if kept is None else Task.from_bytes(kept.data)
 
     async def add(self, task: Task) -> None:
         """Keep a new task."""
@@ -67,7 +67,7 @@ class MemoryTasks:
         return True
 
     def _keep(self, task: Task, until: float) -> None:
-        data, before = task.stored(), self._kept.get(task.id)
+        data, before = task.to_bytes(), self._kept.get(task.id)
         opener = str(task.memo.get(OPENER, "")) if before is None else before.opener
         self._bytes += len(data) - (0 if before is None else len(before.data))
         self._kept[task.id] = _Kept(until, task.version, opener, data)

@@ -383,7 +383,7 @@ async def test_another_service_can_check_a_receipt(zkp: httpx.AsyncClient, beare
     (entry,) = (await zkp.get("/.well-known/pqc-keys.json")).json()["keys"]
     envelope = open_envelope(told["receipt"])
     assert (entry["kid"], entry["did"]) == (told["kid"], "did:weldproof:zkp-receipt")
-    assert FALCON.verify(base64.b64decode(entry["public_key_b64"]), envelope.signed, envelope.signature)
+    assert FALCON.verify(base64.b64decode(entry["public_key_b64"]), envelope.signed_bytes, envelope.signature)
 
 
 async def test_receipts_at_once_do_not_share_nonces(zkp: httpx.AsyncClient, bearer: dict[str, str]) -> None:

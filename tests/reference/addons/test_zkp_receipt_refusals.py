@@ -58,7 +58,7 @@ async def test_nothing_else_stands_in_an_elements_place(zkp: httpx.AsyncClient, 
     here = element_of(proof, name)
     if name in SCALARS:
         unreadable = [UNCANONICAL_POINT, UNCANONICAL_SCALAR, OTHER_ORDER_8]
-        others = [group.encoded(int.from_bytes(here, "little") + 1), group.IDENTITY, bytes(32), ORDER_8]
+        others = [group.encode_scalar(int.from_bytes(here, "little") + 1), group.IDENTITY, bytes(32), ORDER_8]
     else:
         unreadable = [group.IDENTITY, ORDER_8, OTHER_ORDER_8, bytes(32), UNCANONICAL_POINT, UNCANONICAL_IDENTITY]
         others = [group.plus(here, group.BASE)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reference.control_plane.asking import Finding, HealthAsker
-from reference.protocol.destination_address import LOOPBACK, REFUSED, Network
+from reference.protocol.destination_address import LOOPBACK, REFUSED_NETWORKS, Network
 from reference.web.destination_dns import AddressCheck
 from tests.reference.control_plane.hub_stack import Hub, hub
 from tests.reference.control_plane.scripted_service import answers, service
@@ -73,7 +73,7 @@ async def test_what_was_registered_before_is_asked_no_more(tmp_path: Path) -> No
         assert there.heads == []
 
 
-@pytest.mark.parametrize("network", [network for network, _ in REFUSED])
+@pytest.mark.parametrize("network", [network for network, _ in REFUSED_NETWORKS])
 async def test_a_name_of_such_an_address_is_not_called(network: str) -> None:
     """Whatever network it is in; a name that is half public is not called either."""
     address = str(ip_network(network)[-1])

@@ -559,7 +559,7 @@ async def test_what_a_transaction_calls_is_told(
     lane, node = reading
     node.results["eth_getTransactionByHash"] = sent
     seen = await lane.observe(TX)
-    assert (seen.called, seen.calldata, seen.transfers) == (called, calldata, SEEN.transfers)
+    assert (seen.called_contract, seen.calldata, seen.transfers) == (called, calldata, SEEN.transfers)
 
 
 @pytest.mark.parametrize("name", [*UNSOUND, *SHAPES, "another's", "no input", "half a byte"])

@@ -17,7 +17,7 @@ from reference.protocol.a2a import (
     Outcome,
     Task,
     TaskState,
-    advanced,
+    advance,
     data_part,
     refusal_of,
     text_part,
@@ -31,7 +31,7 @@ STATES = st.sampled_from([TaskState.INPUT_REQUIRED, TaskState.COMPLETED, TaskSta
 
 
 def opened(outcome: Outcome = WAITING) -> Task:
-    return advanced(None, MESSAGE, outcome, at=AT, fresh=FRESH)
+    return advance(None, MESSAGE, outcome, at=AT, fresh=FRESH)
 
 
 def test_a_task_in_full() -> None:
@@ -69,21 +69,21 @@ def test_nothing_follows_an_end(states: list[TaskState]) -> None:
     """A task goes on while it waits for input, and no further; its version counts the changes."""
     task: Task | None = None
     for state in states:
-        if task is not None and task.over:
+        if task is not None and task.is_over:
             with pytest.raises(ValueError, match="cannot follow"):
-                advanced(task, MESSAGE, Outcome(state), at=AT, fresh=FRESH)
+                advance(task, MESSAGE, Outcome(state), at=AT, fresh=FRESH)
             with pytest.raises(ValueError, match="over"):
-                task.canceled(AT)
+                task.cancel(AT)
             return
         before = task
-        task = advanced(before, MESSAGE, Outcome(state), at=AT, fresh=FRESH)
+        task = advance(before, MESSAGE, Outcome(state), at=AT, fresh=FRESH)
         assert task.version == (0 if before is None else before.version + 1)
-        assert task.over is (state is not TaskState.INPUT_REQUIRED)
+        assert task.is_over is (state is not TaskState.INPUT_REQUIRED)
 
 
 def test_only_a_waiting_task_is_canceled() -> None:
     """The table has one way to `canceled`."""
-    canceled = opened().canceled("later")
+    canceled = opened().cancel("later")
 
     assert (canceled.state, canceled.at, canceled.version) == (TaskState.CANCELED, "later", 1)
     assert [state for state, after in FOLLOWS.items() if TaskState.CANCELED in after] == [TaskState.INPUT_REQUIRED]
@@ -91,7 +91,7 @@ def test_only_a_waiting_task_is_canceled() -> None:
 
 def test_history_is_what_was_said_before() -> None:
     """Both sides in order, the status message left out until another takes its place; as many as are asked for."""
-    task = advanced(opened(), MESSAGE, WAITING, at=AT, fresh=FRESH)
+    task = advance(opened(), MESSAGE, WAITING, at=AT, fresh=FRESH)
 
     assert [one["role"] for one in task.wire()["history"]] == ["user", "agent", "user"]
     assert [len(task.wire(length)["history"]) for length in (0, 1, 2, 9)] == [0, 1, 2, 3]
@@ -102,10 +102,10 @@ def test_history_is_bounded() -> None:
     """By number and by bytes; the newest stay."""
     task, large = opened(), opened()
     for _ in range(HISTORY_KEPT):
-        task = advanced(task, MESSAGE, WAITING, at=AT, fresh=FRESH)
+        task = advance(task, MESSAGE, WAITING, at=AT, fresh=FRESH)
     for number in range(4):
         message = {**MESSAGE, "messageId": str(number), "parts": [text_part("x" * (HISTORY_BYTES // 3))]}
-        large = advanced(large, message, WAITING, at=AT, fresh=FRESH)
+        large = advance(large, message, WAITING, at=AT, fresh=FRESH)
 
     assert len(task.history) == HISTORY_KEPT
     assert [one["messageId"] for one in large.history if one["role"] == "user"] == ["2", "3"]
@@ -114,10 +114,12 @@ def test_history_is_bounded() -> None:
 def test_what_is_hidden_is_not_kept() -> None:
     """A secret in a message's metadata is in neither history nor store."""
     message = {**MESSAGE, "metadata": {"payment": "5ecret", "status": "sent"}}
-    task = advanced(None, message, Outcome(TaskState.COMPLETED, hidden=frozenset({"payment"})), at=AT, fresh=FRESH)
+    task = advance(
+        None, message, Outcome(TaskState.COMPLETED, secret_members=frozenset({"payment"})), at=AT, fresh=FRESH
+    )
 
     assert task.history[0]["metadata"] == {"status": "sent"}
-    assert b"5ecret" not in task.stored()
+    assert b"5ecret" not in task.to_bytes()
 
 
 def test_a_task_is_kept_whole() -> None:
@@ -125,7 +127,7 @@ def test_a_task_is_kept_whole() -> None:
     done = Outcome(TaskState.COMPLETED, artifacts=((text_part("x"),),), metadata={"a": [1]}, memo={"own": "secret"})
     task = opened(done)
 
-    assert Task.restored(task.stored()) == task
+    assert Task.from_bytes(task.to_bytes()) == task
     assert "secret" not in str(task.wire())
 
 

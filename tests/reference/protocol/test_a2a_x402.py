@@ -7,7 +7,7 @@ import json
 import pytest
 
 from reference.protocol import a2a_x402
-from reference.protocol.a2a import Outcome, TaskState, advanced, text_part
+from reference.protocol.a2a import Outcome, TaskState, advance, text_part
 from reference.protocol.refusals import CODES_402
 
 NAMES = {
@@ -29,11 +29,11 @@ def test_each_code_has_its_name(code: str) -> None:
 
 
 OUTCOMES = (
-    a2a_x402.required("u", {}, {}),
-    a2a_x402.refused("u", {}, {}, a2a_x402.Refusal("weld_mismatch", "t", "n")),
-    a2a_x402.undecided("u", {}, code="tx_not_found", retry_after=2),
-    a2a_x402.completed("u", {}, {}),
-    a2a_x402.rejected("u"),
+    a2a_x402.require_payment("u", {}, {}),
+    a2a_x402.refuse_payment("u", {}, {}, a2a_x402.Refusal("weld_mismatch", "t", "n")),
+    a2a_x402.keep_undecided("u", {}, code="tx_not_found", retry_after=2),
+    a2a_x402.complete_payment("u", {}, {}),
+    a2a_x402.record_rejection("u"),
 )
 
 
@@ -42,11 +42,11 @@ def test_no_outcome_keeps_a_payload(outcome: Outcome) -> None:
     """P-CV-12: the message is kept, its credential is not."""
     metadata = {a2a_x402.PAYLOAD: {"tx_id": "5ecret"}, a2a_x402.STATUS: "payment-submitted"}
     message = {"kind": "message", "role": "user", "parts": [], "messageId": "m", "metadata": metadata}
-    task = advanced(None, message, outcome, at="t", fresh=("a", "b", "c", "d"))
+    task = advance(None, message, outcome, at="t", fresh=("a", "b", "c", "d"))
 
     [kept] = task.history
     assert kept["metadata"] == {a2a_x402.STATUS: "payment-submitted"}
-    assert b"5ecret" not in task.stored() + json.dumps(task.wire()).encode()
+    assert b"5ecret" not in task.to_bytes() + json.dumps(task.wire()).encode()
 
 
 def test_only_what_must_be_paid_is_in_the_payment_required_state() -> None:
@@ -68,7 +68,10 @@ def test_a_refused_order_is_told_with_its_place() -> None:
     fault = {"loc": ["request", "a/b", 0], "msg": "no", "type": "t"}
     payment = a2a_x402.Refusal("weld_mismatch", "t", "n")
 
-    for outcome in (a2a_x402.required("u", {}, {}, [fault]), a2a_x402.refused("u", {}, {}, payment, [fault])):
+    for outcome in (
+        a2a_x402.require_payment("u", {}, {}, [fault]),
+        a2a_x402.refuse_payment("u", {}, {}, payment, [fault]),
+    ):
         [part] = outcome.parts
         assert "(/request/a~1b/0: no)" in part["text"]
         assert "published example" in part["text"]

@@ -19,37 +19,37 @@ from reference.protocol.audit_chain import (
     Entry,
     Flaw,
     Head,
-    Stored,
+    StoredEntry,
+    decode_entry,
+    encode_entry,
     follow,
-    restored,
-    stored,
 )
 
 KEY = bytes(range(32))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 
 
-def chain(number: int, key: bytes = KEY) -> list[Stored]:
+def chain(number: int, key: bytes = KEY) -> list[StoredEntry]:
     """Return a log of entries about services."""
     head = Head()
-    rows: list[Stored] = []
+    rows: list[StoredEntry] = []
     for place in range(number):
         told: dict[str, str] = {"type": "addon", "base_url": f"http://h/{place}", "health_path": "/health"}
         entry = follow(head, key, ts_ms=place, actor="admin", action=Action.SERVICE_UPDATED, subject="a", payload=told)
         head = entry.head
-        rows.append(stored(entry))
+        rows.append(encode_entry(entry))
     return rows
 
 
-def found(rows: list[Stored], known: Head = Head(), after: Head = Head()) -> Break | None:  # noqa: B008 - immutable
+def found(rows: list[StoredEntry], known: Head = Head(), after: Head = Head()) -> Break | None:  # noqa: B008 - immutable
     """Return the flaw that a walk in steps of two finds."""
-    check = ChainCheck(KEY, after=after, known=known)
+    check = ChainCheck(KEY, after=after, known_head=known)
     for place in range(0, len(rows), 2):
         check.walk(rows[place : place + 2])
     return check.end()
 
 
-def changed(row: Stored, **members: Any) -> Stored:
+def changed(row: StoredEntry, **members: Any) -> StoredEntry:
     names = ("seq", "ts_ms", "actor", "action", "subject", "payload", "prev_mac", "mac")
     return tuple({**dict(zip(names, row, strict=True)), **members}.values())
 
@@ -81,11 +81,11 @@ def test_the_profile_s_example() -> None:
 def test_entries_come_back_from_their_columns() -> None:
     """And a payload that was made into no JSON is its text."""
     rows = chain(2)
-    entries = [restored(row) for row in rows]
-    assert [stored(entry) for entry in entries] == rows
+    entries = [decode_entry(row) for row in rows]
+    assert [encode_entry(entry) for entry in entries] == rows
     assert entries[1].prev_mac == entries[0].mac
-    assert restored(changed(rows[0], payload="{")).payload == "{"
-    assert restored(changed(rows[0], payload='{"a":1,"a":2}')).payload == '{"a":1,"a":2}'
+    assert decode_entry(changed(rows[0], payload="{")).payload == "{"
+    assert decode_entry(changed(rows[0], payload='{"a":1,"a":2}')).payload == '{"a":1,"a":2}'
 
 
 def test_a_whole_chain_has_no_flaw() -> None:
@@ -148,7 +148,7 @@ def test_an_entry_of_another_chain_does_not_follow() -> None:
     strange = follow(
         Head(1, other[0][7][::-1]), KEY, ts_ms=1, actor="admin", action=Action.SERVICE_REMOVED, subject="a", payload={}
     )
-    assert found([rows[0], stored(strange)]) == Break(2, Flaw.UNLINKED)
+    assert found([rows[0], encode_entry(strange)]) == Break(2, Flaw.UNLINKED)
 
 
 def test_a_tail_that_was_cut_and_written_anew_is_found() -> None:
@@ -157,7 +157,7 @@ def test_a_tail_that_was_cut_and_written_anew_is_found() -> None:
     fresh = follow(
         Head(3, rows[2][7]), KEY, ts_ms=9, actor="admin", action=Action.SERVICE_REMOVED, subject="z", payload={}
     )
-    assert found([*rows[:3], stored(fresh)], known=Head(4, rows[3][7])) == Break(4, Flaw.CUT)
+    assert found([*rows[:3], encode_entry(fresh)], known=Head(4, rows[3][7])) == Break(4, Flaw.CUT)
 
 
 def test_another_key_s_chain_is_altered_from_the_first_entry() -> None:
@@ -182,7 +182,7 @@ def test_a_mac_is_over_the_canonical_form(subject: str, actor: str, payload: dic
     content = {name: value for name, value in entry.wire().items() if name != "mac"}
     plain = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     assert entry.mac == hmac.new(KEY, plain, hashlib.sha256).hexdigest()
-    assert found([stored(entry)], after=Head(7, "a" * 64)) is None
+    assert found([encode_entry(entry)], after=Head(7, "a" * 64)) is None
 
 
 @given(st.dictionaries(TEXTS, TEXTS, max_size=4), st.integers(0, 7), TEXTS)
@@ -191,7 +191,7 @@ def test_no_change_of_a_member_passes(payload: dict[str, str], place: int, text:
     entry: Entry = follow(
         Head(), KEY, ts_ms=1, actor="admin", action=Action.ISSUER_REVOKED, subject="a", payload=payload
     )
-    row = list(stored(entry))
+    row = list(encode_entry(entry))
     row[place] = len(text) + 2 if place < 2 else text
-    is_same = row == list(stored(entry)) or (place == 5 and restored(tuple(row)).payload == payload)  # type: ignore[arg-type]
+    is_same = row == list(encode_entry(entry)) or (place == 5 and decode_entry(tuple(row)).payload == payload)  # type: ignore[arg-type]
     assert (found([tuple(row)]) is None) is is_same  # type: ignore[list-item]

@@ -13,21 +13,21 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reference.protocol.audit_chain import Action, Break, ChainCheck, Flaw, Head, Stored, follow, stored
+from reference.protocol.audit_chain import Action, Break, ChainCheck, Flaw, Head, StoredEntry, encode_entry, follow
 
 KEY = bytes(range(32))
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 ODD = ['"', "\\", "\n", "\x00", "é", "😀", '","actor":"', '"},"x":{"', "\u2028", "{}", ""]
 
 
-def entry(subject: str = "did:web:x", **payload: str) -> Stored:
+def entry(subject: str = "did:web:x", **payload: str) -> StoredEntry:
     made = follow(
         Head(), KEY, ts_ms=1, actor="admin", action=Action.ISSUER_REGISTERED, subject=subject, payload=payload
     )
-    return stored(made)
+    return encode_entry(made)
 
 
-def flaw_of(row: Stored) -> Flaw | None:
+def flaw_of(row: StoredEntry) -> Flaw | None:
     check = ChainCheck(KEY)
     check.walk([row])
     found = check.end()
@@ -74,7 +74,7 @@ def test_text_that_moves_from_one_member_to_its_neighbour() -> None:
     row = entry(kid="b")
     seq, ts_ms, actor, action, subject, text, prev_mac, mac = row
     swallowed = f'{action}","actor":"{actor}'
-    moved: list[Stored] = [
+    moved: list[StoredEntry] = [
         (seq, ts_ms, "", swallowed, subject, text, prev_mac, mac),
         (seq, ts_ms, actor, action, subject, f'{text},"prev_mac":"{prev_mac}"', "", mac),
         (seq, ts_ms, f'{actor}","payload":{text}', action, subject, "", prev_mac, mac),
@@ -91,14 +91,14 @@ def test_a_payload_that_is_no_json(text: str) -> None:
     assert flaw_of((*row[:5], text, *row[6:])) is Flaw.ALTERED
 
 
-def walked(rows: list[Stored], known: Head) -> Break | None:
-    check = ChainCheck(KEY, known=known)
+def walked(rows: list[StoredEntry], known: Head) -> Break | None:
+    check = ChainCheck(KEY, known_head=known)
     check.walk(rows[:2])
     check.walk(rows[2:])
     return check.end()
 
 
-def by_the_rules(rows: list[Stored], known: Head) -> Break | None:
+def by_the_rules(rows: list[StoredEntry], known: Head) -> Break | None:
     """Return the first flaw of a chain, each rule in its turn and each form by other libraries."""
     last = Head()
     for seq, row in enumerate(rows, 1):
@@ -114,7 +114,7 @@ def by_the_rules(rows: list[Stored], known: Head) -> Break | None:
     return Break(last.seq + 1, Flaw.CUT) if last.seq < known.seq else None
 
 
-def is_sealed(row: Stored) -> bool:
+def is_sealed(row: StoredEntry) -> bool:
     names = ("seq", "ts_ms", "actor", "action", "subject", "payload", "prev_mac")
     content: dict[str, Any] = dict(zip(names, row[:7], strict=True))
     try:
@@ -124,7 +124,7 @@ def is_sealed(row: Stored) -> bool:
         return False
 
 
-def log(rng: random.Random) -> list[Stored]:
+def log(rng: random.Random) -> list[StoredEntry]:
     """Return a chain of six entries, some of which need escapes."""
     head, rows = Head(), []
     for ts_ms in range(6):
@@ -133,11 +133,11 @@ def log(rng: random.Random) -> list[Stored]:
             head, KEY, ts_ms=ts_ms, actor="admin", action=Action.ISSUER_REGISTERED, subject=subject, payload={"k": kid}
         )
         head = made.head
-        rows.append(stored(made))
+        rows.append(encode_entry(made))
     return rows
 
 
-def altered(rows: list[Stored], source: Stored, rng: random.Random) -> list[Stored]:
+def altered(rows: list[StoredEntry], source: StoredEntry, rng: random.Random) -> list[StoredEntry]:
     """Return a log with one change: cut, an entry left out or another's, a member another's, text added or spaced."""
     place, column = rng.randrange(len(rows)), rng.randrange(8)
     row: list[Any] = [*rows[place]]

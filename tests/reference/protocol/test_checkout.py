@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from reference.protocol.checkout import (
     LINK,
-    Asked,
     LinkEnding,
     LinkState,
+    LinkTerms,
     NotPaid,
-    chosen,
-    fitting,
+    choose_transfer,
     is_on_its_way,
-    matching,
+    match_transfers,
+    select_paying,
 )
 from reference.protocol.eip3009 import nonce_of
 from reference.protocol.networks import NETWORKS
@@ -35,9 +35,9 @@ PAYER = "0x00000000000000000000000000000000000000bb"
 USDC = NETWORKS["base_sepolia"].asset_id
 OTHER_NONCE = nonce_of("weldproof:another")
 
-ON_ALGORAND = Asked(NETWORKS["algorand_testnet"], "PAYEE", AMOUNT, MEMO, EXPIRY)
-ON_SOLANA = Asked(NETWORKS["solana_devnet"], WALLET, AMOUNT, MEMO, EXPIRY)
-ON_BASE = Asked(NETWORKS["base_sepolia"], PAYEE, AMOUNT, MEMO, EXPIRY)
+ON_ALGORAND = LinkTerms(NETWORKS["algorand_testnet"], "PAYEE", AMOUNT, MEMO, EXPIRY)
+ON_SOLANA = LinkTerms(NETWORKS["solana_devnet"], WALLET, AMOUNT, MEMO, EXPIRY)
+ON_BASE = LinkTerms(NETWORKS["base_sepolia"], PAYEE, AMOUNT, MEMO, EXPIRY)
 ACCOUNT = associated_account(WALLET, NETWORKS["solana_devnet"].asset_id)
 
 
@@ -77,9 +77,9 @@ PAYING = {
 }
 
 
-def reason(asked: Asked, told: ObservedTransaction) -> str | None:
+def reason(asked: LinkTerms, told: ObservedTransaction) -> str | None:
     try:
-        fitting(told, asked)
+        select_paying(told, asked)
     except NotPaid as fault:
         return fault.reason
     return None
@@ -90,7 +90,7 @@ def test_a_bound_transfer_pays(name: str) -> None:
     """A transfer of the amount, bound as its chain binds, pays in the very second of the expiry."""
     asked, told = PAYING[name]
     assert reason(asked, told) is None
-    assert chosen(fitting(told, asked), (), asked) is not None
+    assert choose_transfer(select_paying(told, asked), (), asked) is not None
 
 
 @pytest.mark.parametrize("name", PAYING)
@@ -216,12 +216,12 @@ def test_of_unused_transfers_the_exact_one_is_chosen_else_the_lowest() -> None:
     more, exact, also = (
         replace(TOKENS, ordinal=place, value=AMOUNT + extra) for place, extra in ((1, 5), (2, 0), (3, 0))
     )
-    found = fitting(seen(more, exact, also, memos=(MEMO.encode(),)), ON_SOLANA)
+    found = select_paying(seen(more, exact, also, memos=(MEMO.encode(),)), ON_SOLANA)
     assert found == (more, exact, also)
-    assert chosen(found, (), ON_SOLANA) == exact
-    assert chosen(found, {2}, ON_SOLANA) == also
-    assert chosen(found, {2, 3}, ON_SOLANA) == more
-    assert chosen(found, {1, 2, 3}, ON_SOLANA) is None
+    assert choose_transfer(found, (), ON_SOLANA) == exact
+    assert choose_transfer(found, {2}, ON_SOLANA) == also
+    assert choose_transfer(found, {2, 3}, ON_SOLANA) == more
+    assert choose_transfer(found, {1, 2, 3}, ON_SOLANA) is None
 
 
 @given(
@@ -231,7 +231,7 @@ def test_of_unused_transfers_the_exact_one_is_chosen_else_the_lowest() -> None:
 def test_a_choice_is_never_used_and_never_worse(drawn: list[tuple[int, int]], used: set[int]) -> None:
     """Whatever is offered: what is chosen is unused, and exact where anything unused is."""
     found = tuple(replace(TOKENS, ordinal=place, value=AMOUNT + extra) for place, extra in drawn)
-    choice = chosen(found, used, ON_SOLANA)
+    choice = choose_transfer(found, used, ON_SOLANA)
     free = [one for one in found if one.ordinal not in used]
     assert (choice is None) == (free == [])
     if choice is not None:
@@ -248,7 +248,7 @@ def test_what_is_on_its_way(name: str) -> None:
     assert not is_on_its_way(replace(told, status=TxStatus.FAILED), asked)
     assert not is_on_its_way(replace(told, final=False, block_time=EXPIRY + 1), asked)
     assert not is_on_its_way(replace(told, final=False, transfers=()), asked)
-    assert matching(replace(told, final=False, block_time=EXPIRY + 1), asked)
+    assert match_transfers(replace(told, final=False, block_time=EXPIRY + 1), asked)
 
 
 def test_a_link_ends_once() -> None:
@@ -271,4 +271,4 @@ def test_what_is_for_a_call_pays_no_link() -> None:
     assert reason(ON_SOLANA, alone) is None
     assert reason(ON_SOLANA, beside) == "memo_mismatch"
     both = replace(SOLANA, transfers=(welded, replace(TOKENS, ordinal=2)))
-    assert [one.ordinal for one in fitting(both, ON_SOLANA)] == [2]
+    assert [one.ordinal for one in select_paying(both, ON_SOLANA)] == [2]

@@ -40,7 +40,7 @@ def test_an_active_credential(payload: dict[str, Any], kind: str) -> None:
     """Its payload, its hash and its issuer are returned."""
     told = asked(ISSUER.issue(payload), expected_issuer=ISSUER.did)
     assert (told.valid, told.status, told.reason, told.kind, told.issuer) == (True, "active", None, kind, ISSUER.did)
-    assert told.verified == payload
+    assert told.verified_payload == payload
     assert told.content_hash == hashlib.sha256(rfc8785.dumps(payload)).hexdigest()
 
 
@@ -82,13 +82,13 @@ def test_each_reason(reason: str, text: Callable[[], str], question: dict[str, A
     told = asked(text(), **question)
     status = {"no_public_key": "unverifiable", "expired": "expired"}.get(reason, "invalid")
     assert (told.valid, told.reason, told.status) == (False, reason, status)
-    assert (told.verified is not None) == (reason in {"expired", "score_too_low", "not_passed"})
+    assert (told.verified_payload is not None) == (reason in {"expired", "score_too_low", "not_passed"})
 
 
 def test_a_library_that_fails() -> None:
     """Nothing was verified, so it must not count as valid."""
     told = judge(ISSUER.issue(CERTIFICATE), Question(NOW, 60), KEYS, Failing())
-    assert (told.reason, told.status, told.verified) == ("sig_verify_error", "invalid", None)
+    assert (told.reason, told.status, told.verified_payload) == ("sig_verify_error", "invalid", None)
 
 
 @pytest.mark.parametrize("text", [lambda: ISSUER.issue(CERTIFICATE), lambda: "*"], ids=["active", "none"])
@@ -100,7 +100,7 @@ def test_without_a_library_or_a_trust_set_nothing_is_verified(text: Callable[[],
         (None, None, "no_backend"),
     ):
         told = judge(text(), Question(NOW, 60), keys, library)
-        assert (told.valid, told.status, told.reason, told.verified) == (False, "unverifiable", reason, None)
+        assert (told.valid, told.status, told.reason, told.verified_payload) == (False, "unverifiable", reason, None)
 
 
 OF_TOKENS_AND_RECEIPTS = ("wrong_audience", "unknown_proof_system", "proof_invalid")
@@ -168,7 +168,7 @@ TEXTS = ("atb_cert_version", "bench_issuer", "bench_kid", "issued_at", "expires_
 def test_what_is_no_credential(payload: dict[str, Any]) -> None:
     """A member missing, of another type or out of bounds; a payload with a type, or of two kinds (P-AD-08)."""
     told = asked(ISSUER.issue(payload))
-    assert (told.reason, told.status, told.verified) == ("envelope_shape", "invalid", None)
+    assert (told.reason, told.status, told.verified_payload) == ("envelope_shape", "invalid", None)
 
 
 def test_bounds_are_inclusive() -> None:
@@ -217,5 +217,7 @@ def test_no_altered_credential_is_valid() -> None:
     assert asked(text).valid
     for one in altered:
         told = asked(one)
-        assert not told.valid or (told.verified == payload and type(told.verified["score"]) is float), one
+        assert not told.valid or (told.verified_payload == payload and type(told.verified_payload["score"]) is float), (
+            one
+        )
         assert told.reason is None or told.reason in REASONS

@@ -8,7 +8,7 @@ import pytest
 
 from reference.protocol.destination_address import (
     MAX_URL,
-    REFUSED,
+    REFUSED_NETWORKS,
     BadDestination,
     Target,
     judge,
@@ -54,7 +54,7 @@ def test_every_other_address_is_refused_with_its_reason(why: str, text: str) -> 
     assert refusal(ip_address(text), allow_loopback=False) == why
 
 
-@pytest.mark.parametrize("network", [network for network, _ in REFUSED])
+@pytest.mark.parametrize("network", [network for network, _ in REFUSED_NETWORKS])
 def test_first_and_last_address_of_each_refused_network(network: str) -> None:
     """The table's bounds are inclusive."""
     first, last = ip_network(network)[0], ip_network(network)[-1]

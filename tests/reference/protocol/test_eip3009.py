@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from reference.protocol import eip3009
 from reference.protocol.challenge import Terms
-from reference.protocol.eip3009 import Authorization, Domain, Offered
+from reference.protocol.eip3009 import Authorization, AuthorizationOffer, Domain
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import AuthorizationUsed, ObservedTransaction, Transfer, TxStatus
 from reference.protocol.refusals import CODES_402, PaymentRefused
@@ -62,8 +62,8 @@ def signed(key: bytes = KEY, domain: Domain = DOMAIN, **changes: Any) -> Authori
     return replace(made, signature="0x" + bytes(signature).hex())
 
 
-def offered(authorization: Authorization, **changes: Any) -> Offered:
-    return replace(Offered(authorization, TERMS, TOKEN, DOMAIN, NOW), **changes)
+def offered(authorization: Authorization, **changes: Any) -> AuthorizationOffer:
+    return replace(AuthorizationOffer(authorization, TERMS, TOKEN, DOMAIN, NOW), **changes)
 
 
 def refusal_of(authorization: Authorization, **changes: Any) -> str:
@@ -242,9 +242,9 @@ def test_the_first_thing_that_is_wrong_is_named() -> None:
 def test_numbers_are_integers_or_decimal_strings(number: int | str) -> None:
     """Both forms of the profile; addresses and nonce are compared in lower case."""
     members = {**signed().as_members(), "value": number, "to": to_checksum_address(PAYEE)}
-    read = Authorization.read(members, "0x")
+    read = Authorization.from_members(members, "0x")
     assert (read.value, read.to) == (7, PAYEE)
-    assert Authorization.read(read.as_members(), "0x") == read
+    assert Authorization.from_members(read.as_members(), "0x") == read
 
 
 @pytest.mark.parametrize("name", ["from", "to", "value", "validAfter", "validBefore", "nonce"])
@@ -255,7 +255,7 @@ def test_numbers_are_integers_or_decimal_strings(number: int | str) -> None:
 def test_a_member_of_another_kind_is_no_authorization(name: str, value: Any) -> None:
     """One member at a time; a missing one counts as null."""
     with pytest.raises(ValueError, match="not"):
-        Authorization.read({**signed().as_members(), name: value}, "0x")
+        Authorization.from_members({**signed().as_members(), name: value}, "0x")
 
 
 # What settled it.

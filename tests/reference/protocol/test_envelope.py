@@ -22,7 +22,7 @@ def test_it_opens_and_closes() -> None:
         "k",
         b"\0\1\2",
     )
-    assert opened.signed == '{"a":"é","b":1}'.encode() == signed_bytes(MEMBERS["payload"])
+    assert opened.signed_bytes == '{"a":"é","b":1}'.encode() == signed_bytes(MEMBERS["payload"])
     assert open_envelope(with_signature(opened.payload, "k", b"\0\1\2")) == opened
     assert open_envelope(sealed({**MEMBERS, "more": 1})) == opened
 

@@ -48,7 +48,8 @@ def test_what_a_token_says() -> None:
         "subject_dids": ["did:web:agent.example"],
         "audience": "did:web:shop.example",
         "credential_hashes": [
-            hash_reference(open_envelope(BENCH.issue(one)).signed) for one in (BENCH.passport(), BENCH.certificate())
+            hash_reference(open_envelope(BENCH.issue(one)).signed_bytes)
+            for one in (BENCH.passport(), BENCH.certificate())
         ],
         "issued_at": "2026-06-01T00:00:00Z",
         "expires_at": "2026-06-01T00:05:00Z",
@@ -59,7 +60,7 @@ def test_what_a_token_says() -> None:
 def test_a_token_holds() -> None:
     """For a question without an audience, or with its audience; by this validator's key, or one of the trust set."""
     token = VALIDATOR.issue(payload())
-    assert asked(token).verified == payload()
+    assert asked(token).verified_payload == payload()
     assert asked(token, audience="did:web:shop.example").valid
     assert asked(VALIDATOR.issue(payload(None))).valid
     assert asked(SIBLING.issue(payload()), trusted={DID: SIBLING.public}).valid
@@ -97,7 +98,7 @@ def test_each_reason(reason: str, text: Callable[[], str], question: dict[str, A
     """One fault, one reason; no credential passes for a token (P-AD-08)."""
     told = asked(text(), **question)
     assert (told.valid, told.reason) == (False, reason)
-    assert (told.verified is not None) == (reason in {"expired", "wrong_audience"})
+    assert (told.verified_payload is not None) == (reason in {"expired", "wrong_audience"})
 
 
 def test_without_a_library_or_a_trust_set() -> None:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from reference.protocol.observed import ObservedTransaction, Transfer, TxStatus
-from reference.protocol.purposes import checkout_reference, checkout_token, is_for_a_call, is_for_links, places
+from reference.protocol.purposes import assign_links, checkout_reference, checkout_token, is_for_a_call, is_for_links
 
 ONE, OTHER = "AAECAwQFBgcICQoLDA0ODw", "BBECAwQFBgcICQoLDA0ODw"
 LINK, ANOTHER = checkout_reference("weldproof", ONE), checkout_reference("weldproof", OTHER)
@@ -61,13 +61,13 @@ def test_no_transfer_is_for_both() -> None:
 
 def test_each_link_has_its_place() -> None:
     """By its reference; the others in the order of their memos; no transfer has two."""
-    assert dict(places(told((MEMO, SECOND), (), ()), "weldproof")) == {0: ONE, 1: OTHER}
-    assert dict(places(told((MEMO, SECOND), (ANOTHER,), ()), "weldproof")) == {0: OTHER, 1: ONE}
-    assert dict(places(told((MEMO, SECOND), ()), "weldproof")) == {0: ONE}
-    assert dict(places(told((SECOND, MEMO), ()), "weldproof")) == {0: OTHER}
-    assert dict(places(told((MEMO,), (CALL,), ()), "weldproof")) == {1: ONE}
-    assert dict(places(told((MEMO, MEMO), (), ()), "weldproof")) == {0: ONE}
-    assert dict(places(told((), (CALL,)), "weldproof")) == {}
+    assert dict(assign_links(told((MEMO, SECOND), (), ()), "weldproof")) == {0: ONE, 1: OTHER}
+    assert dict(assign_links(told((MEMO, SECOND), (ANOTHER,), ()), "weldproof")) == {0: OTHER, 1: ONE}
+    assert dict(assign_links(told((MEMO, SECOND), ()), "weldproof")) == {0: ONE}
+    assert dict(assign_links(told((SECOND, MEMO), ()), "weldproof")) == {0: OTHER}
+    assert dict(assign_links(told((MEMO,), (CALL,), ()), "weldproof")) == {1: ONE}
+    assert dict(assign_links(told((MEMO, MEMO), (), ()), "weldproof")) == {0: ONE}
+    assert dict(assign_links(told((), (CALL,)), "weldproof")) == {}
 
 
 def test_a_memo_has_a_form() -> None:

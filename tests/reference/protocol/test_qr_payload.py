@@ -7,10 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
-from reference.protocol.checkout import Asked
+from reference.protocol.checkout import LinkTerms
 from reference.protocol.networks import NETWORKS
 from reference.protocol.purposes import checkout_reference
-from reference.protocol.qr_payload import Shown, qr_payload
+from reference.protocol.qr_payload import ShownLink, qr_payload
 from reference.protocol.service_word import ServiceWord
 
 TOKEN = "AAECAwQFBgcICQoLDA0ODw"
@@ -18,9 +18,9 @@ WORD = ServiceWord()
 PAGE = f"http://localhost:8090/checkout/{TOKEN}"
 
 
-def shown(network: str, pay_to: str, amount: int = 8_410_000, label: str = "Order 7") -> Shown:
-    asked = Asked(NETWORKS[network], pay_to, amount, WORD.memo(TOKEN), 2_000)
-    return Shown(asked, TOKEN, label, PAGE, WORD)
+def shown(network: str, pay_to: str, amount: int = 8_410_000, label: str = "Order 7") -> ShownLink:
+    asked = LinkTerms(NETWORKS[network], pay_to, amount, WORD.memo(TOKEN), 2_000)
+    return ShownLink(asked, TOKEN, label, PAGE, WORD)
 
 
 EXPECTED = {
@@ -63,8 +63,8 @@ def test_every_network_of_the_table_has_a_payload() -> None:
 def test_a_further_chain_of_a_family_has_its_familys_payload(network: str) -> None:
     """What wallets of a family read does not hang on what its chain is called."""
     told = shown(network, "ADDR")
-    further = replace(told.asked.network, key="further_testnet")
-    assert qr_payload(replace(told, asked=replace(told.asked, network=further))) == EXPECTED[network]
+    further = replace(told.terms.network, key="further_testnet")
+    assert qr_payload(replace(told, asked=replace(told.terms, network=further))) == EXPECTED[network]
 
 
 def test_the_solana_reference_is_derived_from_word_and_token() -> None:
@@ -86,7 +86,7 @@ def test_a_stellar_amount_keeps_its_value_with_seven_decimals() -> None:
     """Stellar's seventh decimal changes nothing of a decimal amount, and multiplies atomic units by ten."""
     told = shown("stellar_mainnet", "ADDR", 1)
     assert "&amount=0.000001&" in qr_payload(told)
-    assert told.asked.atomic == 10
+    assert told.terms.atomic == 10
 
 
 @pytest.mark.parametrize("label", ["a&b=c?#/%", "Bestellung Nr. 7 für Zoë", "x" * 255])

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from reference.protocol.networks import NETWORKS
-from reference.protocol.trial import LinkRefused, Standing, admit_link
+from reference.protocol.trial import LinkRefused, TenantStatus, admit_link
 
 ENDS = 1_800_000_000
-TRIAL = Standing("trial", "trial", ENDS, "test", 0, 10**9)
+TRIAL = TenantStatus("trial", "trial", ENDS, "test", 0, 10**9)
 APPROVED = replace(TRIAL, kyc_status="approved", key_mode="live")
 TEST, MAIN = NETWORKS["base_sepolia"], NETWORKS["base_mainnet"]
 
 
-def refusal(standing: Standing, network: Any, amount: int = 1, now: int = ENDS - 1) -> LinkRefused | None:
+def refusal(standing: TenantStatus, network: Any, amount: int = 1, now: int = ENDS - 1) -> LinkRefused | None:
     """Return why a link is refused."""
     try:
         admit_link(standing, network, amount, now=now)
@@ -44,7 +44,7 @@ def refusal(standing: Standing, network: Any, amount: int = 1, now: int = ENDS -
     ],
 )
 def test_the_first_rule_that_does_not_hold_decides(
-    standing: Standing, network: Any, amount: int, now: int, code: str | None
+    standing: TenantStatus, network: Any, amount: int, now: int, code: str | None
 ) -> None:
     """Approval, end of the trial, mode of the key, allowance: in this order."""
     refused = refusal(standing, network, amount, now)

@@ -7,15 +7,15 @@ from typing import Any
 
 from reference.protocol.networks import NETWORKS
 from reference.protocol.webhook_delivery import EventType
-from reference.protocol.webhook_event import PaidBy, Sale, event_body
+from reference.protocol.webhook_event import EventLink, LinkPayment, event_body
 
 ID = "evt_6a4b1c2e-0000-4000-8000-000000000000"
 
 
-def body(network: str, amount: int, paid: PaidBy | None, label: str = "Order 7") -> dict[str, Any]:
+def body(network: str, amount: int, paid: LinkPayment | None, label: str = "Order 7") -> dict[str, Any]:
     """Return the parsed body of an event."""
     type_ = EventType.PAYMENT_CANCELLED if paid is None else EventType.PAYMENT_CONFIRMED
-    sale = Sale(NETWORKS[network], "tok", label, amount)
+    sale = EventLink(NETWORKS[network], "tok", label, amount)
     parsed: dict[str, Any] = json.loads(event_body(ID, type_, sale, paid, created=1767225600))
     return parsed
 
@@ -35,17 +35,17 @@ def test_a_confirmed_payment_has_the_members_of_the_interface() -> None:
         "payment_link_label": "Order 7",
     }
     wanted = {"id": ID, "type": "payment.confirmed", "created": 1767225600, "api_version": "1", "data": data}
-    got = body("algorand_testnet", 8_410_000, PaidBy("TX", "PAYER", 8_410_000))
+    got = body("algorand_testnet", 8_410_000, LinkPayment("TX", "PAYER", 8_410_000))
     assert wanted == got
     assert list(data) == list(got["data"])
 
 
 def test_what_was_paid_too_much_is_told_in_micro_units() -> None:
     """Only when it is more than nothing; an asset of 7 decimals is cut to whole micro-units."""
-    assert body("base_sepolia", 5, PaidBy("T", "P", 8))["data"]["overpaid_microunits"] == "3"
-    assert body("stellar_testnet", 5, PaidBy("T", "P", 5 * 10 + 39))["data"]["overpaid_microunits"] == "3"
-    assert "overpaid_microunits" not in body("stellar_testnet", 5, PaidBy("T", "P", 59))["data"]
-    assert body("base_sepolia", 5, PaidBy("T", "P", 8))["data"]["amount_microunits"] == "5"
+    assert body("base_sepolia", 5, LinkPayment("T", "P", 8))["data"]["overpaid_microunits"] == "3"
+    assert body("stellar_testnet", 5, LinkPayment("T", "P", 5 * 10 + 39))["data"]["overpaid_microunits"] == "3"
+    assert "overpaid_microunits" not in body("stellar_testnet", 5, LinkPayment("T", "P", 59))["data"]
+    assert body("base_sepolia", 5, LinkPayment("T", "P", 8))["data"]["amount_microunits"] == "5"
 
 
 def test_a_cancellation_has_the_same_shape_and_no_payment() -> None:
@@ -59,6 +59,6 @@ def test_a_cancellation_has_the_same_shape_and_no_payment() -> None:
 def test_labels_go_unchanged() -> None:
     """Beyond ASCII and beyond the basic plane too, as UTF-8."""
     label = 'Käse & "Brot" 🧀 \u2028 漢字'
-    assert body("base_sepolia", 1, PaidBy("T", "P", 1), label)["data"]["tenant_label"] == label
-    sale = Sale(NETWORKS["base_sepolia"], "tok", label, 1)
+    assert body("base_sepolia", 1, LinkPayment("T", "P", 1), label)["data"]["tenant_label"] == label
+    sale = EventLink(NETWORKS["base_sepolia"], "tok", label, 1)
     assert "🧀".encode() in event_body(ID, EventType.PAYMENT_CANCELLED, sale, None, created=1)

@@ -115,7 +115,7 @@ def test_the_first_rule_that_fails_answers() -> None:
     assert [*expected, "weld_mismatch"] == [refusal_of(seen).code for seen in repaired]
 
 
-@pytest.mark.parametrize(("rule", "code"), [*weld.TRANSACTION, *weld.TRANSFER, *weld.NOTE_BINDING])
+@pytest.mark.parametrize(("rule", "code"), [*weld.TRANSACTION_RULES, *weld.TRANSFER_RULES, *weld.NOTE_BINDING])
 def test_each_rule_refuses_something_alone(rule: Rule, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With one rule dropped, a payment that breaks only that rule passes: no rule is covered by another."""
     assert code in CODES_402

@@ -79,11 +79,11 @@ def on_solana(given: Mapping[str, Any]) -> str:
 def on_base(given: Mapping[str, Any]) -> str:
     """Return the payer of an authorization, and of its settlement if that is given."""
     challenge, terms = given["challenge"], terms_of(given["challenge"])
-    authorization = eip3009.Authorization.read(given["authorization"], given["signature"])
+    authorization = eip3009.Authorization.from_members(given["authorization"], given["signature"])
     domain = eip3009.Domain(
         challenge["name"], challenge["version"], int(terms.caip2.partition(":")[2]), challenge["asset"]
     )
-    eip3009.judge_offline(eip3009.Offered(authorization, terms, challenge["token"], domain, given["now"]))
+    eip3009.judge_offline(eip3009.AuthorizationOffer(authorization, terms, challenge["token"], domain, given["now"]))
     if "settlement" in given:
         _settled(given["settlement"], authorization, terms)
     return authorization.payer

@@ -20,7 +20,7 @@ import psycopg
 
 from reference.control_plane.audit_log import AuditLog
 from reference.control_plane.head_file import HeadFile
-from reference.protocol.audit_chain import Action, ChainCheck, Head, Stored, follow, stored
+from reference.protocol.audit_chain import Action, ChainCheck, Head, StoredEntry, encode_entry, follow
 from reference.store.audit import Audit
 from reference.store.opening import open_database, sqlite_dsn
 from reference.web.clock import WpClock
@@ -62,23 +62,23 @@ async def _measured(entries: int, folder: Path, db: str) -> dict[str, object]:
     }
 
 
-def _chain(entries: int) -> Iterator[Stored]:
+def _chain(entries: int) -> Iterator[StoredEntry]:
     head = Head()
     for place in range(entries):
         subject = f"did:web:issuer-{place}.example"
         told = {"actor": "admin", "action": Action.ISSUER_REGISTERED, "subject": subject, "payload": _PAYLOAD}
         entry = follow(head, _KEY, ts_ms=1_767_225_600_000 + place, **told)  # type: ignore[arg-type]
         head = entry.head
-        yield stored(entry)
+        yield encode_entry(entry)
 
 
-def _fill_sqlite(path: Path, rows: list[Stored]) -> None:
+def _fill_sqlite(path: Path, rows: list[StoredEntry]) -> None:
     with closing(sqlite3.connect(path, timeout=30)) as file:
         file.executemany(f"INSERT INTO {_PLACE} VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)  # noqa: S608 - a constant
         file.commit()
 
 
-def _fill_postgres(dsn: str, rows: list[Stored]) -> None:
+def _fill_postgres(dsn: str, rows: list[StoredEntry]) -> None:
     copying = f"COPY {_PLACE} FROM STDIN".encode()
     with psycopg.connect(dsn) as connection, connection.cursor() as cursor, cursor.copy(copying) as copy:
         for row in rows:

@@ -16,7 +16,7 @@ import aiohttp
 from reference.protocol.networks import NETWORKS
 from reference.protocol.service_word import ServiceWord
 from reference.protocol.webhook_delivery import DEFAULT_SCHEDULE, DEFAULT_TYPES, EventType, Outcome
-from reference.protocol.webhook_event import PaidBy, Sale, event_body
+from reference.protocol.webhook_event import EventLink, LinkPayment, event_body
 from reference.protocol.webhook_signature import header_name, header_value
 from reference.store.deliveries import Attempt, Deliveries, Event
 from reference.store.destinations import Destination, Destinations
@@ -67,8 +67,8 @@ async def delivery(folder: Path) -> AsyncIterator[Contenders]:
 
 def _body() -> tuple[str, bytes]:
     event_id = f"evt_{uuid.uuid4()}"
-    sale = Sale(NETWORKS["algorand_testnet"], "t" * 22, "Order 7", 8_410_000)
-    paid = PaidBy("T" * 52, "A" * 58, 8_410_000)
+    sale = EventLink(NETWORKS["algorand_testnet"], "t" * 22, "Order 7", 8_410_000)
+    paid = LinkPayment("T" * 52, "A" * 58, 8_410_000)
     return event_id, event_body(event_id, EventType.PAYMENT_CONFIRMED, sale, paid, created=int(time.time()))
 
 

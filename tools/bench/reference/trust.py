@@ -15,7 +15,7 @@ import orjson
 import rfc8785
 
 from reference.protocol import falcon
-from reference.protocol.audit_chain import Action, ChainCheck, Entry, Head, Stored, follow, stored
+from reference.protocol.audit_chain import Action, ChainCheck, Entry, Head, StoredEntry, encode_entry, follow
 from reference.protocol.credentials import Question, judge
 from reference.protocol.envelope import signed_bytes, with_signature
 from reference.protocol.keys import falcon_kid
@@ -54,14 +54,14 @@ async def audit_chain(folder: Path) -> AsyncIterator[Contenders]:
     """Check a chain that is in memory, by the entry."""
     del folder
     entries = _chain()
-    rows = [stored(entry) for entry in entries]
+    rows = [encode_entry(entry) for entry in entries]
     contents = [rfc8785.dumps(_sealed(entry.wire())) for entry in entries]
     lines = [orjson.dumps(entry.wire()) for entry in entries]
     must(_whole(rows), "our chain is broken")
     altered = [*rows[:-1], (*rows[-1][:4], "did:web:x", *rows[-1][5:])]
     must(not _whole(cast("Sequence[Stored]", altered)), "an altered chain is whole")
 
-    def walked(some: Sequence[Stored]) -> None:
+    def walked(some: Sequence[StoredEntry]) -> None:
         must(_whole(some), "the chain is broken")
 
     def hashed(some: Sequence[bytes]) -> None:
@@ -93,7 +93,7 @@ def _over(entries: Sequence[Any], job: Callable[[Sequence[Any]], None]) -> Calla
     return run
 
 
-def _whole(rows: Sequence[Stored]) -> bool:
+def _whole(rows: Sequence[StoredEntry]) -> bool:
     check = ChainCheck(_KEY)
     return check.walk(rows) and check.end() is None
 

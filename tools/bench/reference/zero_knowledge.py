@@ -18,7 +18,7 @@ from reference.protocol.credentials import Question
 from reference.protocol.envelope import signed_bytes, with_signature
 from reference.protocol.keys import falcon_kid
 from reference.protocol.range_proof import NONCE_BYTES, Nonces, ProofInvalid, Statement, check, group, prove
-from reference.protocol.zk_receipts import judge_receipt, proven_payload
+from reference.protocol.zk_receipts import build_proven_payload, judge_receipt
 from tools.bench.reference.jobs import Contenders, must
 from tools.bench.reference.rounds import Contender, each
 
@@ -60,7 +60,7 @@ async def proof_verified(folder: Path) -> AsyncIterator[Contenders]:
     payload, receipt = _receipt(_drawn(), library, keys)
     statement, proof = Statement.of(payload), base64.b64decode(payload["proof_b64"])
     question = Question(_NOW, 60)
-    must(not _holds(statement, proof[:-32] + group.encoded(5)), "an altered proof verified")
+    must(not _holds(statement, proof[:-32] + group.encode_scalar(5)), "an altered proof verified")
 
     def ours() -> None:
         check(statement, proof)
@@ -88,7 +88,7 @@ def _drawn() -> Nonces:
 
 
 def _payload(nonces: Nonces) -> dict[str, Any]:
-    return proven_payload(
+    return build_proven_payload(
         _PAYMENT,
         bench_issuer="did:web:bench.example",
         score=_SCORE,

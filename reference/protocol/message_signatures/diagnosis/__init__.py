@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reference.protocol.message_signatures.diagnosis import encoding, fields, form, keys, path, target
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspicion, proven
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspicion, find_proven_note
 
 # In this order: what is seen most, and what says most, first.
 SUSPICIONS: tuple[Suspicion, ...] = (
@@ -11,7 +11,7 @@ SUSPICIONS: tuple[Suspicion, ...] = (
     target.method,
     target.authority,
     target.scheme,
-    keys.named,
+    keys.named_keys,
     keys.forms,
     encoding.encodings,
     encoding.of_other_labels,
@@ -20,13 +20,13 @@ SUSPICIONS: tuple[Suspicion, ...] = (
     path.query,
     path.query_parameters,
     path.whole_target,
-    fields.missing,
+    fields.missing_fields,
     form.lines,
     form.times,
     form.parameters,
-    form.hashed,
+    form.hashed_base,
     fields.fields,
     fields.parameters_of_fields,
 )
 
-__all__ = ["SUSPICIONS", "Case", "Suspicion", "fields", "keys", "proven"]
+__all__ = ["SUSPICIONS", "Case", "Suspicion", "fields", "keys", "find_proven_note"]

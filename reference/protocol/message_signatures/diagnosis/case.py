@@ -46,58 +46,58 @@ class Case:
     """
 
     message: Message
-    chosen: SignatureInput
+    signature_input: SignatureInput
     base: Base
     key: ExpectedKey
 
     def covers(self, *names: str) -> bool:
         """Return whether one of these components is covered, whatever its parameters."""
-        return any(component.name in names for component in self.chosen.components)
+        return any(component.name in names for component in self.signature_input.components)
 
     def with_message(self, **changes: object) -> str:
         """Return the base of the message with some of its parts changed."""
-        return build(replace(self.message, **changes), self.chosen).text  # type: ignore[arg-type]  # names are ours
+        return build(replace(self.message, **changes), self.signature_input).text  # type: ignore[arg-type]  # names are ours
 
     def with_values(self, values: Mapping[str, str]) -> str:
         """Return the base with other values for plain components, by their names."""
-        components = self.chosen.components
-        changed = [
+        components = self.signature_input.components
+        changed_values = [
             values[component.name] if component.name in values and not component.parameters else value
             for component, value in zip(components, self.base.values, strict=True)
         ]
-        return text_of(components, changed, self.chosen.params_text)
+        return text_of(components, changed_values, self.signature_input.params_text)
 
     def with_all(self, values: Sequence[str | None]) -> str:
         """Return the base with these values, one for each covered component."""
-        return text_of(self.chosen.components, values, self.chosen.params_text)
+        return text_of(self.signature_input.components, values, self.signature_input.params_text)
 
     def with_params(self, params_text: str) -> str:
         """Return the base with another last line."""
-        return text_of(self.chosen.components, self.base.values, params_text)
+        return text_of(self.signature_input.components, self.base.values, params_text)
 
 
 Suspicion = Callable[[Case], Iterable[Suspect]]
 
 
-def proven(case: Case, suspicions: Iterable[Suspicion]) -> str | None:
+def find_proven_note(case: Case, suspicions: Iterable[Suspicion]) -> str | None:
     """Return the note of the first suspect with which the signature holds, or None when none is proven.
 
     The work is bounded, however large the message.
     """
-    seen: set[tuple[str | bytes, bytes, ExpectedKey]] = {(case.base.text, case.chosen.signature, case.key)}
+    trials: set[tuple[str | bytes, bytes, ExpectedKey]] = {(case.base.text, case.signature_input.signature, case.key)}
     octets = 0
-    for suspect in _all(case, suspicions):
+    for suspect in _list_suspects(case, suspicions):
         octets += len(suspect.base) + _OCTETS_A_TRIAL
-        if octets > _MOST_OCTETS or len(seen) > _MOST_TRIALS:
+        if octets > _MOST_OCTETS or len(trials) > _MOST_TRIALS:
             return None
-        tried = (suspect.base, suspect.signature or case.chosen.signature, suspect.key or case.key)
-        if tried not in seen and _holds(*tried):
+        trial = (suspect.base, suspect.signature or case.signature_input.signature, suspect.key or case.key)
+        if trial not in trials and _holds(*trial):
             return suspect.note
-        seen.add(tried)
+        trials.add(trial)
     return None
 
 
-def _all(case: Case, suspicions: Iterable[Suspicion]) -> Iterator[Suspect]:
+def _list_suspects(case: Case, suspicions: Iterable[Suspicion]) -> Iterator[Suspect]:
     for suspicion in suspicions:
         yield from suspicion(case)
 
@@ -109,7 +109,7 @@ def _holds(base: str | bytes, signature: bytes, key: ExpectedKey) -> bool:
         return False
 
 
-def shown(text: str) -> str:
+def abbreviate(text: str) -> str:
     """Return a text for a sentence: printable, and not long."""
     plain = text if text.isprintable() and text.isascii() else ascii(text)[1:-1]
     return plain if len(plain) <= _LONGEST_SHOWN else plain[: _LONGEST_SHOWN - 1] + "…"

@@ -7,15 +7,15 @@ from difflib import get_close_matches
 from itertools import islice
 
 from reference.protocol.message_signatures.base import Base
-from reference.protocol.message_signatures.components import DERIVED
-from reference.protocol.message_signatures.diagnosis.case import shown
+from reference.protocol.message_signatures.components import DERIVED_COMPONENTS
+from reference.protocol.message_signatures.diagnosis.case import abbreviate
 from reference.protocol.message_signatures.message import Message
 from reference.protocol.message_signatures.signature_input import SignatureInput
 
 _MOST_NAMES = 200
 _LONGEST_NAME = 64
 _MOST_LOOKED_AT = 5
-_MEANT = {
+_MISTAKEN_NAMES = {
     "(request-target)": "older drafts' name for @method and @path",
     "(created)": "older drafts' name for parameter created",
     "(expires)": "older drafts' name for parameter expires",
@@ -28,32 +28,32 @@ _MEANT = {
 }
 
 
-def coverage_notes(message: Message, chosen: SignatureInput, base: Base) -> Iterator[str]:
+def coverage_notes(message: Message, signature_input: SignatureInput, base: Base) -> Iterator[str]:
     """Yield what can be said about components that have no value; of many, about the first few."""
-    pairs = zip(chosen.components, base.values, strict=True)
+    pairs = zip(signature_input.components, base.values, strict=True)
     without = (component for component, value in pairs if value is None and len(component.name) <= _LONGEST_NAME)
     for component in islice(without, _MOST_LOOKED_AT):
         note = _note(message, component.name)
         if note is not None:
-            yield f"{shown(component.identifier)}: {note}"
+            yield f"{abbreviate(component.identifier)}: {note}"
 
 
 def _note(message: Message, name: str) -> str | None:
-    if name in _MEANT:
-        return f"{name} is {_MEANT[name]}."
+    if name in _MISTAKEN_NAMES:
+        return f"{name} is {_MISTAKEN_NAMES[name]}."
     if name != name.lower():
         return "names of components are in lower case."
     if name.startswith("@"):
-        near = get_close_matches(name, DERIVED, n=1)
+        near = get_close_matches(name, DERIVED_COMPONENTS, n=1)
         return f"did you mean {near[0]}?" if near and near[0] != name else None
-    if message.fields.combined(name) is not None:
+    if message.fields.combine(name) is not None:
         return None
     names = [one for one in message.fields.names()[:_MOST_NAMES] if len(one) <= _LONGEST_NAME]
     near = get_close_matches(name, names, n=1, cutoff=0.75)
     if near:
-        return f"the message has no such field, but it has {shown(near[0])}."
-    if message.trailers is not None and message.trailers.combined(name) is not None:
+        return f"the message has no such field, but it has {abbreviate(near[0])}."
+    if message.trailers is not None and message.trailers.combine(name) is not None:
         return "it is among the trailers; cover it with parameter tr."
-    if f"@{name}" in DERIVED:
+    if f"@{name}" in DERIVED_COMPONENTS:
         return f"the message has no such field; did you mean @{name}?"
     return None

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 
 from reference.protocol.message_signatures.content_digest import ALGORITHMS, FIELD, DigestReport, compute
-from reference.protocol.message_signatures.diagnosis.case import shown
+from reference.protocol.message_signatures.diagnosis.case import abbreviate
 from reference.protocol.message_signatures.message import Message
 
 _MOST_OCTETS = 65_536
@@ -21,29 +21,29 @@ _ADVICE = "Digest the very octets that are sent, and let nothing change them aft
 def digest_notes(code: str, message: Message, report: DigestReport) -> Iterator[str]:
     """Yield what can be said about one fault in the digest."""
     if code == "content_digest_mismatch":
-        yield from _of_another_body(message, report)
+        yield from _notes_on_mismatch(message, report)
     elif code in {"content_digest_malformed", "content_digest_unsupported"}:
-        yield from _written_otherwise(message)
+        yield from _notes_on_form(message)
     elif code == "content_digest_missing":
-        yield from _by_another_name(message)
+        yield from _notes_on_other_fields(message)
 
 
-def _of_another_body(message: Message, report: DigestReport) -> Iterator[str]:
-    name, provided = report.algorithm or "sha-256", report.provided
-    yield f"{name} of the body is {report.computed}; the field says {shown(str(provided))}."
+def _notes_on_mismatch(message: Message, report: DigestReport) -> Iterator[str]:
+    name, provided = report.algorithm or "sha-256", report.provided_digest
+    yield f"{name} of the body is {report.computed_digest}; the field says {abbreviate(str(provided))}."
     if len(message.content) > _MOST_OCTETS:
         return
-    for what, octets in _bodies(message.content):
+    for description, octets in _list_bodies(message.content):
         if compute(name, octets) == provided:
-            yield f"The digest is that of the body {what}. {_ADVICE}"
+            yield f"The digest is that of the body {description}. {_ADVICE}"
             return
-    for what, value in _values(message.content):
+    for description, value in _list_values(message.content):
         if base64.b64encode(value).decode() == provided:
-            yield f"The digest is {what}. Send {name}=:{report.computed}: for this body."
+            yield f"The digest is {description}. Send {name}=:{report.computed_digest}: for this body."
             return
 
 
-def _bodies(content: bytes) -> Iterator[tuple[str, bytes]]:
+def _list_bodies(content: bytes) -> Iterator[tuple[str, bytes]]:
     yield "with a line feed at its end", content + b"\n"
     yield "with a carriage return and a line feed at its end", content + b"\r\n"
     yield "without the white space at its end", content.rstrip()
@@ -65,7 +65,7 @@ def _bodies(content: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"with its characters in Unicode form {form}", unicodedata.normalize(form, text).encode()
     yield "in UTF-16", text.encode("utf-16-le")
     yield "in Latin-1", text.encode("latin-1", "replace")
-    yield from _documents(text)
+    yield from _list_documents(text)
 
 
 def _decompressed(content: bytes) -> bytes:
@@ -76,7 +76,7 @@ def _decompressed(content: bytes) -> bytes:
         return content
 
 
-def _documents(text: str) -> Iterator[tuple[str, bytes]]:
+def _list_documents(text: str) -> Iterator[tuple[str, bytes]]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -84,19 +84,19 @@ def _documents(text: str) -> Iterator[tuple[str, bytes]]:
     for ascii_only in (False, True):
         for ordered in (False, True):
             order = ", its members sorted" if ordered else ""
-            for what, style in (
+            for description, style in (
                 ("without spaces", {"separators": (",", ":")}),
                 ("with a space after commas and colons", {}),
                 ("indented by 2", {"indent": 2}),
                 ("indented by 4", {"indent": 4}),
             ):
-                written = json.dumps(value, ensure_ascii=ascii_only, sort_keys=ordered, **style)
-                octets = written.encode("utf-8", "replace")
-                yield f"written as JSON {what}{order}", octets
-                yield f"written as JSON {what}{order}, with a line feed at its end", octets + b"\n"
+                document = json.dumps(value, ensure_ascii=ascii_only, sort_keys=ordered, **style)
+                octets = document.encode("utf-8", "replace")
+                yield f"written as JSON {description}{order}", octets
+                yield f"written as JSON {description}{order}, with a line feed at its end", octets + b"\n"
 
 
-def _values(content: bytes) -> Iterator[tuple[str, bytes]]:
+def _list_values(content: bytes) -> Iterator[tuple[str, bytes]]:
     for name, digest in ALGORITHMS.items():
         once = digest(content)
         yield f"the {name} digest, under another name", once.digest()
@@ -107,28 +107,28 @@ def _values(content: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"a {name} digest", hashlib.new(name, content, usedforsecurity=False).digest()
 
 
-def _written_otherwise(message: Message) -> Iterator[str]:
-    text = message.fields.combined(FIELD) or ""
+def _notes_on_form(message: Message) -> Iterator[str]:
+    text = message.fields.combine(FIELD) or ""
     for name in ALGORITHMS:
         right = compute(name, message.content)
         in_hex = base64.b64decode(right).hex()
         url = right.replace("+", "-").replace("/", "_").rstrip("=")
-        fitting = f"Write {name}=:{right}: for this body."
+        advice = f"Write {name}=:{right}: for this body."
         if in_hex in text.lower():
-            yield f"It holds the right {name} digest in hex. {fitting}"
+            yield f"It holds the right {name} digest in hex. {advice}"
         elif right in text and f"{name}=:{right}:" not in text:
-            yield f"It holds the right {name} digest, with another name or other marks around it. {fitting}"
+            yield f"It holds the right {name} digest, with another name or other marks around it. {advice}"
         elif url in text or right.rstrip("=") in text:
-            yield f"It holds the right {name} digest in base64url or without padding. {fitting}"
+            yield f"It holds the right {name} digest in base64url or without padding. {advice}"
 
 
-def _by_another_name(message: Message) -> Iterator[str]:
-    for name, what in (
+def _notes_on_other_fields(message: Message) -> Iterator[str]:
+    for name, explanation in (
         ("digest", "Digest is the older field of RFC 3230"),
         ("repr-digest", "Repr-Digest is of the representation"),
         ("content-md5", "Content-MD5 is obsolete"),
         ("x-content-digest", "X-Content-Digest is no field of RFC 9530"),
     ):
-        if message.fields.combined(name) is not None:
+        if message.fields.combine(name) is not None:
             right = compute("sha-256", message.content)
-            yield f"{what}; it does not stand for Content-Digest. Send Content-Digest: sha-256=:{right}: and cover it."
+            yield f"{explanation}; it does not stand for Content-Digest. Send Content-Digest: sha-256=:{right}: and cover it."

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from reference.protocol.message_signatures import structured
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, shown
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, abbreviate
 
 _SIGNATURE_BYTES = 64
 _MOST_LABELS = 16
@@ -17,39 +17,39 @@ _ADVICE = "Send the 64 octets of the signature as one byte sequence, :BASE64: (R
 
 def encodings(case: Case) -> Iterator[Suspect]:
     """What was sent, decoded once more or taken apart."""
-    sent = case.chosen.signature
-    for what, octets in _readings(sent):
-        yield Suspect(f"The signature holds when {what}. {_ADVICE}", case.base.text, octets)
+    signature = case.signature_input.signature
+    for reading, octets in _readings(signature):
+        yield Suspect(f"The signature holds when {reading}. {_ADVICE}", case.base.text, octets)
 
 
 def of_other_labels(case: Case) -> Iterator[Suspect]:
     """The signature that was sent under another label of the same message."""
     try:
-        sent = structured.read(case.message.fields.combined("signature") or "")
+        signatures = structured.read(case.message.fields.combine("signature") or "")
     except ValueError:
         return
-    for label, member in islice(sent.items(), _MOST_LABELS):
+    for label, member in islice(signatures.items(), _MOST_LABELS):
         value = member[0] if isinstance(member, tuple) else None
-        if label != case.chosen.label and isinstance(value, bytes):
+        if label != case.signature_input.label and isinstance(value, bytes):
             yield Suspect(
-                f"The signature holds that was sent under label {shown(label)}: the labels of Signature-Input and"
+                f"The signature holds that was sent under label {abbreviate(label)}: the labels of Signature-Input and"
                 " Signature are mixed up. Give both the same label (RFC 9421 section 4.2).",
                 case.base.text,
                 value,
             )
 
 
-def _readings(sent: bytes) -> Iterator[tuple[str, bytes]]:
-    text = sent.decode("latin-1")
-    yield "its base64 text is read as hex", _unhex(base64.b64encode(sent).decode().rstrip("="))
+def _readings(signature: bytes) -> Iterator[tuple[str, bytes]]:
+    text = signature.decode("latin-1")
+    yield "its base64 text is read as hex", _unhex(base64.b64encode(signature).decode().rstrip("="))
     yield "its octets are read as hex", _unhex(text)
     yield "its octets are read as base64", _unbase64(text)
     yield "its octets are read as base64url", _unbase64(text.translate(str.maketrans("-_", "+/")))
-    yield "its octets are read in reverse order", sent[::-1]
-    if len(sent) > _SIGNATURE_BYTES:
-        yield "only its first 64 octets are taken, as from a signed message of NaCl", sent[:_SIGNATURE_BYTES]
-        yield "only its last 64 octets are taken", sent[-_SIGNATURE_BYTES:]
-    yield "its two halves change places", sent[32:] + sent[:32]
+    yield "its octets are read in reverse order", signature[::-1]
+    if len(signature) > _SIGNATURE_BYTES:
+        yield "only its first 64 octets are taken, as from a signed message of NaCl", signature[:_SIGNATURE_BYTES]
+        yield "only its last 64 octets are taken", signature[-_SIGNATURE_BYTES:]
+    yield "its two halves change places", signature[32:] + signature[:32]
 
 
 def _unhex(text: str) -> bytes:

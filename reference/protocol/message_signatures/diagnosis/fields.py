@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from reference.protocol.message_signatures import components, content_digest
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, shown
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, abbreviate
 from reference.protocol.message_signatures.faults import Fault
-from reference.protocol.message_signatures.field_components import STRUCTURED, field_value
+from reference.protocol.message_signatures.field_components import STRUCTURED_FIELDS, field_value
 from reference.protocol.message_signatures.signature_input import Component
 
 _ADVICE = "Trim each value, join repeated fields by a comma and a space, change nothing else (RFC 9421 section 2.1)."
@@ -16,47 +16,47 @@ _ADVICE = "Trim each value, join repeated fields by a comma and a space, change 
 
 def fields(case: Case) -> Iterator[Suspect]:
     """The value of each covered field in another form."""
-    for index, component in enumerate(case.chosen.components):
+    for index, component in enumerate(case.signature_input.components):
         value = case.base.values[index]
         if value is None or component.name.startswith("@") or component.parameters:
             continue
-        for what, written in _forms(case, component.name, value):
-            values = [*case.base.values[:index], written, *case.base.values[index + 1 :]]
+        for cause, signed_value in _forms(case, component.name, value):
+            values = [*case.base.values[:index], signed_value, *case.base.values[index + 1 :]]
             yield Suspect(
-                f"The signature holds with {component.identifier} {shown(repr(written))} instead of"
-                f" {shown(repr(value))}: {what}.",
+                f"The signature holds with {component.identifier} {abbreviate(repr(signed_value))} instead of"
+                f" {abbreviate(repr(value))}: {cause}.",
                 case.with_all(values),
             )
 
 
 def parameters_of_fields(case: Case) -> Iterator[Suspect]:
     """Fields covered by sf, key or bs, whose plain value was signed, or the other way round."""
-    for index, component in enumerate(case.chosen.components):
+    for index, component in enumerate(case.signature_input.components):
         if component.name.startswith("@") or case.base.values[index] is None:
             continue
-        for given in ({}, {"sf": True}, {"bs": True}):
+        for parameters in ({}, {"sf": True}, {"bs": True}):
             try:
-                written = field_value(case.message.fields, Component(component.name, given))
+                signed_value = field_value(case.message.fields, Component(component.name, parameters))
             except Fault:
                 continue
-            values = [*case.base.values[:index], written, *case.base.values[index + 1 :]]
-            how = f"parameter {next(iter(given))}" if given else "no parameter"
+            values = [*case.base.values[:index], signed_value, *case.base.values[index + 1 :]]
+            how = f"parameter {next(iter(parameters))}" if parameters else "no parameter"
             yield Suspect(
-                f"The signature holds with the value that {component.identifier} has with {how}, {shown(written)}. Name"
+                f"The signature holds with the value that {component.identifier} has with {how}, {abbreviate(signed_value)}. Name"
                 " the component with the parameter by which its value was made (RFC 9421 section 2.1).",
                 case.with_all(values),
             )
 
 
-def missing(case: Case) -> Iterator[Suspect]:
+def missing_fields(case: Case) -> Iterator[Suspect]:
     """A covered field that is not in the message any more, by the value that it must have had."""
-    for index, component in enumerate(case.chosen.components):
+    for index, component in enumerate(case.signature_input.components):
         if case.base.values[index] is not None or component.parameters:
             continue
-        for written in _usual(case, component.name):
-            values = [*case.base.values[:index], written, *case.base.values[index + 1 :]]
+        for signed_value in _usual(case, component.name):
+            values = [*case.base.values[:index], signed_value, *case.base.values[index + 1 :]]
             yield Suspect(
-                f"The signature holds with {component.identifier} {shown(repr(written))}, which is not in the message:"
+                f"The signature holds with {component.identifier} {abbreviate(repr(signed_value))}, which is not in the message:"
                 " something on the way removed it, or it was not passed on. Send it, or leave it out of the covered"
                 " components.",
                 case.with_all(values),
@@ -64,9 +64,9 @@ def missing(case: Case) -> Iterator[Suspect]:
 
 
 def _forms(case: Case, name: str, value: str) -> Iterator[tuple[str, str]]:
-    given = case.message.fields.given(name)
+    raw_values = case.message.fields.raw_values(name)
     single = case.message.fields.values(name)
-    yield f"white space around it was signed. {_ADVICE}", ", ".join(given)
+    yield f"white space around it was signed. {_ADVICE}", ", ".join(raw_values)
     if len(single) > 1:
         yield f"repeated values were joined without a space. {_ADVICE}", ",".join(single)
         yield f"repeated values were joined by a semicolon. {_ADVICE}", "; ".join(single)
@@ -86,7 +86,7 @@ def _forms(case: Case, name: str, value: str) -> Iterator[tuple[str, str]]:
     yield "quotation marks were added or removed", value.strip('"')
     yield "quotation marks were added or removed", f'"{value}"'
     yield from _by_name(case, name, value)
-    if name in STRUCTURED:
+    if name in STRUCTURED_FIELDS:
         yield from _structured(case, name)
     if not value.isascii():
         return
@@ -112,10 +112,10 @@ def _by_name(case: Case, name: str, value: str) -> Iterator[tuple[str, str]]:
 
 def _structured(case: Case, name: str) -> Iterator[tuple[str, str]]:
     try:
-        written = field_value(case.message.fields, Component(name, {"sf": True}))
+        signed_value = field_value(case.message.fields, Component(name, {"sf": True}))
     except Fault:
         return
-    yield "the signer serialised the structured field again; cover it with parameter sf for that", written
+    yield "the signer serialised the structured field again; cover it with parameter sf for that", signed_value
 
 
 def _usual(case: Case, name: str) -> Iterator[str]:

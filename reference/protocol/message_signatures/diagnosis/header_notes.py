@@ -10,11 +10,11 @@ from dataclasses import replace
 from reference.protocol.message_signatures import structured
 from reference.protocol.message_signatures.algorithms import ExpectedKey
 from reference.protocol.message_signatures.base import build
-from reference.protocol.message_signatures.diagnosis.case import shown
+from reference.protocol.message_signatures.diagnosis.case import abbreviate
 from reference.protocol.message_signatures.faults import Fault
 from reference.protocol.message_signatures.fields import Fields
 from reference.protocol.message_signatures.message import Message
-from reference.protocol.message_signatures.signature_input import SignatureInput, read
+from reference.protocol.message_signatures.signature_input import SignatureInput, select_signature
 
 _INPUT, _SIGNATURE = "signature-input", "signature"
 _LONGEST = 8192
@@ -22,7 +22,7 @@ _MOST_LABELS = 8
 _CODES = ("malformed_signature_input", "malformed_signature", "missing_signature_input", "missing_signature")
 
 
-def header_notes(code: str, message: Message, key: ExpectedKey | None, wanted: str | None) -> Iterator[str]:
+def header_notes(code: str, message: Message, key: ExpectedKey | None, wanted_label: str | None) -> Iterator[str]:
     """Yield what can be said about a fault in the two headers.
 
     Args:
@@ -32,94 +32,105 @@ def header_notes(code: str, message: Message, key: ExpectedKey | None, wanted: s
         wanted: The label that the caller asked for.
     """
     fields = message.fields
-    given, signed = fields.combined(_INPUT) or "", fields.combined(_SIGNATURE) or ""
-    if max(len(given), len(signed)) > _LONGEST:
+    input_field, signature_field = fields.combine(_INPUT) or "", fields.combine(_SIGNATURE) or ""
+    if max(len(input_field), len(signature_field)) > _LONGEST:
         return
     if code in {"label_mismatch", "multiple_labels"}:
-        yield from _labels(message, key, given, signed, wanted)
+        yield from _labels(message, key, input_field, signature_field, wanted_label)
     if code in {*_CODES, "label_mismatch"}:
-        yield from _repairs(message, key, given, signed, wanted)
-    if code == "missing_signature_input" and fields.combined("authorization"):
+        yield from _repairs(message, key, input_field, signature_field, wanted_label)
+    if code == "missing_signature_input" and fields.combine("authorization"):
         yield "Authorization may hold an older kind of signature; RFC 9421 uses Signature-Input and Signature."
 
 
-def _labels(message: Message, key: ExpectedKey | None, given: str, signed: str, wanted: str | None) -> Iterator[str]:
-    inputs, signatures = _names(given), _names(signed)
+def _labels(
+    message: Message, key: ExpectedKey | None, input_field: str, signature_field: str, wanted_label: str | None
+) -> Iterator[str]:
+    inputs, signatures = _names(input_field), _names(signature_field)
     yield (
-        f"Signature-Input carries {_listed(inputs)}, Signature carries {_listed(signatures)}"
-        + ("." if wanted is None else f", and {shown(wanted)} was asked for.")
+        f"Signature-Input carries {_join_labels(inputs)}, Signature carries {_join_labels(signatures)}"
+        + ("." if wanted_label is None else f", and {abbreviate(wanted_label)} was asked for.")
     )
     if key is None:
         return
-    holding = [label for label in inputs[:_MOST_LABELS] if label in signatures and _holds(message, key, label)]
-    if holding:
-        yield f"Under the expected key the signature of label {_listed(holding)} holds; name it in member label."
+    valid_labels = [label for label in inputs[:_MOST_LABELS] if label in signatures and _holds(message, key, label)]
+    if valid_labels:
+        yield f"Under the expected key the signature of label {_join_labels(valid_labels)} holds; name it in member label."
 
 
-def _repairs(message: Message, key: ExpectedKey | None, given: str, signed: str, wanted: str | None) -> Iterator[str]:
+def _repairs(
+    message: Message, key: ExpectedKey | None, input_field: str, signature_field: str, wanted_label: str | None
+) -> Iterator[str]:
     readable: str | None = None
-    for what, input_text, signature_text in _written(given, signed):
-        if (input_text, signature_text) == (given, signed):
+    for advice, input_text, signature_text in _list_repairs(input_field, signature_field):
+        if (input_text, signature_text) == (input_field, signature_field):
             continue
-        repaired = _with(message, {_INPUT: input_text, _SIGNATURE: signature_text})
-        chosen = _read(repaired, wanted)
-        if chosen is None:
+        repaired_message = _with(message, {_INPUT: input_text, _SIGNATURE: signature_text})
+        signature_input = _select_or_none(repaired_message, wanted_label)
+        if signature_input is None:
             continue
-        if key is not None and _verifies(repaired, chosen, key):
-            yield f"{what}: then the signature holds. Send it so."
+        if key is not None and _verifies(repaired_message, signature_input, key):
+            yield f"{advice}: then the signature holds. Send it so."
             return
-        readable = readable or f"{what}: then the two fields can be read."
+        readable = readable or f"{advice}: then the two fields can be read."
     if readable:
         yield readable
 
 
-def _written(given: str, signed: str) -> Iterator[tuple[str, str, str]]:
+def _list_repairs(input_field: str, signature_field: str) -> Iterator[tuple[str, str, str]]:
     """Yield ways to write the two headers, each with a sentence about it."""
-    label = _label_of(given) or _label_of(signed) or "sig"
-    inputs = dict(_inputs(given, label))
-    signatures = dict(_signatures(signed, label))
-    for what, text in inputs.items():
-        yield what, text, signed
-    for what, text in signatures.items():
-        yield what, given, text
-    own, other = _label_of(given), _label_of(signed)
-    if own and other and own != other:
-        renamed = f"{own}{signed[len(other) :]}"
-        yield f"Write the label {own} in Signature, as Signature-Input has it, instead of {other}", given, renamed
-    yield "Signature-Input and Signature have changed places", signed, given
+    label = _label_of(input_field) or _label_of(signature_field) or "sig"
+    inputs = dict(_inputs(input_field, label))
+    signatures = dict(_signatures(signature_field, label))
+    for advice, text in inputs.items():
+        yield advice, text, signature_field
+    for advice, text in signatures.items():
+        yield advice, input_field, text
+    input_label, signature_label = _label_of(input_field), _label_of(signature_field)
+    if input_label and signature_label and input_label != signature_label:
+        renamed_signature = f"{input_label}{signature_field[len(signature_label) :]}"
+        yield (
+            f"Write the label {input_label} in Signature, as Signature-Input has it, instead of {signature_label}",
+            input_field,
+            renamed_signature,
+        )
+    yield "Signature-Input and Signature have changed places", signature_field, input_field
 
 
 def _inputs(text: str, label: str) -> Iterator[tuple[str, str]]:
     if text.startswith("("):
         yield f"Write a label in front of Signature-Input, like {label}=(…)", f"{label}={text}"
     head, mark, tail = text.partition("(")
-    inside, closing, after = tail.partition(")")
-    if mark and closing:
+    inside, closing_mark, after = tail.partition(")")
+    if mark and closing_mark:
         names = re.findall(r"[^\s,\"';()]+", inside)
-        quoted = " ".join(f'"{name.lower()}"' for name in names)
+        quoted_names = " ".join(f'"{name.lower()}"' for name in names)
         yield "Leave nothing behind the parameters", f"{head}({inside}){after.rstrip('; ,')}"
         yield "Separate the components of Signature-Input by spaces", f"{head}({inside.replace(',', ' ')}){after}"
-        yield "Write the components of Signature-Input as quoted strings in lower case", f"{head}({quoted}){after}"
+        yield (
+            "Write the components of Signature-Input as quoted strings in lower case",
+            f"{head}({quoted_names}){after}",
+        )
         bare = re.sub(r'(created|expires)="?@?(\d+)(?:\.\d+)?"?', r"\1=\2", after)
         yield "Write created and expires as plain integers", f"{head}({inside}){bare}"
         strings = re.sub(r'(alg|keyid|nonce|tag)=([^";]+)', r'\1="\2"', after)
         yield "Write alg, keyid, nonce and tag as quoted strings", f"{head}({inside}){strings}"
         both = re.sub(r'(created|expires)="?@?(\d+)(?:\.\d+)?"?', r"\1=\2", strings)
-        yield "Write components and parameters in their types", f"{head}({quoted}){both.rstrip('; ')}"
+        yield "Write components and parameters in their types", f"{head}({quoted_names}){both.rstrip('; ')}"
         yield "Separate parameters by semicolons", f"{head}({inside}){after.replace(',', ';')}"
-    lowered = re.sub(r"^\s*([A-Za-z][A-Za-z0-9_.*-]*)\s*=\s*", lambda found: found[1].lower() + "=", text)
-    yield "Write the label in lower case, without spaces around its equals sign", lowered
+    lower_case_text = re.sub(r"^\s*([A-Za-z][A-Za-z0-9_.*-]*)\s*=\s*", lambda found: found[1].lower() + "=", text)
+    yield "Write the label in lower case, without spaces around its equals sign", lower_case_text
 
 
 def _signatures(text: str, label: str) -> Iterator[tuple[str, str]]:
     own, mark, value = text.partition("=")
     bare = value.strip().strip(":\"'")
     standard = bare.replace("-", "+").replace("_", "/")
-    padded = standard.rstrip("=") + "=" * (-len(standard.rstrip("=")) % 4)
+    padded_base64 = standard.rstrip("=") + "=" * (-len(standard.rstrip("=")) % 4)
     if mark and re.fullmatch(r"[a-z*][a-z0-9_.*-]*", own):
         yield "Write the signature between colons", f"{own}=:{bare}:"
-        yield "Write the signature in base64's own alphabet and not in base64url's", f"{own}=:{padded}:"
-        yield "Write the signature without white space in it", f"{own}=:{''.join(padded.split())}:"
+        yield "Write the signature in base64's own alphabet and not in base64url's", f"{own}=:{padded_base64}:"
+        yield "Write the signature without white space in it", f"{own}=:{''.join(padded_base64.split())}:"
         if re.fullmatch(r"[0-9a-fA-F]{128}", bare):
             yield (
                 "Write the signature in base64 and not in hex",
@@ -127,33 +138,33 @@ def _signatures(text: str, label: str) -> Iterator[tuple[str, str]]:
             )
     plain = text.strip().strip(":\"'").replace("-", "+").replace("_", "/")
     yield f"Write a label in front of the signature, like {label}=:…:", f"{label}=:{plain}:"
-    lowered = re.sub(r"^\s*([A-Za-z][A-Za-z0-9_.*-]*)\s*=\s*", lambda found: found[1].lower() + "=", text)
-    yield "Write the label of Signature in lower case, without spaces around its equals sign", lowered
+    lower_case_text = re.sub(r"^\s*([A-Za-z][A-Za-z0-9_.*-]*)\s*=\s*", lambda found: found[1].lower() + "=", text)
+    yield "Write the label of Signature in lower case, without spaces around its equals sign", lower_case_text
 
 
-def _with(message: Message, changed: Mapping[str, str]) -> Message:
-    others = {name: list(message.fields.values(name)) for name in message.fields.names() if name not in changed}
-    return replace(message, fields=Fields({**others, **changed}))
+def _with(message: Message, changes: Mapping[str, str]) -> Message:
+    other_fields = {name: list(message.fields.values(name)) for name in message.fields.names() if name not in changes}
+    return replace(message, fields=Fields({**other_fields, **changes}))
 
 
-def _read(message: Message, label: str | None) -> SignatureInput | None:
+def _select_or_none(message: Message, label: str | None) -> SignatureInput | None:
     try:
-        return read(message.fields, label)
+        return select_signature(message.fields, label)
     except Fault:
         return None
 
 
-def _verifies(message: Message, chosen: SignatureInput, key: ExpectedKey) -> bool:
-    built = build(message, chosen)
+def _verifies(message: Message, signature_input: SignatureInput, key: ExpectedKey) -> bool:
+    base = build(message, signature_input)
     try:
-        return not built.faults and key.verify(built.text.encode("ascii"), chosen.signature)
+        return not base.faults and key.verify(base.text.encode("ascii"), signature_input.signature)
     except ValueError:
         return False
 
 
 def _holds(message: Message, key: ExpectedKey, label: str) -> bool:
-    chosen = _read(message, label)
-    return chosen is not None and _verifies(message, chosen, key)
+    signature_input = _select_or_none(message, label)
+    return signature_input is not None and _verifies(message, signature_input, key)
 
 
 def _names(text: str) -> list[str]:
@@ -164,10 +175,10 @@ def _names(text: str) -> list[str]:
 
 
 def _label_of(text: str) -> str | None:
-    found = re.match(r"([a-z*][a-z0-9_.*-]*)=", text)
-    return found[1] if found else None
+    match = re.match(r"([a-z*][a-z0-9_.*-]*)=", text)
+    return match[1] if match else None
 
 
-def _listed(names: list[str]) -> str:
-    told = ", ".join(shown(name) for name in names[:_MOST_LABELS])
-    return told or "none"
+def _join_labels(names: list[str]) -> str:
+    labels = ", ".join(abbreviate(name) for name in names[:_MOST_LABELS])
+    return labels or "none"

@@ -11,7 +11,7 @@ from nacl.signing import SigningKey
 
 from reference.protocol.keys import KEY_BYTES, public_key_from_did_key
 from reference.protocol.message_signatures.algorithms import ED25519, ExpectedKey
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, shown
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, abbreviate
 
 _FIELD_PRIME = 2**255 - 19
 _HEX_KEY = re.compile(r"[0-9a-fA-F]{64}")
@@ -51,18 +51,18 @@ def forms(case: Case) -> Iterator[Suspect]:
         )
 
 
-def named(case: Case) -> Iterator[Suspect]:
+def named_keys(case: Case) -> Iterator[Suspect]:
     """The key that `keyid` or another parameter holds."""
     if case.key.algorithm != ED25519:
         return
-    for name, value in case.chosen.parameters.items():
+    for name, value in case.signature_input.parameters.items():
         if type(value) is not str:
             continue
         for text, raw in _keys_in(value):
             yield _with_key(
                 case,
                 raw,
-                f"The signature holds under the key that {name} names, {shown(text)}, which is not the expected one."
+                f"The signature holds under the key that {name} names, {abbreviate(text)}, which is not the expected one."
                 " Either it is from another signer, or the key to expect is out of date; learn the signer's key from a"
                 " source that you trust, never from the message (RFC 9421 section 3.2).",
             )
@@ -73,20 +73,20 @@ def _with_key(case: Case, raw: bytes, note: str) -> Suspect:
 
 
 def _keys_in(text: str) -> Iterator[tuple[str, bytes]]:
-    for found in _DID_KEY.findall(text)[:2]:
+    for key_text in _DID_KEY.findall(text)[:2]:
         try:
-            yield found, public_key_from_did_key(found).raw
+            yield key_text, public_key_from_did_key(key_text).raw
         except ValueError:
             continue
-    for found in _HEX_KEY.findall(text)[:2]:
-        yield found, bytes.fromhex(found)
-    for found in _BASE64_KEY.findall(text)[:2]:
+    for key_text in _HEX_KEY.findall(text)[:2]:
+        yield key_text, bytes.fromhex(key_text)
+    for key_text in _BASE64_KEY.findall(text)[:2]:
         try:
-            raw = base64.urlsafe_b64decode(found.rstrip("=").replace("+", "-").replace("/", "_") + "=")
+            raw = base64.urlsafe_b64decode(key_text.rstrip("=").replace("+", "-").replace("/", "_") + "=")
         except binascii.Error:
             continue
         if len(raw) == KEY_BYTES:
-            yield found, raw
+            yield key_text, raw
 
 
 def _edwards(montgomery: bytes, sign: int) -> bytes:

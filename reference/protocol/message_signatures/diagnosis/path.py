@@ -9,7 +9,7 @@ from itertools import islice, permutations
 from urllib.parse import quote, unquote
 
 from reference.protocol.message_signatures import components
-from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, shown
+from reference.protocol.message_signatures.diagnosis.case import Case, Suspect, abbreviate
 
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _UNRESERVED = re.compile(r"%(2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe])")
@@ -32,18 +32,18 @@ def query_inside_path(case: Case) -> Iterator[Suspect]:
 
 def path(case: Case) -> Iterator[Suspect]:
     """The path in another spelling, or before a proxy rewrote it."""
-    sent = case.message.path
-    if sent is None or not case.covers("@path", "@request-target", "@target-uri"):
+    sent_path = case.message.path
+    if sent_path is None or not case.covers("@path", "@request-target", "@target-uri"):
         return
-    for what, written in _paths(case, sent):
+    for cause, signed_path in _paths(case, sent_path):
         yield Suspect(
-            f"The signature holds with the path {shown(written)} instead of {shown(sent)}: {what}. {_ADVICE}",
-            case.with_message(path=written),
+            f"The signature holds with the path {abbreviate(signed_path)} instead of {abbreviate(sent_path)}: {cause}. {_ADVICE}",
+            case.with_message(path=signed_path),
         )
     for name in _REWRITTEN:
-        before, mark, query_of = (case.message.fields.combined(name) or "").partition("?")
+        before, mark, query_of = (case.message.fields.combine(name) or "").partition("?")
         yield Suspect(
-            f"The signature holds with the target in the field {name}, {shown(before)}: a proxy rewrote it. {_ADVICE}",
+            f"The signature holds with the target in the field {name}, {abbreviate(before)}: a proxy rewrote it. {_ADVICE}",
             case.with_message(path=before, query=query_of if mark else None),
         )
 
@@ -53,18 +53,18 @@ def query(case: Case) -> Iterator[Suspect]:
     message = case.message
     if message.path is None or not case.covers("@query", "@request-target", "@target-uri"):
         return
-    sent = message.query or ""
-    for written in (sent, f"/?{sent}" if sent else ""):
+    sent_query = message.query or ""
+    for signed_query in (sent_query, f"/?{sent_query}" if sent_query else ""):
         yield Suspect(
-            f"The signature holds with @query {shown(repr(written))}: @query begins with ?, also when there is no query"
+            f"The signature holds with @query {abbreviate(repr(signed_query))}: @query begins with ?, also when there is no query"
             " (RFC 9421 section 2.2.7).",
-            case.with_values({"@query": written}),
+            case.with_values({"@query": signed_query}),
         )
-    for what, other in _queries(message.query):
+    for cause, other_query in _queries(message.query):
         yield Suspect(
-            f"The signature holds with the query {shown(repr(other))} instead of {shown(repr(message.query))}: {what}."
+            f"The signature holds with the query {abbreviate(repr(other_query))} instead of {abbreviate(repr(message.query))}: {cause}."
             f" {_ADVICE}",
-            case.with_message(query=other),
+            case.with_message(query=other_query),
         )
 
 
@@ -81,65 +81,65 @@ def whole_target(case: Case) -> Iterator[Suspect]:
         "the address with an empty path": uri.rstrip("/"),
     }
     for name, right in {"@request-target": target, "@target-uri": uri, "@path": case.message.path}.items():
-        for what, written in forms.items():
+        for form_name, form in forms.items():
             yield Suspect(
-                f"The signature holds with {what}, {shown(written)}, as {name}. Sign {shown(right)} as {name} (RFC 9421"
+                f"The signature holds with {form_name}, {abbreviate(form)}, as {name}. Sign {abbreviate(right)} as {name} (RFC 9421"
                 " sections 2.2.2, 2.2.5 and 2.2.6).",
-                case.with_values({name: written}),
+                case.with_values({name: form}),
             )
 
 
 def query_parameters(case: Case) -> Iterator[Suspect]:
     """Values of `@query-param` that were not encoded again."""
-    for index, component in enumerate(case.chosen.components):
+    for index, component in enumerate(case.signature_input.components):
         value = case.base.values[index]
         if component.name != "@query-param" or value is None:
             continue
-        for written in (unquote(value), value.replace("%20", "+"), quote(unquote(value), safe="*~-._!'()")):
-            values = [*case.base.values[:index], written, *case.base.values[index + 1 :]]
+        for signed_value in (unquote(value), value.replace("%20", "+"), quote(unquote(value), safe="*~-._!'()")):
+            values = [*case.base.values[:index], signed_value, *case.base.values[index + 1 :]]
             yield Suspect(
-                f"The signature holds with {component.identifier} {shown(written)} instead of {shown(value)}: its value"
+                f"The signature holds with {component.identifier} {abbreviate(signed_value)} instead of {abbreviate(value)}: its value"
                 " is decoded and then percent-encoded as forms are, a space as %20 (RFC 9421 section 2.2.8).",
                 case.with_all(values),
             )
 
 
-def _paths(case: Case, sent: str) -> Iterator[tuple[str, str]]:
-    yield "a slash at its end was added", sent.rstrip("/")
-    yield "the slash at its end was taken away", f"{sent}/"
-    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].lower(), sent)
-    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].upper(), sent)
-    yield "unreserved characters were escaped", _UNRESERVED.sub(lambda found: unquote(found[0]), sent)
-    yield "it was percent-encoded", unquote(sent)
-    yield "it was percent-decoded", quote(sent, safe="/%:@!$&'()*+,;=-._~")
-    yield "it was percent-decoded", quote(sent, safe="/")
-    yield "the escape of the percent sign was removed", sent.replace("%", "%25")
-    yield "two slashes were left as one, or one made two", re.sub(r"/{2,}", "/", sent)
-    yield "its dot segments were left in", posixpath.normpath(sent)
-    yield "its case was changed", sent.lower()
-    yield "the slash at its beginning was left out", sent.removeprefix("/")
-    prefix = case.message.fields.combined("x-forwarded-prefix") or ""
-    yield "a proxy took a prefix away, which x-forwarded-prefix tells", prefix.rstrip("/") + sent
+def _paths(case: Case, sent_path: str) -> Iterator[tuple[str, str]]:
+    yield "a slash at its end was added", sent_path.rstrip("/")
+    yield "the slash at its end was taken away", f"{sent_path}/"
+    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].lower(), sent_path)
+    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].upper(), sent_path)
+    yield "unreserved characters were escaped", _UNRESERVED.sub(lambda found: unquote(found[0]), sent_path)
+    yield "it was percent-encoded", unquote(sent_path)
+    yield "it was percent-decoded", quote(sent_path, safe="/%:@!$&'()*+,;=-._~")
+    yield "it was percent-decoded", quote(sent_path, safe="/")
+    yield "the escape of the percent sign was removed", sent_path.replace("%", "%25")
+    yield "two slashes were left as one, or one made two", re.sub(r"/{2,}", "/", sent_path)
+    yield "its dot segments were left in", posixpath.normpath(sent_path)
+    yield "its case was changed", sent_path.lower()
+    yield "the slash at its beginning was left out", sent_path.removeprefix("/")
+    prefix = case.message.fields.combine("x-forwarded-prefix") or ""
+    yield "a proxy took a prefix away, which x-forwarded-prefix tells", prefix.rstrip("/") + sent_path
     for cut in (1, 2, 3):
-        parts = sent.split("/")
+        parts = sent_path.split("/")
         if len(parts) > cut + 1:
-            yield f"a proxy put {shown('/'.join(parts[: cut + 1]))} in front", "/" + "/".join(parts[cut + 1 :])
+            yield f"a proxy put {abbreviate('/'.join(parts[: cut + 1]))} in front", "/" + "/".join(parts[cut + 1 :])
 
 
-def _queries(sent: str | None) -> Iterator[tuple[str, str | None]]:
-    if not sent:
-        yield "an empty query was added or removed", "" if sent is None else None
+def _queries(sent_query: str | None) -> Iterator[tuple[str, str | None]]:
+    if not sent_query:
+        yield "an empty query was added or removed", "" if sent_query is None else None
         return
     yield "it was added", None
-    yield "spaces were written in another way", sent.replace("+", "%20")
-    yield "spaces were written in another way", sent.replace("%20", "+")
-    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].lower(), sent)
-    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].upper(), sent)
-    yield "unreserved characters were escaped", _UNRESERVED.sub(lambda found: unquote(found[0]), sent)
-    yield "it was percent-encoded", unquote(sent)
-    yield "it was percent-decoded", quote(sent, safe="=&+%/?:@!$'()*,;-._~")
-    yield "it was percent-decoded", quote(sent, safe="=&+%-._~")
-    parts = sent.split("&")
+    yield "spaces were written in another way", sent_query.replace("+", "%20")
+    yield "spaces were written in another way", sent_query.replace("%20", "+")
+    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].lower(), sent_query)
+    yield "percent-escapes changed their case", _ESCAPE.sub(lambda found: found[0].upper(), sent_query)
+    yield "unreserved characters were escaped", _UNRESERVED.sub(lambda found: unquote(found[0]), sent_query)
+    yield "it was percent-encoded", unquote(sent_query)
+    yield "it was percent-decoded", quote(sent_query, safe="=&+%/?:@!$'()*,;-._~")
+    yield "it was percent-decoded", quote(sent_query, safe="=&+%-._~")
+    parts = sent_query.split("&")
     yield "empty values lost their equals sign, or gained it", "&".join(part.removesuffix("=") for part in parts)
     yield (
         "empty values lost their equals sign, or gained it",
@@ -148,7 +148,7 @@ def _queries(sent: str | None) -> Iterator[tuple[str, str | None]]:
     yield "its parameters changed their order", "&".join(sorted(parts))
     yield "its parameters changed their order", "&".join(reversed(parts))
     for index in range(min(len(parts), _MOST_PARAMETERS)):
-        rest = "&".join(parts[:index] + parts[index + 1 :])
-        yield f"the parameter {shown(parts[index])} was added", rest or None
+        other_parameters = "&".join(parts[:index] + parts[index + 1 :])
+        yield f"the parameter {abbreviate(parts[index])} was added", other_parameters or None
     for order in islice(permutations(parts), _MOST_ORDERS):
         yield "its parameters changed their order", "&".join(order)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from reference.protocol.message_signatures.diagnosis.case import shown
+from reference.protocol.message_signatures.diagnosis.case import abbreviate
 from reference.protocol.message_signatures.policy import Demands
 
 _MILLISECONDS = 10**11
@@ -29,14 +29,14 @@ def policy_notes(
         now: The moment of judgement.
         skew: Seconds by which clocks may differ.
     """
-    teller = _TELLERS.get(code)
-    if teller is not None:
-        yield from teller(demands, parameters, now, skew)
+    note_writer = _NOTE_WRITERS.get(code)
+    if note_writer is not None:
+        yield from note_writer(demands, parameters, now, skew)
     if code == "alg_not_allowed":
-        yield from _algorithm(demands, parameters, algorithm)
+        yield from _note_algorithm(demands, parameters, algorithm)
 
 
-def _in_future(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
+def _note_in_future(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
     del demands
     created = parameters["created"]
     if created >= _MILLISECONDS:
@@ -52,7 +52,7 @@ def _in_future(demands: Demands, parameters: Mapping[str, Any], now: int, skew: 
     )
 
 
-def _expired(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
+def _note_expired(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
     del demands
     expires, created = parameters["expires"], parameters.get("created")
     if 0 <= expires < _LONGEST_LIFETIME:
@@ -67,35 +67,35 @@ def _expired(demands: Demands, parameters: Mapping[str, Any], now: int, skew: in
         )
 
 
-def _too_old(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
+def _note_too_old(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
     del skew
     created = parameters.get("created")
     if created is not None:
         yield f"created was {_utc(created)}, {_span(now - created)} ago; max_age_seconds is {demands.max_age_seconds}."
 
 
-def _tag(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
+def _note_tag(demands: Demands, parameters: Mapping[str, Any], now: int, skew: int) -> Iterator[str]:
     del now, skew
     tag = parameters.get("tag")
-    sent = "the signature bears none" if tag is None else f'it bears "{shown(tag)}"'
-    yield f'The tag "{shown(demands.expected_tag or "")}" is expected and {sent}.'
+    tag_sentence = "the signature bears none" if tag is None else f'it bears "{abbreviate(tag)}"'
+    yield f'The tag "{abbreviate(demands.expected_tag or "")}" is expected and {tag_sentence}.'
 
 
-def _algorithm(demands: Demands, parameters: Mapping[str, Any], algorithm: str) -> Iterator[str]:
+def _note_algorithm(demands: Demands, parameters: Mapping[str, Any], algorithm: str) -> Iterator[str]:
     alg = parameters.get("alg", algorithm)
     if alg != algorithm:
         origin = _OF_JOSE.get(alg.lower())
-        named = f" {shown(alg)} is the name of {origin}." if origin else ""
-        yield f'alg is "{shown(alg)}" and the expected key is for "{algorithm}".{named}'
+        origin_note = f" {abbreviate(alg)} is the name of {origin}." if origin else ""
+        yield f'alg is "{abbreviate(alg)}" and the expected key is for "{algorithm}".{origin_note}'
     if algorithm not in demands.allowed_algorithms:
         yield f'allowed_algorithms does not hold "{algorithm}", which the expected key is for.'
 
 
-_TELLERS: Mapping[str, Callable[[Demands, Mapping[str, Any], int, int], Iterator[str]]] = {
-    "created_in_future": _in_future,
-    "expired": _expired,
-    "too_old": _too_old,
-    "tag_mismatch": _tag,
+_NOTE_WRITERS: Mapping[str, Callable[[Demands, Mapping[str, Any], int, int], Iterator[str]]] = {
+    "created_in_future": _note_in_future,
+    "expired": _note_expired,
+    "too_old": _note_too_old,
+    "tag_mismatch": _note_tag,
 }
 
 
@@ -108,16 +108,16 @@ def _utc(unix: int) -> str:
 
 def _span(seconds: int) -> str:
     """Return a span as its two largest units."""
-    parts, rest = [], abs(seconds)
+    parts, remainder = [], abs(seconds)
     for size, unit in _UNITS:
-        if rest >= size:
-            parts.append(f"{rest // size} {unit}")
-            rest %= size
+        if remainder >= size:
+            parts.append(f"{remainder // size} {unit}")
+            remainder %= size
     return " ".join(parts[:2]) or "0 s"
 
 
 def _zone(seconds: int) -> str:
-    hours, rest = divmod(seconds + 120, _HOUR)
-    if 1 <= hours <= 14 and rest <= 240:
+    hours, remainder = divmod(seconds + 120, _HOUR)
+    if 1 <= hours <= 14 and remainder <= 240:
         return f" It is {hours} h almost exactly: was local time taken for UTC?"
     return ""

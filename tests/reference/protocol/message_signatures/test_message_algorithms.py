@@ -135,12 +135,14 @@ def test_responses_with_their_requests(algorithm: str, status: int, value: str) 
     covered = ["@status", '"@method";req', '"@path";req', '"x-a";req', "x-b"]
     told = signed(algorithm, Response(status, asked, {"X-B": value}), covered)
     related = Message(Fields({"X-A": value}), b"", "POST", "example.com", "/a", "b=c", "https")
-    message = Message(Fields(told.headers), status=status, related=related)
+    message = Message(Fields(told.headers), status=status, related_request=related)
 
     assert judged(algorithm, message).codes == []
     assert judged(algorithm, replace(message, status=status + 1)).codes == ["signature_mismatch"]
-    assert judged(algorithm, replace(message, related=replace(related, method="GET"))).codes == ["signature_mismatch"]
-    assert set(judged(algorithm, replace(message, related=None)).codes) == {"unsupported_component"}
+    assert judged(algorithm, replace(message, related_request=replace(related, method="GET"))).codes == [
+        "signature_mismatch"
+    ]
+    assert set(judged(algorithm, replace(message, related_request=None)).codes) == {"unsupported_component"}
 
 
 def test_trailers() -> None:

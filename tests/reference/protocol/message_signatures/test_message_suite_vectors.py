@@ -60,7 +60,7 @@ def message_of(members: Any, trailers: Any, *, response: bool) -> Message:
     if response:
         related = members.get("related_request")
         asked = None if related is None else message_of(related, related.get("trailers"), response=False)
-        return Message(fields, content, status=members["status"], trailers=told, related=asked)
+        return Message(fields, content, status=members["status"], trailers=told, related_request=asked)
     path, mark, query = members["path"].partition("?")
     return Message(
         fields,

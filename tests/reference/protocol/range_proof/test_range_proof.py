@@ -44,7 +44,7 @@ def test_a_score_that_reaches_the_threshold_is_proven(score: int, threshold: int
     payload, proof = proven(score, threshold, random.Random(score))
     assert len(proof) == PROOF_BYTES == 672
     assert refused(payload, proof) is None
-    assert RangeProof.read(proof).to_bytes() == proof
+    assert RangeProof.from_bytes(proof).to_bytes() == proof
 
 
 def test_random_scores_are_proven() -> None:

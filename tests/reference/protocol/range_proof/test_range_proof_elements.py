@@ -101,7 +101,7 @@ def test_an_element_that_was_altered_is_refused(made: tuple[dict[str, Any], byte
     whole = element_of(proof, name)
     if name in SCALARS:
         here = int.from_bytes(whole, "little")
-        others = [group.encoded(here + 1), group.encoded(-here), bytes(32)]
+        others = [group.encode_scalar(here + 1), group.encode_scalar(-here), bytes(32)]
     else:
         negative = whole[:31] + bytes([whole[31] ^ 0x80])
         others = [group.plus(whole, group.BASE), negative, group.BASE]

@@ -18,7 +18,7 @@ from conformance.surfaces.control_plane.access import CANDIDATES
 from conformance.surfaces.control_plane.log_reading import oldest_first
 from reference.control_plane.asking import Finding
 from reference.control_plane.posture import HealthBoard
-from reference.protocol.audit_chain import Entry, Head, stored
+from reference.protocol.audit_chain import Entry, Head, encode_entry
 from reference.variants.chameleon import hub_audit, hub_audit_points, hub_look, hub_manners, join_look
 from reference.variants.chameleon.hub_documents import edit as edit_document
 from reference.variants.chameleon.hub_points import POINTS
@@ -195,7 +195,7 @@ def found_form(shown: list[dict[str, Any]]) -> oracle.Form:
 def test_the_log_checks_its_own_entries(entry: str) -> None:
     """A stored entry is sealed under the key that it was written with; a changed one is not, nor one without a MAC."""
     shape = dataclasses.replace(shape_of(choices("hub.audit-entry")[entry]), audit_recipe="prev-jcs")
-    row = stored(log_of(shape)[2])
+    row = encode_entry(log_of(shape)[2])
     assert hub_audit._is_sealed(_KEY, row, shape)
     assert not hub_audit._is_sealed(bytes(32), row, shape)
     for place, other in ((4, "did:web:other"), (6, "no MAC"), (7, "no MAC"), (7, "")):
