@@ -1,7 +1,7 @@
-"""What of the suite comes with an extra of the distribution, and what is said where it is not installed.
+"""Optional dependencies: the modules of each extra of the distribution, and the message if one is not installed.
 
-Whatever wants a library of an extra imports it when it is used: `import_module` and friends then raise
-`ModuleNotFoundError`, which `reason` turns into a line to type. The facts of a lane name the extra that pays on it.
+Code that needs a library of an extra imports it at its first use. `reason` turns the `ModuleNotFoundError` into the
+command that installs the extra. The facts of a lane name the extra that its payments need.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Final
 
-# Modules that come with an extra and not without it; a test holds them to pyproject.toml.
+# Modules that only an extra installs; a test compares them with pyproject.toml.
 MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "algorand": ("algosdk",),
     "base": ("eth_account", "eth_utils", "hexbytes", "web3"),
@@ -44,47 +44,48 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
 }
 
-# What an extra adds, in a few words.
+# The purpose of each extra, in a few words.
 FOR: Final[Mapping[str, str]] = {
-    "algorand": "what pays on Algorand, with `checkout`",
-    "base": "what pays on Base, with `checkout`",
-    "solana": "what pays on Solana, with `checkout`",
+    "algorand": "payments on Algorand, with `checkout`",
+    "base": "payments on Base, with `checkout`",
+    "solana": "payments on Solana, with `checkout`",
     "checkout": "reading a gateway's checkout pages and their QR codes",
     "fuzz": "calls generated from a published OpenAPI document (X-OAS-01)",
-    "postgres": "judging a control plane over a PostgreSQL server of yours",
+    "postgres": "tests of a control plane on your PostgreSQL server",
     "reference": "the reference and the simulated chains (`up`, `--reference`, `demo`, `selftest`), and the above",
 }
 
 
 class MissingExtra(ModuleNotFoundError):
-    """An extra that is wanted here is not installed; the text is what to type."""
+    """An extra is required and not installed; the text contains the command that installs it."""
 
     def __init__(self, extra: str) -> None:
         super().__init__(sentence(extra))
 
 
 def sentence(extra: str) -> str:
-    """Return what is said where an extra is wanted that is not installed."""
+    """Return the message for an extra that is not installed."""
     return f'This needs the extra "{extra}": pip install "weldproof[{extra}]"'
 
 
 def is_installed(extra: str) -> bool:
-    """Return whether an extra is there. A name that is no extra's counts as there: nothing has to come for it."""
+    """Return whether an extra is installed; also true for a name that is not an extra, which needs nothing."""
+    # `find_spec` looks for the modules without importing them: some take a second.
     return all(find_spec(name) is not None for name in MODULES.get(extra, ()))
 
 
 def need(extra: str) -> None:
-    """Go on only where an extra is there.
+    """Require an extra.
 
     Raises:
-        MissingExtra: It is not.
+        MissingExtra: The extra is not installed.
     """
     if not is_installed(extra):
         raise MissingExtra(extra)
 
 
 def reason(fault: ModuleNotFoundError) -> str | None:
-    """Return what to type for a module that was not found, None where it belongs to no extra."""
+    """Return the message for a module that was not found; None if it belongs to no extra."""
     if isinstance(fault, MissingExtra):
         return str(fault)
     root = (fault.name or "").partition(".")[0]

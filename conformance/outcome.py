@@ -1,4 +1,4 @@
-"""Verdicts, how many become one, and the exit code that follows from them (ISO/IEC 9646 words)."""
+"""Verdicts of rows in the terms of ISO/IEC 9646, how several are combined, and the exit code of a run."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from typing import Final
 
-# Member of a judgement's `where`: what of the suite's own was judged, because the operator named nothing.
+# Member of a judgement's `where`: the part of the suite that was judged, because the operator named nothing.
 STAND_IN: Final = "stand_in"
 OUR_LISTENER: Final = "the suite's own listener"
-# Member of a judgement's `where`: what the operator says and no request shows.
+# Member of a judgement's `where`: a statement of the operator that no request can show.
 ON_WORD: Final = "on_word"
-# Member of a judgement's `where`: what was not tried, since the profile does not say how, and the key that says it.
+# Member of a judgement's `where`: a step that was not tried, and the key of the profile that would describe it.
 NOT_TRIED: Final = "not_tried"
-# Member of a judgement's `where`: why a breach of a row that decides only warns here.
+# Member of a judgement's `where`: why a breach of a MUST only warns here.
 ONLY_WARNS: Final = "only warns, since"
 
 
 class Inconclusive(Exception):
-    """The check cannot reach what it needs; every row it has not judged yet is inconclusive for this reason."""
+    """The check cannot reach what it needs; every row that it has not judged yet becomes inconclusive."""
 
 
 class NodeCannotShow(Inconclusive):
-    """The chain node cannot be made to do what the check needs; every row of the check is documented for this reason.
+    """The chain node cannot do what the check needs; every row of the check becomes documented.
 
-    What the check judged before is no pass, since it is not the whole check; a breach that it found stays one.
+    An earlier pass of the check is withdrawn, since the check is incomplete. An earlier breach remains.
     """
 
 
 class Verdict(StrEnum):
-    """What the suite says of one requirement.
+    """The suite's verdict on one requirement.
 
-    `fail` and `warn` are both breaches: a MUST fails a run, whether the interface states or implies it; SHOULD and MAY
-    warn, and so does what a check tries beyond the sure meaning of a MUST. `left_out` is what a quick look did not try:
-    no verdict on the target.
+    `fail` and `warn` are both breaches. A broken MUST fails a run, whether the interface states or implies it. A broken
+    SHOULD or MAY warns; so does a case beyond the certain meaning of a MUST. `left_out` marks a row that a quick look
+    did not try. It is not a verdict on the target.
     """
 
     PASS = "pass"  # noqa: S105 - a verdict, not a password
@@ -46,7 +46,7 @@ class Verdict(StrEnum):
     LEFT_OUT = "left_out"
 
 
-# What a right server gets: nothing broken, nothing open.
+# Verdicts of a conforming server: nothing is broken, and nothing undecided.
 SOUND: Final = frozenset({Verdict.PASS, Verdict.DOCUMENTED, Verdict.NOT_APPLICABLE})
 
 
@@ -62,17 +62,20 @@ class Exit(IntEnum):
 
 
 class PaidExit(IntEnum):
-    """Further exit codes of `weldproof pay`, for when money has left or may have.
+    """Further exit codes of `weldproof pay`, for a payment that was made or may have been made.
 
     Attributes:
-        UNANSWERED: The answer is not here yet; the same proof is good later.
-        REFUSED: Presenting the proof once more brings nothing, so that a person has to look.
+        ANSWER_MISSING: The answer has not arrived yet; the same proof can be presented again.
+        PROOF_REFUSED: Presenting the proof again cannot succeed; a person has to act.
     """
 
     ANSWER_MISSING = 5
     PROOF_REFUSED = 6
 
 
+# Several checks may judge one row. A breach outweighs every pass, and a check that could not decide outweighs a
+# pass: a row passes only if each of its checks could decide. Verdicts that say nothing about the server come
+# last, so that one check that does apply is enough for a pass.
 _WORST_FIRST = (
     Verdict.ERROR,
     Verdict.FAIL,
@@ -84,6 +87,8 @@ _WORST_FIRST = (
     Verdict.DOCUMENTED,
 )
 
+# The reason that makes the others unreliable comes first: an interrupted run or a faulty suite may have missed
+# breaches, and a breach is certain even if other rows are undecided.
 _EXIT_PRECEDENCE = (
     Exit.INTERRUPTED,
     Exit.USAGE,
@@ -94,7 +99,7 @@ _EXIT_PRECEDENCE = (
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
-    """Return the verdict of a row that several checks judged, or None when none did."""
+    """Return the combined verdict of a row that several checks judged; None if no check did."""
     distinct = set(verdicts)
     return next((verdict for verdict in _WORST_FIRST if verdict in distinct), None)
 
@@ -102,13 +107,14 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict | None:
 def exit_code(
     verdicts: Iterable[Verdict], *, unexpected_passes: int = 0, is_interrupted: bool = False, is_strict: bool = False
 ) -> Exit:
-    """Return the exit code of a run; where several apply the order is 130, 2, 4, 1, 3, 0.
+    """Return the exit code of a run; if several apply, the first of 130, 2, 4, 1, 3, 0.
 
     Args:
-        verdicts: Verdicts of the selected rows after expected failures were taken out (those count as passes).
-        unexpected_passes: Rows on the expected-failure list that passed, do not apply, or whose entry expired.
-        interrupted: Whether the run was cut short by a signal.
-        strict: Whether a warning fails the run.
+        verdicts: Verdicts of the selected rows, with expected failures as passes.
+        unexpected_passes: Number of entries of the expected-failure list whose row passed or does not apply, or that
+            expired.
+        is_interrupted: Whether a signal ended the run early.
+        is_strict: Whether a warning fails the run.
     """
     distinct = set(verdicts)
     reasons = {

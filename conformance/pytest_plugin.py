@@ -1,10 +1,12 @@
-"""`pytest --weldproof URL`: a test a requirement, in the tests of whoever owns the server.
+"""`pytest --weldproof URL`: one test for each requirement, within the server's own test suite.
 
-pytest finds this module by its entry point and is no dependency of the suite. The suite runs once, as a process of its
-own, with what `weldproof run` does; each test then is what the run says of its requirement. A breach fails, one on the
-expected-failure list is an expected failure, and an entry of that list that does not hold fails. A warning is a warning
-of pytest's. What does not apply is skipped with its reason. What could not be decided fails, or what the ini option
-`weldproof_inconclusive` says.
+pytest loads this module by its entry point; the suite does not depend on pytest. `weldproof run` runs once, in a
+separate process. Each test then reports the verdict on its requirement:
+
+* A breach fails. A breach on the expected-failure list is an expected failure; a stale entry of that list fails.
+* A warning is a warning of pytest.
+* A requirement that does not apply is skipped with its reason.
+* An undecided requirement fails, unless the ini option `weldproof_inconclusive` says `skip` or `warn`.
 """
 
 from __future__ import annotations
@@ -30,31 +32,31 @@ if TYPE_CHECKING:
 
 _COLLECTOR: Final = "weldproof"
 _INCONCLUSIVE: Final = ("fail", "skip", "warn")
-# How long the suite gets to end what it started, after Ctrl-C.
+# Seconds for the suite to end the processes that it started, after Ctrl-C.
 _ENDING_SECONDS: Final = 15.0
 _SHOWN_FINDINGS: Final = 3
 _USAGE, _COMPLETE_RUN = 2, frozenset({0, 1, 3, 4})
 
 
 class WeldproofWarning(UserWarning):
-    """A requirement that does not decide is broken, or one could not be decided where the ini option says to warn."""
+    """A SHOULD or MAY is broken, or a requirement is undecided and the ini option says `warn`."""
 
 
 class Breach(Exception):
-    """A requirement is broken, or could not be decided; the text says what was found, and how to see it again."""
+    """A requirement is broken or undecided; the text contains the finding and how to reproduce it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PluginOptions:
-    """What the command line and the ini file ask for.
+    """Options of the command line and the ini file.
 
     Attributes:
-        url: Address of the server, or None where the profile alone names it.
-        profile: Path of the target's profile, or None: then it is found out as `weldproof init` does.
-        select: Ids of requirements, or beginnings of them; all where there are none.
+        url: Address of the server, or None if only the profile names it.
+        profile: Path of the target's profile, or None: then `weldproof init` writes one.
+        select: Ids of requirements, or prefixes of ids; empty for all.
         xfail: File with [[xfail]] entries, or None.
         seed: Seed of the run, or None.
-        inconclusive: What a requirement that could not be decided is: `fail`, `skip` or `warn`.
+        inconclusive: Result of an undecided requirement: `fail`, `skip` or `warn`.
     """
 
     url: str | None
@@ -68,29 +70,29 @@ class PluginOptions:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options."""
     group = parser.getgroup("weldproof", "conformance of a server that takes payments")
-    group.addoption("--weldproof", metavar="URL", help="test this server: a test a requirement")
-    group.addoption("--weldproof-profile", metavar="FILE", help="the target's profile, as of `weldproof init`")
+    group.addoption("--weldproof", metavar="URL", help="test this server: one test for each requirement")
+    group.addoption("--weldproof-profile", metavar="FILE", help="the target's profile, as `weldproof init` writes it")
     group.addoption(
-        "--weldproof-select", metavar="ID", action="append", default=[], help="only requirements whose id begins so"
+        "--weldproof-select", metavar="ID", action="append", default=[], help="only requirements that begin with ID"
     )
-    group.addoption("--weldproof-xfail", metavar="FILE", help="file with [[xfail]] entries, beside the profile's")
-    group.addoption("--weldproof-seed", metavar="N", type=int, help="seed of everything random")
-    help_text = "what a requirement that could not be decided is: fail (default), skip or warn"
+    group.addoption("--weldproof-xfail", metavar="FILE", help="file with further [[xfail]] entries")
+    group.addoption("--weldproof-seed", metavar="N", type=int, help="seed of the random choices")
+    help_text = "result of an undecided requirement: fail (default), skip or warn"
     parser.addini("weldproof_inconclusive", help_text, default="fail")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have the requirements collected where a server is named."""
+    """Register the plugin if a server is named."""
     options = _read_options(config)
     if options is not None:
         config.pluginmanager.register(Plugin(options), "weldproof-run")
 
 
 def _read_options(config: pytest.Config) -> PluginOptions | None:
-    """Return what is asked for, None where nothing is.
+    """Return the options; None if no server is named.
 
     Raises:
-        pytest.UsageError: The options do not go together.
+        pytest.UsageError: The options are malformed or cannot be combined.
     """
     url, profile = config.getoption("--weldproof"), config.getoption("--weldproof-profile")
     if url is None and profile is None:
@@ -98,7 +100,7 @@ def _read_options(config: pytest.Config) -> PluginOptions | None:
     if url is not None and (not url.startswith(("http://", "https://")) or not urlsplit(url).hostname):
         raise pytest.UsageError(f"--weldproof {url}: give an address such as http://localhost:8402")
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
-        raise pytest.UsageError("--weldproof goes without -n: one run judges every requirement, side by side by itself")
+        raise pytest.UsageError("--weldproof cannot be combined with -n: one run judges all requirements, in parallel")
     inconclusive = str(config.getini("weldproof_inconclusive"))
     if inconclusive not in _INCONCLUSIVE:
         raise pytest.UsageError(f"weldproof_inconclusive = {inconclusive}: give one of {', '.join(_INCONCLUSIVE)}")
@@ -121,20 +123,23 @@ def _existing_file(option: str, name: str) -> Path:
 
 
 class Plugin:
-    """What pytest calls in a session that tests a server."""
+    """The hooks of a session that tests a server."""
 
     def __init__(self, options: PluginOptions) -> None:
         self.options = options
         self._folder: Path | None = None
         self._summary: Summary | None = None
 
+    # First of the plugins, since -k and -m are plugins that deselect what is collected by then.
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, session: pytest.Session, items: list[pytest.Item]) -> None:
-        """Add a test for each requirement, before -k and -m choose among them.
+        """Add a test for each requirement.
 
         Raises:
             pytest.UsageError: An id matches no requirement, or the profile is of another server.
         """
+        # pytest imports this module in every session of an environment that has the suite installed, so imports
+        # of the suite wait until a server is named.
         from conformance.ledger import load  # noqa: PLC0415 - only a session that tests a server waits for it
 
         self._check_same_server()
@@ -152,7 +157,7 @@ class Plugin:
         items += requirement_items
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say what the run came to, and where its report lies."""
+        """Print the result of the run and the folder of its report."""
         if self._summary is None:
             return
         from conformance.report.conclusion import headline, sentence  # noqa: PLC0415 - as above
@@ -163,14 +168,16 @@ class Plugin:
         terminalreporter.line(f"{self._folder}, seed {self._summary.seed}")
 
     def run_result(self, item: RequirementItem) -> tuple[RowResult, Summary]:
-        """Return what the run says of a requirement; the first call runs the suite over all that were collected."""
+        """Return the result of a requirement; the first call runs the suite over all collected ones."""
         if self._summary is None:
+            # Only the tests that -k and -m left are in `session.items` now, so the run judges no more than
+            # those.
             row_ids = [one.row.id for one in item.session.items if isinstance(one, RequirementItem)]
             self._folder = _report_folder(item.config)
             self._summary = _run_suite(self.options, row_ids, self._folder)
         row_result = next((row for row in self._summary.rows if row.id == item.row.id), None)
         if row_result is None:
-            raise Breach(f"the run came to an end before it judged {item.row.id}")
+            raise Breach(f"the run ended before it judged {item.row.id}")
         return row_result, self._summary
 
     @property
@@ -194,7 +201,7 @@ class Plugin:
 
 
 class Requirements(pytest.Collector):
-    """What the tests of the requirements stand in."""
+    """The collector that is the parent of the requirements' tests."""
 
     def collect(self) -> list[pytest.Item]:
         """Return nothing: the plugin adds the tests itself."""
@@ -210,10 +217,10 @@ class RequirementItem(pytest.Item):
         self.plugin = plugin
 
     def runtest(self) -> None:
-        """Turn what the run says of the requirement into what pytest says of a test.
+        """Turn the verdict on the requirement into the outcome of the test.
 
         Raises:
-            Breach: It is broken, or could not be decided.
+            Breach: The requirement is broken or undecided.
         """
         from conformance.outcome import Verdict  # noqa: PLC0415 - as above
         from conformance.report.conclusion import expectation  # noqa: PLC0415 - as above
@@ -221,6 +228,7 @@ class RequirementItem(pytest.Item):
 
         row_result, summary = self.plugin.run_result(self)
         reason = visible(row_result.headline or row_result.verdict.value)
+        # Before the breaches: an expected failure is one, and must not fail the session.
         if row_result.expected_failure == "expected":
             pytest.xfail(reason)
         if summary.breaks(row_result):
@@ -243,7 +251,7 @@ class RequirementItem(pytest.Item):
         warnings.warn(text, WeldproofWarning, stacklevel=1)
 
     def repr_failure(self, excinfo: ExceptionInfo[BaseException], style: Any = None) -> str | TerminalRepr:
-        """Return a breach as its text, and anything else as pytest shows it."""
+        """Return the text of a breach; other exceptions appear as usual."""
         return str(excinfo.value) if isinstance(excinfo.value, Breach) else super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
@@ -252,7 +260,7 @@ class RequirementItem(pytest.Item):
 
 
 def _describe_breach(summary: Summary, row: RowResult, reason: str, report: str) -> str:
-    """Return a breach for people: what is required, what was found, with the exchange, and how to see it again."""
+    """Return a breach in words: the requirement, the findings with their exchanges, and how to reproduce them."""
     from conformance.report.conclusion import standing  # noqa: PLC0415 - as above
     from conformance.report.detail import finding_text  # noqa: PLC0415 - as above
     from conformance.report.replay_line import Replays  # noqa: PLC0415 - as above
@@ -266,15 +274,15 @@ def _describe_breach(summary: Summary, row: RowResult, reason: str, report: str)
 
 
 def _report_folder(config: pytest.Config) -> Path:
-    """Return where the run's files go: pytest's cache, where there is one."""
+    """Return the folder for the run's files: pytest's cache, or a temporary folder without one."""
     cache = getattr(config, "cache", None)
     return Path(tempfile.mkdtemp(prefix="weldproof-")) if cache is None else Path(cache.mkdir("weldproof"))
 
 
 def _run_suite(options: PluginOptions, rows: Sequence[str], folder: Path) -> Summary:
-    """Run the suite over some requirements and return what it came to.
+    """Run the suite over some requirements and return the summary.
 
-    It ends the session where there is nothing to judge: wrong options, or a server that no surface is known by.
+    A run without a verdict ends the session: wrong options, or a server without a known surface.
     """
     from conformance.ledger import load  # noqa: PLC0415 - as above
     from conformance.log.events import LOG, read_log  # noqa: PLC0415 - as above
@@ -286,6 +294,7 @@ def _run_suite(options: PluginOptions, rows: Sequence[str], folder: Path) -> Sum
     words += ["--xfail", str(options.xfail)] if options.xfail is not None else []
     words += ["--seed", str(options.seed)] if options.seed is not None else []
     log = folder / LOG
+    # The folder is pytest's cache. A log of an earlier session must not be taken for this run's.
     log.unlink(missing_ok=True)
     code, error_text = _run_command(words)
     if code not in _COMPLETE_RUN or not log.exists():
@@ -294,7 +303,7 @@ def _run_suite(options: PluginOptions, rows: Sequence[str], folder: Path) -> Sum
 
 
 def _write_profile(url: str, folder: Path) -> Path:
-    """Return the profile that `weldproof init` writes for a server."""
+    """Return the path of a profile that `weldproof init` writes for a server."""
     profile = folder / "weldproof.toml"
     code, error_text = _run_command(["init", url, "--output", str(profile), "--force"])
     if code != 0:
@@ -307,7 +316,7 @@ def _pytest_exit_code(code: int) -> pytest.ExitCode:
 
 
 def _run_command(words: Sequence[str]) -> tuple[int, str]:
-    """Run the command, and return its exit code with what it said on standard error."""
+    """Run the command, and return its exit code and its standard error."""
     child = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", "conformance", *words],
         stdin=subprocess.DEVNULL,
@@ -318,7 +327,7 @@ def _run_command(words: Sequence[str]) -> tuple[int, str]:
     try:
         _, error_text = child.communicate()
     except KeyboardInterrupt:
-        # It was interrupted as well, and ends what it started.
+        # Ctrl-C reached the child as well, which ends the processes that it started.
         try:
             child.wait(_ENDING_SECONDS)
         finally:

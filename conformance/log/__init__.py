@@ -1,1 +1,1 @@
-"""The event log of a run, the single truth that every report is a pure function of, and who may write to it."""
+"""The event log of a run, from which every report is computed, and the thread that may write to it."""

@@ -1,4 +1,4 @@
-"""The event log on disk: lines of JSON in gzip, in which a long body stands once; `events` says what the lines hold."""
+"""The event log on disk: JSON lines in gzip, which contain a long body once. `events` describes the lines."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ import orjson
 
 from conformance.text.files import format_size
 
-# What is read of a log, which others may have written: bytes unpacked, bytes of a line, lines, and letters of bodies
-# that lines refer to. A whole run has a hundredth of it.
+# Limits of a log that a stranger may have written: unpacked bytes, bytes of a line, number of lines, and characters of
+# the bodies that lines refer to. They stop a small file that unpacks to more than the memory. A whole run has a
+# hundredth of them.
 LARGEST_LOG: Final = 256 * 1024 * 1024
 LONGEST_LINE: Final = 16 * 1024 * 1024
 MOST_LINES: Final = 2_000_000
@@ -21,21 +22,21 @@ MOST_LETTERS: Final = 1024 * 1024 * 1024
 # Bytes that are unpacked at a time.
 _PIECE: Final = 1024 * 1024
 _SIDES: Final = ("request", "response")
-# Letters from which on a body is written once.
+# Characters from which on a body is written once.
 _LONG_BODY: Final = 100
 _GZIP_START: Final = b"\x1f\x8b"
 _GZIP: Final = 16 + zlib.MAX_WBITS
-# A level more takes a third more time and saves a fiftieth; one less writes a fifth more.
+# The next higher level takes a third more time and saves a fiftieth; the next lower one writes a fifth more.
 _LEVEL: Final = 4
 _CHUNK_BYTES: Final = 65_536
 _FLUSH_SECONDS: Final = 1.0
 
 
 class LogFile:
-    """Writes events; what it has been given can be read back a second later at most, once the next one comes."""
+    """Writes events to a compressed file, and flushes it at most once a second."""
 
     def __init__(self, path: Path) -> None:
-        # A link that somebody left in the folder is replaced, and the file that it names is not overwritten.
+        # A symbolic link in the folder is replaced, so that the file that it names is not overwritten.
         if path.is_symlink():
             path.unlink()
         self._file = path.open("wb")
@@ -46,13 +47,15 @@ class LogFile:
         self._places: dict[str, tuple[int, str]] = {}
 
     def write(self, event: Mapping[str, Any]) -> None:
-        """Write one event; what JSON has no word for becomes its text.
+        """Write one event; a value of a type that JSON lacks becomes its text.
 
         Raises:
-            TypeError: It holds what JSON in UTF-8 cannot carry; nothing is written.
+            TypeError: The event contains a value that JSON in UTF-8 cannot carry; nothing is written.
         """
         number = self._lines + 1
         line = dict(event)
+        # New places are remembered only after the line is encoded: a line that raises is not written, and no
+        # later line may refer to it.
         new: dict[str, tuple[int, str]] = {}
         for side, body in _bodies(event):
             if not _is_long(body):
@@ -65,6 +68,8 @@ class LogFile:
         self._places |= new
         self._lines = number
         now = time.monotonic()
+        # A flush makes everything before it readable, even if the process is killed, and costs some bytes.
+        # Therefore it happens by time and not for each event.
         if now - self._last_flush >= _FLUSH_SECONDS:
             self._pass_on(zlib.Z_SYNC_FLUSH)
             self._last_flush = now
@@ -72,7 +77,7 @@ class LogFile:
             self._pass_on(zlib.Z_NO_FLUSH)
 
     def close(self) -> None:
-        """Write the rest and the end."""
+        """Write the remaining events and the end of the gzip stream."""
         self._pass_on(zlib.Z_FINISH)
         self._file.close()
 
@@ -87,18 +92,18 @@ class LogFile:
 
 
 def read_numbered_events(path: Path) -> Iterator[tuple[int, Any]]:
-    """Yield the lines of an event log as JSON values, bodies in their places, with their numbers from 1.
+    """Yield the number, from 1, and the JSON value of each line, with bodies put back in their places.
 
-    A last line without its line feed, which a sudden end of the run left, is left out. The file may be plain.
+    A last line without its line feed, which a sudden end of the run leaves, is left out. The file may be uncompressed.
 
     Raises:
-        ValueError: A line is not JSON, the file is damaged, or it is larger than any log; the text says where.
+        ValueError: A line is not JSON, or the file is damaged or too large; the text contains the place.
     """
     bodies: dict[tuple[int, str], str] = {}
     letters = 0
     for number, line in enumerate(_lines(path), start=1):
         if number > MOST_LINES:
-            raise ValueError(f"{path}: more than {MOST_LINES} lines, of which no more is read")
+            raise ValueError(f"{path}: more than {MOST_LINES} lines, which is the limit")
         try:
             event = orjson.loads(line)
         except orjson.JSONDecodeError as fault:
@@ -112,6 +117,8 @@ def read_numbered_events(path: Path) -> Iterator[tuple[int, Any]]:
                     raise ValueError(f"{path}: line {number} refers to a body that does not come before it") from fault
             elif _is_long(body):
                 bodies[number, side] = body
+        # A reference of a few bytes stands for a body of megabytes, so the limit on unpacked bytes alone would
+        # not bound the memory.
         if letters > MOST_LETTERS:
             raise ValueError(f"{path}: line {number}: bodies are repeated beyond {MOST_LETTERS} letters")
         yield number, event
@@ -122,21 +129,21 @@ def _lines(path: Path) -> Iterator[bytes]:
     for part in _text(path):
         *complete_lines, remainder = (remainder + part).split(b"\n")
         if len(remainder) > LONGEST_LINE:
-            raise ValueError(f"{path}: a line is longer than {format_size(LONGEST_LINE)}, of which no more is read")
+            raise ValueError(f"{path}: a line is longer than {format_size(LONGEST_LINE)}, which is the limit")
         yield from complete_lines
 
 
 def _text(path: Path) -> Iterator[bytes]:
-    """Yield what a file holds, unpacked, in pieces.
+    """Yield the unpacked bytes of a file in pieces.
 
     Raises:
-        ValueError: It is damaged, or longer than a log may be.
+        ValueError: The file is damaged, or longer than a log may be.
     """
     length = 0
     for piece in _pieces(path):
         length += len(piece)
         if length > LARGEST_LOG:
-            raise ValueError(f"{path} holds more than {format_size(LARGEST_LOG)} unpacked, of which no more is read")
+            raise ValueError(f"{path} holds more than {format_size(LARGEST_LOG)} unpacked, which is the limit")
         yield piece
 
 

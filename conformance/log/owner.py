@@ -1,8 +1,8 @@
-"""One owner for each thing that the event loop and threads could both reach: the thread that touches it first.
+"""Thread ownership: an object belongs to the thread that uses it first, and raises in any other thread.
 
-A run keeps its names, its log, its numbers and its random choices in the event loop's thread, and none of them has a
-lock. What runs in a thread is a function of values: the loop draws the numbers before it and writes the names down
-after it. Whatever breaks this rule is found at its first call, and not in the one run of many where two threads meet.
+The names, the log, the counters and the random choices of a run belong to the thread of the event loop, and have no
+locks. A worker thread gets values and returns values. The loop draws random numbers before it and records names after
+it. A violation is found at its first call, and not only in the rare run in which two threads collide.
 """
 
 from __future__ import annotations
@@ -12,34 +12,35 @@ from threading import get_ident
 
 
 class WrongThread(RuntimeError):
-    """A thread touched what belongs to another one: a fault of the suite."""
+    """A thread used an object of another thread: a fault of the suite."""
 
 
 class Owned:
-    """Something that belongs to the thread which touches it first."""
+    """An object that belongs to the thread that uses it first."""
 
     _owner = 0
 
     def _check_owner(self) -> None:
-        """Be called at the beginning of each method that reads or changes what is owned.
+        """Check the calling thread; each method that reads or changes the object calls this first.
 
         Raises:
-            WrongThread: Another thread touched it before.
+            WrongThread: Another thread used the object before.
         """
         if self._owner != get_ident():
             self._take_over()
 
     def _take_over(self) -> None:
         if self._owner:
-            raise WrongThread(f"{type(self).__name__} belongs to another thread; give a thread values, and no more")
+            raise WrongThread(f"{type(self).__name__} belongs to another thread; pass values, not shared objects")
         self._owner = get_ident()
 
 
 class OwnRandom(Owned, random.Random):
-    """The random choices of one check: the same sequence as `random.Random` of the same seed."""
+    """The random choices of one check, with the sequence of `random.Random` for the same seed."""
 
+    # `random` and `getrandbits` are the only sources of every other method of `random.Random`.
     def random(self) -> float:
-        """Return the next number from 0 up to and without 1."""
+        """Return the next number of the half-open interval from 0 to 1."""
         self._check_owner()
         return super().random()
 

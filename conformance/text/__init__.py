@@ -1,1 +1,1 @@
-"""Text made safe: what others wrote, shown to people, put into JSON, or pasted into a shell."""
+"""Text of strangers, made safe for terminals, JSON, files and shells."""

@@ -1,7 +1,8 @@
-"""Output in which nothing is a command of a build service, whoever chose the text.
+"""Streams and JSON text without commands of a build service.
 
 GitHub, Azure Pipelines and TeamCity read commands from the output of a job, such as `::error::text` or `##[error]text`.
-Commands print what a target, a node or a file says in many places, so the streams themselves are guarded.
+A target could otherwise control the build of its operator. Many places print text of a target, a node or a file, so the
+streams themselves are guarded.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ _IN_JSON: Final = re.compile(rf"#(?=#[A-Za-z]*\[)|{UNSHOWABLE}")
 
 
 class CommandFreeStream:
-    """A text stream that writes to another one, without commands; everything else is the other stream's.
+    """A text stream that removes commands from each text and passes it to another stream.
 
-    A line is written at once by all commands, so that each write is looked at by itself.
+    Every program here writes a line in one call, so each call is searched separately.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -29,10 +30,13 @@ class CommandFreeStream:
         return getattr(self._stream, name)
 
     def write(self, text: Any) -> int:
-        """Write a text; returns its length, as the other stream does."""
+        """Write a text; return its length, as the other stream does."""
         if not isinstance(text, str):
+            # Only a str is searched; the other stream raises its own TypeError for anything else.
             return self._stream.write(text)
         self._stream.write(without_commands(text))
+        # The length of the given text and not of the written one: callers of `write` compare it with what they
+        # passed.
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
@@ -42,9 +46,9 @@ class CommandFreeStream:
 
 
 def escape_commands_in_json(data: bytes) -> bytes:
-    r"""Return JSON text of the same value that shows as it is: `##[` is `\u0023#[`, a hidden letter `\u202e`.
+    r"""Return JSON text of the same value, with `##[` as `\u0023#[` and a hidden character as `\u202e`.
 
-    Such letters are in strings only.
+    Both occur in strings only, so the escape is valid JSON.
     """
     return _IN_JSON.sub(_escape_in_json, data.decode("utf-8")).encode("utf-8")
 

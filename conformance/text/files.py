@@ -1,7 +1,7 @@
-"""Files that others may have written: read up to a bound, and written without following a link that they left.
+"""Files of strangers: bounded reading, and writing that follows no symbolic link.
 
-A report folder, a receipt or a key set may come from a stranger. It must not fill the memory, and a link in a report
-folder must not make a command overwrite another file of its user.
+A report folder, a receipt or a key set may come from a stranger. A large one must not fill the memory. A link in a
+report folder must not make a command overwrite another file of its user.
 """
 
 from __future__ import annotations
@@ -18,32 +18,34 @@ LARGEST_DOCUMENT: Final = 64 * 1024 * 1024
 # Bytes of a JSON report or of a file of vectors.
 LARGEST_REPORT: Final = 256 * 1024 * 1024
 
-# Bytes of a program's words, of which reports show the last few hundred letters.
+# Bytes read from the end of a program's output, of which reports show the last few hundred characters.
 LONGEST_WORDS: Final = 1024 * 1024
 
 
 class TooLarge(ValueError):
-    """A file is larger than what is read of its kind; the text says how large it may be."""
+    """A file exceeds the limit of its kind; the text contains the limit."""
 
 
 def read_file(path: Path, limit: int = LARGEST_DOCUMENT) -> bytes:
-    """Return a file's bytes, standard input's for -.
+    """Return the bytes of a file, or of standard input for `-`.
 
     Args:
         path: The file.
-        limit: Most bytes that it may have.
+        limit: Largest permitted number of bytes.
 
     Raises:
-        OSError: It cannot be read.
-        TooLarge: It has more bytes than `limit`.
+        OSError: The file cannot be read.
+        TooLarge: The file has more bytes than `limit`.
     """
     if str(path) == "-":
         data = sys.stdin.buffer.read(limit + 1)
     else:
         with path.open("rb") as file:
             data = file.read(limit + 1)
+    # One byte more than the limit was requested, so that a file of exactly the limit is distinguished from a
+    # larger one. `stat` would not do: standard input and a growing file have no fixed size.
     if len(data) > limit:
-        raise TooLarge(f"larger than {format_size(limit)}, of which no more is read")
+        raise TooLarge(f"larger than {format_size(limit)}, which is the limit")
     return data
 
 
@@ -51,43 +53,45 @@ def read_text(path: Path, limit: int = LARGEST_DOCUMENT) -> str:
     """Return a file's text in UTF-8; see `read_file`.
 
     Raises:
-        OSError: It cannot be read.
-        ValueError: It is too large or not UTF-8.
+        OSError: The file cannot be read.
+        ValueError: The file is too large or not UTF-8.
     """
     return read_file(path, limit).decode("utf-8")
 
 
 def read_end(path: Path) -> str:
-    """Return the end of what a program printed into a file, at most `LONGEST_WORDS` bytes of it."""
+    """Return the last `LONGEST_WORDS` bytes of a program's output file as text."""
     with path.open("rb") as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_WORDS))
         return file.read(LONGEST_WORDS).decode("utf-8", "replace")
 
 
 def refuse_link(path: Path) -> None:
-    """See that a file of somebody's folder is in that folder.
+    """Reject a symbolic link, which could name a file outside of its folder.
 
     Raises:
-        OSError: It is a symbolic link, or no regular file; the text says so.
+        OSError: The path is a symbolic link, or not a regular file.
     """
     kind = path.lstat().st_mode
     if stat.S_ISLNK(kind):
-        raise OSError(f"{path} is a symbolic link; name the file that is meant")
+        raise OSError(f"{path} is a symbolic link; name the file itself")
     if not stat.S_ISREG(kind):
-        raise OSError(f"{path} is no regular file")
+        raise OSError(f"{path} is not a regular file")
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file in place of what has its name: a symbolic link there is replaced and not followed.
+    """Replace a file atomically; a symbolic link at the path is replaced and not followed.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
+    # The temporary file is in the same folder, since a rename across file systems is not atomic.
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+        # mkstemp creates files that only their owner can read; reports get the mode of any new file.
         temporary.chmod(_usual_mode())
         temporary.replace(path)
     except BaseException:
@@ -96,13 +100,14 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def format_size(count: int) -> str:
-    """Return a number of bytes for people: `64 MiB`, or `1000 bytes` where it is no whole number of MiB."""
+    """Return a number of bytes in words: `64 MiB`, or `1000 bytes` if it is not a multiple of a MiB."""
     mebibytes, remainder = divmod(count, 1024 * 1024)
     return f"{mebibytes} MiB" if mebibytes and not remainder else f"{count} bytes"
 
 
 def _usual_mode() -> int:
-    """Return the mode that a new file gets."""
+    """Return the permission bits of a new file under the process's umask."""
+    # POSIX has no call that only reads the umask.
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

@@ -1,4 +1,4 @@
-"""Values that any JSON reader takes: what a target sends can hold what JSON text in UTF-8 cannot."""
+"""JSON values that every reader accepts, made from values that a target sent."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from typing import Any
 
 
 def json_safe(value: Any) -> Any:
-    """Return a JSON value that any reader can take: no lone surrogates, no NaN, no integers beyond 64 bits.
+    """Return a JSON value that any reader accepts: no lone surrogates, no NaN, no integers beyond 64 bits.
 
-    What JSON has no word for becomes its text.
+    A value of a type that JSON lacks becomes its text.
     """
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    # Before `int`, since a bool is an int in Python.
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**63 else str(value)
     if isinstance(value, float):
+        # Only a finite number minus itself is zero; infinity minus infinity and NaN are NaN.
         return value if value - value == 0 else str(value)
     if isinstance(value, dict):
         return {json_safe(str(name)): json_safe(member) for name, member in value.items()}

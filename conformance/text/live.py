@@ -1,4 +1,4 @@
-"""Lines at the bottom of a terminal that say how far something is, drawn again and again while it works."""
+"""Progress lines at the bottom of a terminal, redrawn several times a second by a thread."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ SIGN: Final = 2
 
 
 class Live:
-    """Lines with a moving sign before the first; nothing where a terminal cannot draw them anew.
+    """Progress lines with a moving sign before the first; nothing if the terminal cannot redraw lines.
 
-    What is printed on the terminal meanwhile is above them. If drawing fails, it ends, and `fault` has the
+    Text printed on the terminal meanwhile appears above them. If drawing fails, it ends, and `fault` contains the
     reason.
 
     Args:
-        terminal: Where to.
+        terminal: The terminal that shows the lines.
         lines: Returns the lines for a width in columns; a thread calls it.
-        times_a_second: How often they are drawn.
+        times_a_second: How often the lines are drawn.
     """
 
     def __init__(
@@ -40,34 +40,37 @@ class Live:
         self.fault: Exception | None = None
 
     def start(self) -> None:
-        """Show the lines, and go on showing them."""
+        """Start the thread that draws the lines."""
         if not self._terminal.redraws:
             return
+        # Other code prints to sys.stdout and sys.stderr. Their lines must appear above the moving ones, and not
+        # in the middle of them.
         for stream, redirect in ((sys.stdout, contextlib.redirect_stdout), (sys.stderr, contextlib.redirect_stderr)):
             if stream.isatty():
                 self._redirections.enter_context(redirect(_Above(self._terminal, stream)))
+        # A daemon: a display that hangs on a terminal must not keep the process alive.
         self._thread = threading.Thread(target=self._redraw_until_stopped, daemon=True)
         self._thread.start()
 
     def refresh(self) -> None:
-        """Show the lines as they are now; nothing where nobody reads them any more."""
+        """Draw the current lines; do nothing if the terminal is closed."""
         first, *next_lines = self._lines(max(1, self._terminal.width - SIGN))
         sign = _FRAMES[int(time.monotonic() / _SECONDS_A_FRAME) % len(_FRAMES)]
         with contextlib.suppress(BrokenPipeError):
             self._terminal.draw([f"{sign} {first}", *next_lines])
 
     def stop(self) -> None:
-        """Take the lines away.
+        """Stop the thread and remove the lines.
 
         Raises:
-            BrokenPipeError: Nobody reads the terminal any more.
+            BrokenPipeError: The terminal is closed.
         """
         if self._thread is None:
             return
         self._stop_event.set()
         self._thread.join()
         self._thread = None
-        # First the streams: drawing may fail.
+        # Restore the streams first: drawing may fail, and the process must not keep the redirected ones.
         self._redirections.close()
         self._terminal.draw(())
 
@@ -81,7 +84,7 @@ class Live:
 
 
 class _Above(io.TextIOBase):
-    """A stream in another's place, whose lines are printed above those that move."""
+    """A replacement for a stream that prints complete lines above the progress lines."""
 
     def __init__(self, terminal: Terminal, stream: TextIO) -> None:
         self._terminal, self._stream, self._unfinished_line = terminal, stream, ""
@@ -106,7 +109,7 @@ class _Above(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Keep a line that is not at its end yet."""
+        """Keep an unfinished line: only complete lines are printed."""
 
     def close(self) -> None:
-        """Leave the other open."""
+        """Leave the replaced stream open."""

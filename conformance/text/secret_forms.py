@@ -1,4 +1,4 @@
-"""The forms in which a secret would be recognised in another text: by logs, which leave it out, and by checks."""
+"""The encoded forms of a secret, by which logs remove it and checks find it in other text."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 from urllib.parse import quote, quote_plus
 
-# Shorter encoded forms stand in other texts by chance.
+# Shorter encoded forms occur in other texts by chance.
 SHORTEST_FORM: Final = 8
 
 
 def forms_of(secret: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the encoded forms of a secret by their name, each once; the secret itself is none of them.
+    """Return the encoded forms of a secret by their name, without the secret itself and without duplicates.
 
     Args:
-        secret: Any text; what is no text on the wire is in surrogates.
+        secret: Any text; bytes that are not text on the wire are surrogates.
     """
     raw = secret.encode("utf-8", "surrogatepass")
     forms: dict[str, tuple[str, ...]] = {}
@@ -37,7 +37,7 @@ def forms_of(secret: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def _percent(secret: str) -> Iterator[str]:
-    """Yield it as a part of a URL or a form: with upper-case and lower-case escapes, and with / as it is."""
+    """Yield it as a part of a URL or a form: with upper-case and lower-case escapes, and with an unescaped slash."""
     for safe in ("", "/"):
         for text in (quote(secret, safe, errors="surrogatepass"), quote_plus(secret, safe, errors="surrogatepass")):
             yield text
@@ -62,8 +62,10 @@ def _html(secret: str) -> Iterator[str]:
 
 
 def _base64(raw: bytes) -> Iterator[str]:
-    """Yield what is the same in base64 and base64url whatever stands before and after it, at each of three offsets."""
+    """Yield the part of its base64 and base64url that no neighbour changes, at each of three offsets."""
     for offset in range(3):
+        # A base64 character carries 6 bits of an 8-bit stream. The characters at both ends mix bits of the
+        # secret with bits of its neighbours, so only those between them are the same in every text.
         first, end = -(-offset * 8 // 6), (offset + len(raw)) * 8 // 6
         text = base64.b64encode(bytes(offset) + raw).decode()[first:end]
         yield text

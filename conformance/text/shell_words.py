@@ -1,7 +1,7 @@
-"""Words of a command line that somebody will paste into a shell: exactly what was meant, whoever chose the text.
+"""Quoted words for a command line that a reader pastes into a shell.
 
-What a target chose stands in single quotes, in which sh, bash and zsh expand nothing. What a terminal would obey, or
-would not show, is made by `printf`, so that the line that is shown is the line that is meant.
+A text of the target is in single quotes, in which sh, bash and zsh expand nothing. `printf` writes the characters that
+a terminal would obey or hide, so that the line that is pasted is the line that was shown.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Final
 
 from conformance.text.untrusted import UNSHOWABLE, has_command
 
-# What no shell does anything with, wherever it stands in a word.
+# Characters without a meaning to any shell, at any place in a word.
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./-]+")
 # A tab asks an interactive shell for completion.
 _PRINTF_CHARACTERS: Final = re.compile(f"(?:\t|{UNSHOWABLE})+")
-# Of a command of a build service in the output of a job, its signs: a text that holds one makes all of them.
+# Signs of a command of a build service. If a text contains one command, `printf` writes all of its signs.
 _PRINTF_CHARACTERS_OF_COMMAND: Final = re.compile(f"(?:\t|::|##|{UNSHOWABLE})+")
 _NAME: Final = re.compile(r"\$[A-Z][A-Z0-9_]*")
 
-# Where a name stands in a text: place of its `$`, and its length with the `$`.
+# Place of a variable's name in a text: the index of its `$`, and the length with the `$`.
 Span = tuple[int, int]
 
 
 def word(text: str, names: Iterable[Span] = ()) -> str:
-    """Return one word for a shell that stands for `text`, in which it fills in the variables at `names` only.
+    """Return one shell word for `text`, in which the shell replaces only the variables at `names`.
 
     Args:
         text: Any text without a zero character, which no argument can carry.
@@ -37,6 +37,8 @@ def word(text: str, names: Iterable[Span] = ()) -> str:
 def _parts(text: str, names: Iterable[Span]) -> Iterator[str]:
     position = 0
     for start, length in names:
+        # Spans come from a log that a stranger may have written. A span that is not a variable's name would put
+        # that text into double quotes, where a shell runs `$(…)`.
         if _NAME.fullmatch(text, start, start + length):
             yield from _literal(text[position:start])
             yield f'"{text[start : start + length]}"'
@@ -46,7 +48,7 @@ def _parts(text: str, names: Iterable[Span]) -> Iterator[str]:
 
 def _literal(text: str) -> Iterator[str]:
     contains_command = has_command(text)
-    if text.isascii() and text.isprintable() and not contains_command:  # most bodies, some of them of megabytes
+    if text.isascii() and text.isprintable() and not contains_command:  # fast path: bodies can have megabytes
         yield _quote(text)
         return
     position = 0
@@ -61,6 +63,8 @@ def _literal(text: str) -> Iterator[str]:
 def _quote(text: str) -> str:
     if not text or _PLAIN.fullmatch(text):
         return text
+    # Within single quotes a shell knows no escape, so a quote ends them, is written within double quotes, and
+    # begins them again.
     return "'" + text.replace("'", "'\"'\"'") + "'"
 
 

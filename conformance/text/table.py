@@ -1,4 +1,4 @@
-"""A table without lines, as wide as it needs to be and no wider than it may be."""
+"""A text table without rules, wrapped to the width of a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from conformance.text.terminal import Part, columns
 
-# What stands in a cell: texts with their styles.
+# The contents of a cell: texts with their styles.
 Cell = Sequence[tuple[str, str]]
 _GAP: Final = 2
 _NARROWEST: Final = 4
@@ -19,17 +19,17 @@ _HEADER: Final = "dim"
 def table(
     header: Sequence[str], rows: Sequence[Sequence[Cell]], width: int, *, numbers: bool = False
 ) -> Iterator[Sequence[Part]]:
-    """Yield the lines of a table, each as its parts.
+    """Yield the lines of a table, each as styled parts.
 
     Args:
         header: The columns' names.
-        rows: A cell a column.
-        width: Columns of the terminal; where a table needs more, the widest cells are wrapped at words.
-        numbers: All columns but the first hold numbers: they stand to the right, and the first is not wrapped.
+        rows: One cell for each column.
+        width: Columns of the terminal; in a wider table, the widest cells are wrapped at words.
+        numbers: All columns but the first hold numbers: those are aligned right, and the first is not wrapped.
     """
     all_rows: list[Sequence[Cell]] = [[[(name, _HEADER)] for name in header], *rows]
     widths = [max(_cell_width(row[number]) for row in all_rows) for number in range(len(header))]
-    # A name that is broken tells less than a column's.
+    # The first column of a table of numbers holds row names, and a broken name is harder to read than a broken heading.
     shrinkable = range(1 if numbers else 0, len(widths))
     while sum(widths) + _GAP * (len(widths) - 1) > width:
         widest = max(shrinkable, key=widths.__getitem__, default=0)
@@ -43,7 +43,7 @@ def table(
 
 
 def number_cells(styles: Iterable[str], counts: Iterable[int]) -> list[Cell]:
-    """Return the cells of a table that hold numbers, each in its style; where there are none, a dot."""
+    """Return cells with numbers, each in its style; a zero is a dimmed dot."""
     return [[(str(count), style) if count else ("·", "dim")] for style, count in zip(styles, counts, strict=True)]
 
 
@@ -65,7 +65,7 @@ def _line(cells: Sequence[Cell], widths: Sequence[int], *, numbers: bool) -> Seq
 
 
 def _wrap(cell: Cell, room: int) -> list[list[tuple[str, str]]]:
-    """Return the lines of a cell: broken at words, and within a word that has no room on a line of its own."""
+    """Return the lines of a cell, broken between words, and within a word that is wider than the cell."""
     lines, used = [list[tuple[str, str]]()], 0
     for text, style in cell:
         for word in re.findall(r"\s*\S+|\s+", text):
@@ -82,6 +82,7 @@ def _wrap(cell: Cell, room: int) -> list[list[tuple[str, str]]]:
 
 def _pieces(word: str, room: int) -> Iterator[str]:
     while columns(word) > room:
+        # A character takes up to two columns, so the number of characters that fit is found by trying.
         most = room
         while columns(word[:most]) > room and most > 1:
             most -= 1

@@ -1,7 +1,7 @@
-"""Lines for people, in colour where a terminal shows it, and lines that stay below the others meanwhile.
+"""Terminal output: styled lines, and lines that stay at the bottom.
 
-Colour only on a terminal, and never under NO_COLOR; FORCE_COLOR asks for it elsewhere, too. What is printed is made
-visible as `conformance.text.untrusted` does: no text moves the cursor, or is a command of a build service.
+Styles are used on a terminal only, unless FORCE_COLOR is set. NO_COLOR removes the colours. Every text passes through
+`conformance.text.untrusted`: none moves the cursor or is a command of a build service.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 
 from conformance.text.untrusted import visible
 
-# A text, or a text and its style: colours and other names of click's, such as "bold red" or "white on red".
+# A text, or a text and its style in click's names, such as "bold red" or "white on red".
 Part = str | tuple[str, str]
 _WIDTH: Final = 80
 _CLEAR_LINE, _UP, _HIDE_CURSOR, _SHOW_CURSOR = "\r\x1b[2K", "\x1b[1A", "\x1b[?25l", "\x1b[?25h"
@@ -34,12 +34,12 @@ def columns(text: str) -> int:
 
 
 class Terminal:
-    """What lines are printed on: a terminal, or a file or a pipe in its place. Threads may share it.
+    """The output of a command: a terminal, a file or a pipe. Threads may share it.
 
     Args:
-        stream: Where to; standard output by default.
-        width: Its columns; by default what the terminal says of itself, or 80.
-        terminal: Whether it is a terminal; by default what the stream says of itself.
+        stream: The stream; standard output by default.
+        width: Its columns; by default those that the terminal reports, or 80.
+        terminal: Whether it is a terminal; by default what the stream reports.
     """
 
     def __init__(self, stream: TextIO | None = None, *, width: int | None = None, terminal: bool | None = None) -> None:
@@ -56,27 +56,28 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """How many columns it has at this moment."""
+        """Its current number of columns."""
         if self._width is not None:
             return self._width
         with contextlib.suppress(OSError, ValueError):
+            # COLUMNS comes first, as in other programs: a user sets it, and a test can.
             return int(os.environ.get("COLUMNS", "")) or _WIDTH
         with contextlib.suppress(OSError, ValueError):
             return os.get_terminal_size(self._stream.fileno()).columns or _WIDTH
         return _WIDTH
 
     def print(self, *parts: Part) -> None:
-        """Print a line, or several where there are line feeds in it; it is not wrapped.
+        """Print a line, or several if it contains line feeds; it is not wrapped.
 
         Raises:
-            BrokenPipeError: Nobody reads it any more; whatever else is printed then goes nowhere.
+            BrokenPipeError: The reader has closed the stream; later output is discarded.
         """
         styled_parts = ((part, "") if isinstance(part, str) else part for part in parts)
         texts = (self._in_style(visible(text), style) if style else visible(text) for text, style in styled_parts)
         self.print_as_it_is("".join(texts))
 
     def print_as_it_is(self, text: str) -> None:
-        """Print a line that is safe to show, such as one in colour already.
+        """Print a line that is already safe to show, such as a styled one.
 
         Raises:
             BrokenPipeError: As of `print`.
@@ -85,14 +86,15 @@ class Terminal:
             self._write("".join((self._clear_sequence(), text, "\n", "\n".join(self._below))))
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Show lines below all that is printed, in place of those that were shown there; without any, nothing.
+        """Show lines at the bottom, in place of the previous ones; an empty sequence removes them.
 
-        Each has to fit into the width. For a terminal that `redraws`, only.
+        Each line must fit into the width. Only for a terminal that `redraws`.
 
         Raises:
             BrokenPipeError: As of `print`.
         """
         with self._lock:
+            # The cursor is hidden while lines are at the bottom, since it would jump with every redraw.
             cursor = "" if bool(lines) is bool(self._below) else _HIDE_CURSOR if lines else _SHOW_CURSOR
             text = cursor + self._clear_sequence() + "\n".join(lines)
             self._below = tuple(lines)
@@ -114,6 +116,7 @@ class Terminal:
             try:
                 self._stream.write(text)
             except UnicodeEncodeError as narrow:
+                # The stream's encoding, such as ASCII, lacks a character of the text.
                 self._stream.write(text.encode(narrow.encoding, "replace").decode(narrow.encoding))
             self._stream.flush()
         except BrokenPipeError:

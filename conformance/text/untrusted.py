@@ -1,6 +1,6 @@
-"""Text that others wrote, made safe to show: a target under test chooses its bodies, headers and messages.
+"""Escapes for text of a target, which chooses its bodies, headers and messages.
 
-Every report escapes by its own format's rules as well; what is done here is what no format can carry or show.
+Every report also escapes by the rules of its format. This module escapes what no format can carry or show.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+# Controls except tab and line feed, zero-width and direction-changing characters, separators of lines and
+# paragraphs, lone surrogates, tags, and the noncharacters of every plane.
 UNSHOWABLE: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufdd0-\ufdef\ufeff\ufff9-\ufffb\ufffe\uffff"
     "\ud800-\udfff\U000e0000-\U000e007f]|"
@@ -52,16 +54,17 @@ def _escape_character(match: re.Match[str]) -> str:
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """Return `text` visible, on one line, at most `limit` characters long and an ellipsis."""
+    """Return `text` visible, on one line, with an ellipsis after `limit` characters."""
+    # The text can have megabytes. It is cut before the escape, with room for white space that `split` removes.
     line = " ".join(visible(text[: 4 * limit]).split())
     return line if len(line) <= limit and len(text) <= 4 * limit else f"{line[:limit]}…"
 
 
 def show_shortened(text: str, limit: int) -> str:
-    """Return at most `limit` characters of `text`, visible, saying how many are left out."""
+    """Return the first `limit` characters of `text`, visible, with the number of those left out."""
     return visible(shorten(text, limit))
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return at most `limit` characters of `text`, saying how many are left out."""
+    """Return the first `limit` characters of `text`, with the number of those left out."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"

@@ -73,7 +73,11 @@ PLACES = {
     ("conformance/live/restart_detection.py", "holders", "to_thread"): "which processes hold a socket, of /proc alone",
     ("conformance/cli/watch/rounds.py", "_planned", "to_thread"): "a plan, of files: no thread shares it yet",
     ("conformance/first_look/look.py", "select_checks", "to_thread"): "checks come in, as for the runner",
-    ("conformance/text/live.py", "self._go_on", "Thread"): "drawing lines, of a state that is only replaced",
+    (
+        "conformance/text/live.py",
+        "self._redraw_until_stopped",
+        "Thread",
+    ): "drawing lines, of a state that is only replaced",
     ("conformance/receipts/offline/fetching.py", "fetch", "Thread"): "one request; its answer is handed over",
 }
 
