@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from conformance.checks.shared import generated
+from conformance.checks.shared import openapi_fuzzing
 from conformance.fuzz.driving import drive
 from conformance.fuzz.wire import End, Finding, Order, Reply, Request, Skipped, line_of, message_of
 from conformance.outcome import Verdict
@@ -30,9 +30,9 @@ PASSED = {"X-OAS-01": Verdict.PASS, "X-ROB-01": Verdict.PASS}
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Draw few requests and all of them, on a slow machine too: these tests are about what becomes of them."""
-    monkeypatch.setattr(generated, "NORMAL_SECONDS", 120.0)
-    monkeypatch.setattr(generated, "_EXAMPLES", 3)
-    monkeypatch.setattr(generated, "_DEEP_EXAMPLES", 6)
+    monkeypatch.setattr(openapi_fuzzing, "NORMAL_SECONDS", 120.0)
+    monkeypatch.setattr(openapi_fuzzing, "_EXAMPLES", 3)
+    monkeypatch.setattr(openapi_fuzzing, "_DEEP_EXAMPLES", 6)
 
 
 @pytest.fixture
@@ -208,8 +208,8 @@ async def test_a_budget_that_is_deeper_goes_on_until_the_time_is_up(
         orders.append(order)
         yield End(0)
 
-    monkeypatch.setattr(generated, "drive", driven)
-    monkeypatch.setattr(generated, "NORMAL_SECONDS", 10.0)
+    monkeypatch.setattr(openapi_fuzzing, "drive", driven)
+    monkeypatch.setattr(openapi_fuzzing, "NORMAL_SECONDS", 10.0)
     for budget in ("fuzz = 10", "fuzz = 30", "fuzz = 2"):
         await judged(CHECK, Gateway(), profile(tmp_path, f"[budgets]\n{budget}"))
     assert [(one.rounds, one.seconds, one.examples) for one in orders] == [(1, 120.0, 3), (0, 30.0, 6), (1, 2.0, 3)]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from multidict import CIMultiDictProxy
 
-from conformance.checks.webhooks import agent_is_silent
+from conformance.checks.webhooks import no_agent_events
 from conformance.outcome import Verdict
 from conformance.surfaces.gateway import orders
 from tests.conformance.checks.agent import scripted_agent
@@ -47,7 +47,7 @@ class Town(Shop):
 def quick_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WP_TEST_TENANT_KEY", "weld_0123456789abcdef")
     monkeypatch.setattr(orders, "_LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(agent_is_silent, "_SECONDS", 0.0)
+    monkeypatch.setattr(no_agent_events, "_SECONDS", 0.0)
 
 
 def with_agent(text: str) -> str:

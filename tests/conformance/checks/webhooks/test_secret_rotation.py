@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from multidict import CIMultiDictProxy
 
-from conformance.checks.webhooks import rotated_secrets
+from conformance.checks.webhooks import secret_rotation
 from conformance.outcome import Verdict
 from tests.conformance.checks.gateway.scripted_checkout import Link
 from tests.conformance.checks.webhooks.scripted_sender import Attempt, Flaws, Place, header, judged
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("quick_service")
 
 @pytest.fixture(autouse=True)
 def quick_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rotated_secrets, "_KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(secret_rotation, "_KNOWN_SECONDS", 0.0)
 
 
 @dataclass

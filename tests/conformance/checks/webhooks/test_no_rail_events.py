@@ -10,7 +10,7 @@ import pytest
 from algosdk import account
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from conformance.checks.webhooks import rail_is_silent
+from conformance.checks.webhooks import no_rail_events
 from conformance.discovery.rail import Operation
 from conformance.engine.operation_catalog import OperationCatalog
 from conformance.http.client import Answer
@@ -50,14 +50,14 @@ def selling(monkeypatch: pytest.MonkeyPatch, shop: Shop, events: Sequence[Event]
             await shop._deliver(event, shop.places[0], int(shop.now))
         return bought()
 
-    monkeypatch.setattr(rail_is_silent, "purchase", purchase)
+    monkeypatch.setattr(no_rail_events, "purchase", purchase)
 
 
 async def verdict(monkeypatch: pytest.MonkeyPatch, folder: Path, *events: Event, **flaws: Any) -> Verdict:
     """Return what the row comes to when the rail sends these events."""
     shop = Shop()
     selling(monkeypatch, shop, events)
-    monkeypatch.setattr(rail_is_silent, "_SECONDS", 0.0)
+    monkeypatch.setattr(no_rail_events, "_SECONDS", 0.0)
     found, _ = await judged(NAME, folder, Flaws(**flaws), shop=shop)
     return found["WH-DELIV-09"]
 
@@ -91,4 +91,4 @@ async def test_silence_without_a_control_shows_nothing(monkeypatch: pytest.Monke
 
 def test_addresses_of_payer_and_payee_are_nobodys_words() -> None:
     """They are in the gateway's own events, too."""
-    assert set(rail_is_silent._words("algorand", bought())) == {TOKEN, TX_ID, RECEIPT}
+    assert set(no_rail_events._words("algorand", bought())) == {TOKEN, TX_ID, RECEIPT}
