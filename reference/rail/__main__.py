@@ -30,7 +30,7 @@ def main(ctx: click.Context, server: str | None) -> None:
         return
     settings = read_settings(RailSettings, server=server)
     registration.serve(
-        lambda _: runtime.running(settings),
+        lambda _: runtime.open_rail(settings),
         settings,
         "rail",
         settings="WP_RAIL",

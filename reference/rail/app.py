@@ -8,8 +8,8 @@ from quart import Quart, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from reference.protocol.a2a_card import ENDPOINT
-from reference.rail.a2a.endpoint import A2aDoor
-from reference.rail.documents.published import Documents, page_of
+from reference.rail.a2a.endpoint import A2aEndpoint
+from reference.rail.documents.published import Documents, read_page
 from reference.rail.faults import fault_reply, json_reply
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.web.http.envelope import REQUEST_ID, Scope
@@ -20,52 +20,56 @@ from reference.web.http.single_task_connection import LeanConnection
 _METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 
-def build_app(door: PaidEndpoint, a2a: A2aDoor, documents: Documents) -> Quart:
+def build_app(paid_endpoint: PaidEndpoint, a2a: A2aEndpoint, documents: Documents) -> Quart:
     """Return the rail's app."""
     app = Quart(__name__, static_folder=None)
     app.asgi_http_class = LeanConnection
     app.config.update(RESPONSE_TIMEOUT=None, BODY_TIMEOUT=None, PROVIDE_AUTOMATIC_OPTIONS=False)
 
-    async def paid() -> Response:
-        return replied(await door.call(asked(cast("Scope", request.scope), request.path, await current_body())))
+    async def serve_paid() -> Response:
+        return replied(
+            await paid_endpoint.call(asked(cast("Scope", request.scope), request.path, await current_body()))
+        )
 
-    async def message() -> Response:
+    async def serve_message() -> Response:
         return replied(await a2a.call(asked(cast("Scope", request.scope), request.path, await current_body())))
 
-    async def document() -> Response:
-        return shown(documents.fixed()[request.path])
+    async def serve_document() -> Response:
+        return shown(documents.build_documents()[request.path])
 
-    async def resources() -> Response:
-        return shown(documents.resources(page_of(request.args)))
+    async def serve_resources() -> Response:
+        return shown(documents.build_resources(read_page(request.args)))
 
-    async def health() -> Response:
-        return Response(await documents.health(), 200, {"Content-Type": "application/json"})
+    async def serve_health() -> Response:
+        return Response(await documents.build_health(), 200, {"Content-Type": "application/json"})
 
-    for path in door.paths:
-        app.add_url_rule(path, path, paid, methods=_METHODS, provide_automatic_options=False)
+    for path in paid_endpoint.paths:
+        app.add_url_rule(path, path, serve_paid, methods=_METHODS, provide_automatic_options=False)
     for path in documents.paths:
-        app.add_url_rule(path, path, document, methods=["GET"], provide_automatic_options=False)
-    app.add_url_rule(ENDPOINT, f"POST {ENDPOINT}", message, methods=["POST"], provide_automatic_options=False)
-    app.add_url_rule("/discovery/resources", "resources", resources, methods=["GET"], provide_automatic_options=False)
-    app.add_url_rule("/health", "health", health, methods=["GET"], provide_automatic_options=False)
+        app.add_url_rule(path, path, serve_document, methods=["GET"], provide_automatic_options=False)
+    app.add_url_rule(ENDPOINT, f"POST {ENDPOINT}", serve_message, methods=["POST"], provide_automatic_options=False)
+    app.add_url_rule(
+        "/discovery/resources", "resources", serve_resources, methods=["GET"], provide_automatic_options=False
+    )
+    app.add_url_rule("/health", "health", serve_health, methods=["GET"], provide_automatic_options=False)
 
     # TRACE asks for the call itself and never for what it would call (RFC 9110, 9.3.8): nothing is quoted for it.
-    async def not_routed(fault: HTTPException) -> Response:
-        if isinstance(fault, MethodNotAllowed) and request.path in door.paths and request.method != "TRACE":
-            return await paid()
-        return _not_routed(fault)
+    async def handle_not_routed(fault: HTTPException) -> Response:
+        if isinstance(fault, MethodNotAllowed) and request.path in paid_endpoint.paths and request.method != "TRACE":
+            return await serve_paid()
+        return _build_not_routed(fault)
 
-    app.register_error_handler(HTTPException, not_routed)
-    app.register_error_handler(Exception, _fault)
+    app.register_error_handler(HTTPException, handle_not_routed)
+    app.register_error_handler(Exception, _handle_fault)
     return app
 
 
-def _not_routed(fault: HTTPException) -> Response:
+def _build_not_routed(fault: HTTPException) -> Response:
     headers = {}
     if isinstance(fault, MethodNotAllowed) and fault.valid_methods:
         headers["Allow"] = ", ".join(sorted(fault.valid_methods))
     return replied(json_reply(fault.code or 500, {"detail": fault.name}, headers))
 
 
-async def _fault(fault: Exception) -> Response:
+async def _handle_fault(fault: Exception) -> Response:
     return replied(fault_reply(fault, str(request.scope.get(REQUEST_ID, ""))))

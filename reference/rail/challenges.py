@@ -47,7 +47,7 @@ class Call:
 
     service: Service
     request_hash: str
-    kept: bytes = field(compare=False, repr=False)
+    canonical_body: bytes = field(compare=False, repr=False)
 
     @classmethod
     def of(cls, service: Service, body: Any, query: str, canonical: bytes | None = None) -> Call:
@@ -56,8 +56,8 @@ class Call:
         Raises:
             NotCanonical: The body has no RFC 8785 form.
         """
-        kept = canonicalise(body) if canonical is None else canonical
-        return cls(service, canonical_request_hash(kept, service.path, query, service.id), kept)
+        canonical_body = canonicalise(body) if canonical is None else canonical
+        return cls(service, canonical_request_hash(canonical_body, service.path, query, service.id), canonical_body)
 
     @classmethod
     def example(cls, service: Service) -> Call:
@@ -89,22 +89,24 @@ class Challenges:
         public_url: str,
         scheme: str,
         ttl: int,
-        here: Callable[[], Collection[str]] | None = None,
+        available_lanes: Callable[[], Collection[str]] | None = None,
     ) -> None:
-        """Take what is offered; `here` names the lanes whose nodes are there now, all of them when it is left out."""
+        """Take what is offered; `available_lanes` names the lanes whose nodes are there now, all of them when it is left out."""
         self.service = service
         self.offers = tuple(offers)
         self._mint = mint
         self._public_url, self._scheme, self._ttl = public_url, scheme, ttl
-        self._lanes_here = here
-        self._here: Collection[str] = ()
+        self._available_lanes = available_lanes
+        self._last_available: Collection[str] = ()
         self._prepare(self.offers)
 
     def _prepare(self, offers: tuple[Offer, ...]) -> None:
         """Make the document with these offers, to be filled in for each challenge."""
         service, public_url = self.service, self._public_url
         self._offered = offers
-        entries = [entry(offer, service, scheme=self._scheme, ttl=self._ttl, place=n) for n, offer in enumerate(offers)]
+        entries = [
+            build_entry(offer, service, scheme=self._scheme, ttl=self._ttl, place=n) for n, offer in enumerate(offers)
+        ]
         marks = [_ERROR, _FAULTS, _HASH]
         for place, offer in enumerate(offers):
             marks += [_token_mark(place), *(_extra_mark(place, name) for name in offer.lane.live_members(""))]
@@ -118,9 +120,9 @@ class Challenges:
                 "mimeType": "application/json",
             },
             "accepts": entries,
-            "extensions": {"bazaar": bazaar(service)},
+            "extensions": {"bazaar": build_bazaar(service)},
         }
-        self._parts, self._holes = _cut(orjson.dumps(document), marks)
+        self._parts, self._holes = _split_at_marks(orjson.dumps(document), marks)
 
     def issue(self, call: Call, *, error: str, unix: int, faults: Sequence[Mapping[str, Any]] = ()) -> Challenge:
         """Return a challenge with fresh tokens for `call`.
@@ -135,34 +137,34 @@ class Challenges:
             Refused: 503 `no_lane_available`: whoever paid now could not be served.
         """
         self._follow_lanes()
-        told = f'"error_detail":{orjson.dumps(faults).decode()},' if faults else ""
-        filled = [error, told, call.request_hash]  # in the order of the marks
-        drawn = secrets.token_bytes(NONCE_BYTES * len(self._offered))  # at once: each draw is a call of the system
+        detail = f'"error_detail":{orjson.dumps(faults).decode()},' if faults else ""
+        values = [error, detail, call.request_hash]  # in the order of the marks
+        nonces = secrets.token_bytes(NONCE_BYTES * len(self._offered))  # at once: each draw is a call of the system
         for place, offer in enumerate(self._offered):
             token = self._mint.token(
                 offer.terms,
                 service_id=self.service.id,
                 request_hash=call.request_hash,
                 unix=unix,
-                nonce=drawn[place * NONCE_BYTES : (place + 1) * NONCE_BYTES],
+                nonce=nonces[place * NONCE_BYTES : (place + 1) * NONCE_BYTES],
             )
-            filled.append(token)
-            filled += offer.lane.live_members(token).values()
+            values.append(token)
+            values += offer.lane.live_members(token).values()
         parts = self._parts.copy()
         for index, number in self._holes:
-            parts[index] = filled[number]
+            parts[index] = values[number]
         return Challenge("".join(parts).encode())
 
-    def network_of(self, named: str) -> str:
+    def network_of(self, network: str) -> str:
         """Return the network that a refusal tells: the one that a payment names if it is offered, else the first."""
-        offered = [offer.terms.caip2 for offer in self._offered or self.offers]
-        return named if named in {offer.terms.caip2 for offer in self.offers} else offered[0]
+        networks = [offer.terms.caip2 for offer in self._offered or self.offers]
+        return network if network in {offer.terms.caip2 for offer in self.offers} else networks[0]
 
     def _follow_lanes(self) -> None:
         """Offer the lanes that are there now."""
-        if self._lanes_here is not None and (here := self._lanes_here()) is not self._here:
-            self._here = here
-            self._prepare(tuple(offer for offer in self.offers if offer.terms.network in here))
+        if self._available_lanes is not None and (available := self._available_lanes()) is not self._last_available:
+            self._last_available = available
+            self._prepare(tuple(offer for offer in self.offers if offer.terms.network in available))
         if not self._offered:
             message = (
                 "every chain that this service is paid on is away or trails the clock; do not pay, ask again later "
@@ -171,13 +173,13 @@ class Challenges:
             raise Refused(503, "no_lane_available", message, {"Retry-After": "5"})
 
 
-def _cut(document: bytes, marks: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
+def _split_at_marks(document: bytes, marks: Sequence[str]) -> tuple[list[str], list[tuple[int, int]]]:
     """Return a document cut at its marks, and where in that list the mark of which number stands."""
     parts = re.split("(" + "|".join(map(re.escape, marks)) + ")", document.decode())
     return parts, [(index, marks.index(part)) for index, part in enumerate(parts) if index % 2]
 
 
-def entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place: int | None) -> dict[str, Any]:
+def build_entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place: int | None) -> dict[str, Any]:
     """Return one `accepts` entry; without `place` it is a catalog's, which carries nothing that is live."""
     facts = offer.lane.facts
     extra: dict[str, Any] = {
@@ -202,14 +204,14 @@ def entry(offer: Offer, service: Service, *, scheme: str, ttl: int, place: int |
     }
 
 
-def bazaar(service: Service) -> dict[str, Any]:
+def build_bazaar(service: Service) -> dict[str, Any]:
     """Return the discovery extension: how the service is called (P-CH-08)."""
-    given = {"type": "http", "method": "POST", "bodyType": "json", "body": dict(service.example)}
-    told = {"type": "json", "example": {"service_id": service.id, "result": dict(service.example_result)}}
-    return {"info": {"input": given, "output": told}, "schema": _bazaar_schema(service)}
+    example_input = {"type": "http", "method": "POST", "bodyType": "json", "body": dict(service.example)}
+    example_output = {"type": "json", "example": {"service_id": service.id, "result": dict(service.example_result)}}
+    return {"info": {"input": example_input, "output": example_output}, "schema": _build_bazaar_schema(service)}
 
 
-def _bazaar_schema(service: Service) -> Mapping[str, Any]:
+def _build_bazaar_schema(service: Service) -> Mapping[str, Any]:
     """Return the schema of `info`: of its input, and of its output, by which clients know what an answer holds."""
     names = list(service.example)
     answer = {

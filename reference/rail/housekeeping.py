@@ -28,15 +28,15 @@ class Housekeeping:
         ledger: Redemptions,
         signer: Signer,
         lane_health: LaneHealth,
-        refused: RefusedPayments,
+        refused_payments: RefusedPayments,
     ) -> None:
         self._settings = settings
         self._clock = clock
         self._collectors = collectors
         self._ledger = ledger
         self._signer = signer
-        self._presence = lane_health
-        self._refused = refused
+        self._lane_health = lane_health
+        self._refused_payments = refused_payments
 
     async def tend(self) -> None:
         """Forget what is past its time, and look once more at payments that were served a while ago (P-ST-07).
@@ -49,10 +49,10 @@ class Housekeeping:
             unpaid_before=least - self._settings.rail_settle_window - LISTED_SECONDS,
             answers_before=least - self._settings.rail_store_seconds,
         )
-        await self._refused.forget(now=now)
+        await self._refused_payments.forget(now=now)
         for key, collector in self._collectors.items():
             with suppress(ChainUnavailable):
-                self._presence.refuse_unchecked(key)
+                self._lane_health.refuse_unchecked(key)
                 await collector.tend()
         for row in await self._ledger.due_for_recheck(now):
             with suppress(ChainUnavailable):
@@ -62,10 +62,10 @@ class Housekeeping:
         collector = self._collectors.get(row.network)
         if collector is None:
             return
-        self._presence.refuse_unchecked(row.network)
-        seen = await collector.lane.observe(row.tx_id)
-        if seen.status is TxStatus.ABSENT:
+        self._lane_health.refuse_unchecked(row.network)
+        transaction = await collector.lane.observe(row.tx_id)
+        if transaction.status is TxStatus.ABSENT:
             await refuse_behind(collector.lane, self._settings.rail_node_behind_seconds)
-        gone = seen.status in {TxStatus.ABSENT, TxStatus.FAILED}
-        attestation = self._signer.attestation(row, "REVERSED") if gone else None
+        is_gone = transaction.status in {TxStatus.ABSENT, TxStatus.FAILED}
+        attestation = self._signer.make_attestation(row, "REVERSED") if is_gone else None
         await self._ledger.record_recheck(row.id, attestation=attestation)

@@ -22,33 +22,33 @@ from reference.web.trusted_keys import open_trusted_keys
 class RailKeys:
     """The signing keys, and the keys of others that are trusted; each as its file holds them now."""
 
-    keyring: KeyFile
-    trusted: ReloadedFile[tuple[Mapping[str, Any], ...]]
+    key_file: KeyFile
+    trusted_keys: ReloadedFile[tuple[Mapping[str, Any], ...]]
 
     def faults(self) -> list[str]:
         """Return what is wrong with the files now."""
-        return [keys.fault for keys in (self.keyring, self.trusted) if keys.fault]
+        return [keys.fault for keys in (self.key_file, self.trusted_keys) if keys.fault]
 
 
-async def signing_keys(settings: RailSettings, known: KnownKeys, clock: WpClock) -> RailKeys:
+async def open_signing_keys(settings: RailSettings, known_keys: KnownKeys, clock: WpClock) -> RailKeys:
     """Return the signing keys, made at a first start only, and those of others that are trusted.
 
     Raises:
         Misconfigured: A file cannot be used.
     """
-    keyring = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
+    key_file = KeyFile(settings.signing_key_file, clock, settings.retired_key_days)
     with naming("WP_RAIL_SIGNING_KEY_FILE"):
-        await open_signing_key(known, "rail", keyring)
+        await open_signing_key(known_keys, "rail", key_file)
     with naming("WP_RAIL_TRUSTED_JWKS"):
-        return RailKeys(keyring, open_trusted_keys(settings.rail_trusted_jwks))
+        return RailKeys(key_file, open_trusted_keys(settings.rail_trusted_jwks))
 
 
-def signer_with(settings: RailSettings, clock: WpClock, keys: RailKeys) -> Signer:
+def build_signer(settings: RailSettings, clock: WpClock, keys: RailKeys) -> Signer:
     """Return what makes answers, with these keys."""
     return Signer(
         settings,
         clock,
-        keys.keyring,
+        keys.key_file,
         did=did_web(settings.public_url),
-        platform_keys=PlatformKeys(keys.trusted),
+        platform_keys=PlatformKeys(keys.trusted_keys),
     )

@@ -14,9 +14,9 @@ from reference.store.unserved import UnservedPayments, UnservedState
 from reference.web.clock import WpClock
 from reference.web.http.metrics import Gauge
 
-_PAYMENTS = "Payments that were not served, by state and network; those that were given back for ever."
+_PAYMENTS_HELP = "Payments that were not served, by state and network; those that were given back for ever."
 
-_FAILED = "Settlements that were mined as failed within the last hour, at the rail's cost."
+_FAILED_SETTLEMENTS_HELP = "Settlements that were mined as failed within the last hour, at the rail's cost."
 
 
 class RailMeasures:
@@ -24,21 +24,21 @@ class RailMeasures:
 
     def __init__(
         self,
-        unserved: UnservedPayments,
+        unserved_payments: UnservedPayments,
         settlements: Settlements,
         lane_health: LaneHealth,
         clock: WpClock,
         lanes: Sequence[str],
     ) -> None:
-        self._unserved = unserved
+        self._unserved = unserved_payments
         self._settlements = settlements
-        self._presence = lane_health
+        self._lane_health = lane_health
         self._clock = clock
         self._lanes = tuple(lanes)
 
     async def __call__(self) -> list[Gauge]:
         """Return what is measured now; without the payments while the database cannot be asked."""
-        away = set(self._presence.away)
+        away = set(self._lane_health.unavailable_lanes)
         gauges = [
             Gauge(
                 "weldproof_rail_lane_away",
@@ -54,21 +54,23 @@ class RailMeasures:
         ]
         try:
             now = self._clock.now()
-            counted = await self._unserved.count_by_state(now=now)
-            failed = await self._settlements.all_failures(since=now - FAILURES_REMEMBERED)
+            counts = await self._unserved.count_by_state(now=now)
+            failure_counts = await self._settlements.all_failures(since=now - FAILURES_REMEMBERED)
         except DatabaseUnavailable:
-            counted, failed = None, {}
-        up = Gauge.single("weldproof_rail_ledger_up", "1 when the database answers.", float(counted is not None))
-        if counted is None:
+            counts, failure_counts = None, {}
+        up = Gauge.single("weldproof_rail_ledger_up", "1 when the database answers.", float(counts is not None))
+        if counts is None:
             return [*gauges, up]
         values = {(state.value, lane): 0.0 for state in UnservedState for lane in self._lanes}
-        values |= {(state.value, network): float(count) for (state, network), count in counted.items()}
-        failures = {(lane,): float(failed.get(NETWORKS[lane].caip2, 0)) for lane in self._lanes if _settles(lane)}
+        values |= {(state.value, network): float(count) for (state, network), count in counts.items()}
+        failures = {
+            (lane,): float(failure_counts.get(NETWORKS[lane].caip2, 0)) for lane in self._lanes if _settles(lane)
+        }
         return [
             *gauges,
             up,
-            Gauge("weldproof_rail_payments", _PAYMENTS, ("state", "network"), values),
-            Gauge("weldproof_rail_failed_settlements", _FAILED, ("network",), failures),
+            Gauge("weldproof_rail_payments", _PAYMENTS_HELP, ("state", "network"), values),
+            Gauge("weldproof_rail_failed_settlements", _FAILED_SETTLEMENTS_HELP, ("network",), failures),
         ]
 
 

@@ -13,10 +13,10 @@ from reference.deadlines import Deadlines
 from reference.protocol import proof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.challenges import Call, Challenge, Challenges
-from reference.rail.claims.fulfilment import Served
+from reference.rail.claims.fulfilment import PaidAnswer
 from reference.rail.claims.presented_proof import in_progress
 from reference.rail.claims.redemption import Redeemer
-from reference.rail.service_request import Quoted, ServiceRequest, order_of, quoted
+from reference.rail.service_request import QuotedCall, ServiceRequest, choose_quoted_call, read_service_request
 from reference.rail.services import Service
 from reference.web.clock import WpClock
 from reference.web.errors import Refused, Unprocessable
@@ -26,7 +26,7 @@ from reference.web.http.rate import AddressLimit, Allowance, too_many
 
 _DISABLED_SECONDS = "60"
 # Told as they are and never raised, so that one of each is enough.
-_UNPAID = PaymentRefused("payment_required")
+_NO_PROOF = PaymentRefused("payment_required")
 _NOT_WELDED = PaymentRefused("payment_not_welded")
 _NOT_PAYABLE = PaymentRefused("method_not_payable")
 
@@ -41,20 +41,20 @@ class PaidEndpoint:
         clock: WpClock,
         *,
         may_issue: Callable[[], None] = lambda: None,
-        unpaid: AddressLimit,
-        presented: AddressLimit,
+        unpaid_limit: AddressLimit,
+        presented_limit: AddressLimit,
         proxies: Networks,
-        disabled: Sequence[str],
+        disabled_services: Sequence[str],
         within: float,
     ) -> None:
         self._challenges = challenges
         self._redeemer = redeemer
         self._clock = clock
         self._may_issue = may_issue
-        self._unpaid = unpaid
-        self._presented = presented
+        self._unpaid_limit = unpaid_limit
+        self._presented_limit = presented_limit
         self._proxies = proxies
-        self._disabled = disabled
+        self._disabled_services = disabled_services
         self._deadlines = Deadlines(within)
 
     @property
@@ -69,44 +69,46 @@ class PaidEndpoint:
             Refused: Any status but 402 and 422.
             Unprocessable: A presented proof's body is not one that the service accepts.
         """
-        offered = self._challenges[request.path]
-        presented = "x-payment" in request.headers
-        if not presented:
-            self.refuse_disabled(offered.service)
-        allowance = self.admit(request, presented=presented)
+        challenges = self._challenges[request.path]
+        has_proof = "x-payment" in request.headers
+        if not has_proof:
+            self.refuse_disabled(challenges.service)
+        allowance = self.admit(request, has_proof=has_proof)
         limits = {} if allowance is None else allowance.headers()
         try:
-            reply = await self._answer(request, offered)
+            reply = await self._answer(request, challenges)
         except (Refused, Unprocessable) as fault:
             # A copy: callers who waited together share the fault, and each has an allowance of his own.
             raise replace(fault, headers={**fault.headers, **limits}) from fault
         return Reply(reply.status, reply.body, {**reply.headers, **limits}) if limits else reply
 
-    async def _answer(self, request: Request, offered: Challenges) -> Reply:
-        unpaid = _not_presented(request)
-        if unpaid is not None:
-            return self._refusal_of(request, offered, unpaid)
+    async def _answer(self, request: Request, challenges: Challenges) -> Reply:
+        missing_proof = _explain_missing_proof(request)
+        if missing_proof is not None:
+            return self._build_refusal(request, challenges, missing_proof)
         try:
-            return _paid(await self._redeem(request, offered.service))
+            return _build_paid_reply(await self._redeem(request, challenges.service))
         except PaymentRefused as refusal:
-            return self._refusal_of(request, offered, refusal)
+            return self._build_refusal(request, challenges, refusal)
 
-    def _refusal_of(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
+    def _build_refusal(self, request: Request, challenges: Challenges, refusal: PaymentRefused) -> Reply:
         """Return the 402 of a refusal.
 
         Raises:
             Refused: 503, for what would be quoted anew is not sold now.
         """
-        if self.is_disabled(offered.service):
-            raise _not_quoted_again(refusal, offered) from refusal
+        if self.is_disabled(challenges.service):
+            raise _build_disabled_refusal(refusal, challenges) from refusal
         try:
-            return self._payment_required(request, offered, refusal)
+            return self._build_payment_required(request, challenges, refusal)
         except Refused as fault:  # no new tokens, and yet the proof was judged as anywhere
-            raise replace(fault, headers={**fault.headers, **_settlement_response(refusal, offered)}) from refusal
+            raise replace(
+                fault, headers={**fault.headers, **_build_settlement_response(refusal, challenges)}
+            ) from refusal
 
     def is_disabled(self, service: Service) -> bool:
         """Return whether an operator switched a service off: it is quoted no more, and serves what it quoted."""
-        return service.id in self._disabled
+        return service.id in self._disabled_services
 
     def refuse_disabled(self, service: Service) -> None:
         """Refuse to quote a service that the operator switched off (step 1).
@@ -117,13 +119,13 @@ class PaidEndpoint:
         if self.is_disabled(service):
             raise Refused(503, "service_disabled", "this service is switched off", {"Retry-After": _DISABLED_SECONDS})
 
-    def admit(self, request: Request, *, presented: bool) -> Allowance | None:
+    def admit(self, request: Request, *, has_proof: bool) -> Allowance | None:
         """Count a call under its address, apart when it presents a proof (P-RL-05).
 
         Raises:
             Refused: 429.
         """
-        limit = self._presented if presented else self._unpaid
+        limit = self._presented_limit if has_proof else self._unpaid_limit
         allowance = limit.take(self.address_of(request))
         if allowance is not None and not allowance.allowed:
             raise too_many(allowance)
@@ -131,13 +133,15 @@ class PaidEndpoint:
 
     def address_of(self, request: Request) -> str:
         """Return the address that a call is counted under (P-CV-19)."""
-        named = hops(request.headers.get("x-forwarded-for", ()))
-        return client_address(request.peer, named, self._proxies)
+        forwarded_hops = hops(request.headers.get("x-forwarded-for", ()))
+        return client_address(request.peer, forwarded_hops, self._proxies)
 
-    async def _redeem(self, request: Request, service: Service) -> Served:
-        return await self.redeem(service, request.headers["x-payment"], lambda: order_of(request))
+    async def _redeem(self, request: Request, service: Service) -> PaidAnswer:
+        return await self.redeem(service, request.headers["x-payment"], lambda: read_service_request(request))
 
-    async def redeem(self, service: Service, proofs: Sequence[str], order: Callable[[], ServiceRequest]) -> Served:
+    async def redeem(
+        self, service: Service, proofs: Sequence[str], read_request: Callable[[], ServiceRequest]
+    ) -> PaidAnswer:
         """Return the paid answer to a proof, by the checks from step 4 on.
 
         Args:
@@ -152,67 +156,69 @@ class PaidEndpoint:
         """
         try:
             with self._deadlines.start():
-                presented = await self._redeemer.present(proof.decode(proofs))
-                asked = order()
-                accepted, canonical = service.accepted(asked.body)
-                call = Call.of(service, asked.body, asked.query, canonical)
-                return await self._redeemer.redeem(presented, call, accepted)
+                presented_proof = await self._redeemer.present(proof.decode(proofs))
+                service_request = read_request()
+                model, canonical = service.parse_with_canonical(service_request.body)
+                call = Call.of(service, service_request.body, service_request.query, canonical)
+                return await self._redeemer.redeem(presented_proof, call, model)
         except TimeoutError as late:
             raise in_progress() from late
 
-    def issue(self, offered: Challenges, quoted: Quoted, *, error: str) -> Challenge:
+    def issue(self, challenges: Challenges, quoted_call: QuotedCall, *, error: str) -> Challenge:
         """Return a challenge with fresh tokens, where this worker may issue one now.
 
         Raises:
             Refused: 503, it may not.
         """
         self._may_issue()
-        return offered.issue(quoted.call, error=error, unix=self._clock.now(), faults=quoted.faults)
+        return challenges.issue(quoted_call.call, error=error, unix=self._clock.now(), faults=quoted_call.faults)
 
-    def _payment_required(self, request: Request, offered: Challenges, refusal: PaymentRefused) -> Reply:
-        issued = self.issue(offered, quoted(request, offered.service), error=refusal.code)
-        headers = {"Content-Type": JSON, **issued.headers, **_settlement_response(refusal, offered)}
+    def _build_payment_required(self, request: Request, challenges: Challenges, refusal: PaymentRefused) -> Reply:
+        challenge = self.issue(challenges, choose_quoted_call(request, challenges.service), error=refusal.code)
+        headers = {"Content-Type": JSON, **challenge.headers, **_build_settlement_response(refusal, challenges)}
         if refusal.retry_after is not None:
             headers["Retry-After"] = str(refusal.retry_after)
-        return Reply(402, issued.body, headers)
+        return Reply(402, challenge.body, headers)
 
 
-def _not_presented(request: Request) -> PaymentRefused | None:
+def _explain_missing_proof(request: Request) -> PaymentRefused | None:
     """Return why a call presents no proof that could be redeemed, or None when it presents one."""
     if "x-payment" not in request.headers:
-        return _NOT_WELDED if "payment-signature" in request.headers else _UNPAID
+        return _NOT_WELDED if "payment-signature" in request.headers else _NO_PROOF
     return None if request.method == "POST" else _NOT_PAYABLE
 
 
-def _paid(served: Served) -> Reply:
+def _build_paid_reply(answer: PaidAnswer) -> Reply:
     headers = {
         "Content-Type": JSON,
         "Cache-Control": "private, no-store",
-        "PAYMENT-RESPONSE": served.payment_response,
+        "PAYMENT-RESPONSE": answer.payment_response,
     }
-    if served.replayed:
+    if answer.is_replay:
         headers["Idempotent-Replayed"] = "true"
-    return Reply(200, served.body, headers)
+    return Reply(200, answer.body, headers)
 
 
-def _not_quoted_again(refusal: PaymentRefused, offered: Challenges) -> Refused:
+def _build_disabled_refusal(refusal: PaymentRefused, challenges: Challenges) -> Refused:
     """Return the refusal of a proof for a service that is switched off: a 402 would quote it anew."""
     wait = _DISABLED_SECONDS if refusal.retry_after is None else str(refusal.retry_after)
     message = f"this service is switched off and takes no new payment; this call is refused as {refusal.code}"
-    return Refused(503, "service_disabled", message, {"Retry-After": wait, **_settlement_response(refusal, offered)})
+    return Refused(
+        503, "service_disabled", message, {"Retry-After": wait, **_build_settlement_response(refusal, challenges)}
+    )
 
 
-def _settlement_response(refusal: PaymentRefused, offered: Challenges) -> dict[str, str]:
+def _build_settlement_response(refusal: PaymentRefused, challenges: Challenges) -> dict[str, str]:
     """Return the header that tells what became of a payment, where one was presented (P-ER-01).
 
     x402 demands a network of it. A payment that names no lane has that of the first entry of `accepts`.
     """
     if not refusal.answers_payment:
         return {}
-    told: dict[str, Any] = {
+    settlement: dict[str, Any] = {
         "success": False,
         "errorReason": refusal.code,
         "transaction": refusal.transaction,
-        "network": offered.network_of(refusal.network),
+        "network": challenges.network_of(refusal.network),
     }
-    return {"PAYMENT-RESPONSE": base64.b64encode(orjson.dumps(told)).decode()}
+    return {"PAYMENT-RESPONSE": base64.b64encode(orjson.dumps(settlement)).decode()}

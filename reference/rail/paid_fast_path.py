@@ -28,10 +28,10 @@ def _field_name(name: str) -> bytes:
 class PaidFastPath:
     """The layer between the envelope and the app."""
 
-    def __init__(self, app: AsgiApp, door: PaidEndpoint) -> None:
+    def __init__(self, app: AsgiApp, paid_endpoint: PaidEndpoint) -> None:
         self.app = app
-        self._door = door
-        self._paths = door.paths
+        self._paid_endpoint = paid_endpoint
+        self._paths = paid_endpoint.paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI event."""
@@ -58,6 +58,6 @@ class PaidFastPath:
 
     async def _answer(self, scope: Scope, body: bytes) -> Reply:
         try:
-            return await self._door.call(asked(scope, scope["path"], body))
+            return await self._paid_endpoint.call(asked(scope, scope["path"], body))
         except Exception as fault:  # noqa: BLE001 - the outermost place of this way, as the app's handlers are of theirs
             return fault_reply(fault, str(scope.get(REQUEST_ID, "")))

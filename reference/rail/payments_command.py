@@ -12,10 +12,10 @@ import click
 from reference.protocol.money import amount_pretty
 from reference.protocol.networks import NETWORKS
 from reference.protocol.times import utc_text
-from reference.rail.keys import signer_with, signing_keys
-from reference.rail.runtime import ledger_dsn
+from reference.rail.keys import build_signer, open_signing_keys
+from reference.rail.runtime import locate_ledger
 from reference.rail.settings import RailSettings
-from reference.rail.settlement.unserved_payments import Entry, PaymentsDesk
+from reference.rail.settlement.unserved_payments import ListedPayment, PaymentOperations
 from reference.rail.signing import Signer
 from reference.store.database import DatabaseUnavailable
 from reference.store.known_keys import KnownKeys
@@ -42,8 +42,8 @@ def payments(ctx: click.Context, *, as_json: bool, refunded: bool, most: int) ->
     """
     if ctx.invoked_subcommand is not None:
         return
-    found = _carried_out(lambda desk: desk.listed(refunded=refunded, most=most + 1))
-    show_payments(found, most, as_json=as_json, members=Entry.members, lines=_lines)
+    entries = _run_operation(lambda desk: desk.list_payments(is_refunded=refunded, most=most + 1))
+    show_payments(entries, most, as_json=as_json, members=ListedPayment.members, lines=_format_lines)
 
 
 @payments.command()
@@ -54,7 +54,7 @@ def serve(row_id: int) -> None:
     The answer is stored: the same proof gets it when it comes again, and its 24 hours begin only then. Waits out the
     lease of a worker that is at it. Ends with 1, and changes nothing, where that cannot be done.
     """
-    answer = _carried_out(lambda desk: desk.serve(row_id))
+    answer = _run_operation(lambda desk: desk.serve(row_id))
     click.echo(answer.decode())
 
 
@@ -70,25 +70,25 @@ def refunded(named: str, transaction: str) -> None:
     that is making its answer now. Ends with 1, and changes nothing, where it is not paid or was served.
     """
     if named.isdecimal():
-        _carried_out(lambda desk: desk.refund(int(named), transaction))
+        _run_operation(lambda desk: desk.refund(int(named), transaction))
     else:
-        _carried_out(lambda desk: desk.refund_unclaimed(named, transaction))
+        _run_operation(lambda desk: desk.refund_unclaimed(named, transaction))
     click.echo(f"{named} is marked as given back; it is never served.")
 
 
-def _carried_out(act: Callable[[PaymentsDesk], Awaitable[_Result]]) -> _Result:
+def _run_operation(act: Callable[[PaymentOperations], Awaitable[_Result]]) -> _Result:
     """Return what an act at the desk returns, or end the program with a line that says why not."""
     settings = read_settings(RailSettings)
 
-    async def run() -> _Result:
-        async with opened_desk(settings) as desk:
+    async def run_act() -> _Result:
+        async with open_payment_operations(settings) as desk:
             return await act(desk)
 
-    return carried_out(run, away=DatabaseUnavailable, setting="WP_RAIL_DB")
+    return carried_out(run_act, away=DatabaseUnavailable, setting="WP_RAIL_DB")
 
 
 @asynccontextmanager
-async def opened_desk(settings: RailSettings) -> AsyncIterator[PaymentsDesk]:
+async def open_payment_operations(settings: RailSettings) -> AsyncIterator[PaymentOperations]:
     """Open an operator's desk over a rail's ledger, and close it on leaving.
 
     Raises:
@@ -97,30 +97,39 @@ async def opened_desk(settings: RailSettings) -> AsyncIterator[PaymentsDesk]:
     """
     if not settings.rail_db and not (settings.rail_data_dir / "rail.sqlite3").exists():
         raise Misconfigured(f"WP_RAIL_DATA_DIR: {settings.rail_data_dir} holds no ledger; give the rail's own settings")
-    database, clock = open_database(ledger_dsn(settings)), WpClock(settings.clock_offset_file)
+    database, clock = open_database(locate_ledger(settings)), WpClock(settings.clock_offset_file)
 
     async def signer() -> Signer:
-        return signer_with(settings, clock, await signing_keys(settings, KnownKeys(database), clock))
+        return build_signer(settings, clock, await open_signing_keys(settings, KnownKeys(database), clock))
 
     try:
         ledger = Redemptions(database)
         await ledger.prepare()
-        yield PaymentsDesk(settings, clock, ledger, UnservedPayments(database), signer, worker=str(uuid.uuid4()))
+        yield PaymentOperations(settings, clock, ledger, UnservedPayments(database), signer, worker=str(uuid.uuid4()))
     finally:
         await database.close()
 
 
-def _lines(found: Sequence[Entry]) -> list[str]:
+def _format_lines(entries: Sequence[ListedPayment]) -> list[str]:
     lines = [_HEAD]
-    for entry in found:
-        one = entry.payment
-        network = NETWORKS.get(one.network)
-        amount = amount_pretty(int(one.amount), network.asset_label) if network and one.amount else one.amount or "-"
+    for entry in entries:
+        payment = entry.payment
+        network = NETWORKS.get(payment.network)
+        amount = (
+            amount_pretty(int(payment.amount), network.asset_label)
+            if network and payment.amount
+            else payment.amount or "-"
+        )
         lines.append(
             _COLUMNS.format(
-                one.name or "-", utc_text(one.since), one.state.value, one.network, one.service_id or "-", amount
+                payment.name or "-",
+                utc_text(payment.since),
+                payment.state.value,
+                payment.network,
+                payment.service_id or "-",
+                amount,
             ).rstrip()
         )
-        facts = [("transaction", one.tx_id), ("payer", one.payer), ("given back by", one.refund_tx_id)]
+        facts = [("transaction", payment.tx_id), ("payer", payment.payer), ("given back by", payment.refund_tx_id)]
         lines += [f"    {name}: {value}" for name, value in (*facts, ("why", entry.why), ("next", entry.next)) if value]
     return lines

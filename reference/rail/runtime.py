@@ -23,7 +23,7 @@ from reference.protocol.keys import did_web
 from reference.protocol.networks import NETWORKS
 from reference.rail import identity
 from reference.rail.a2a.conversation import Conversation
-from reference.rail.a2a.endpoint import A2aDoor, RailTasks
+from reference.rail.a2a.endpoint import A2aEndpoint, RailTasks
 from reference.rail.app import build_app
 from reference.rail.availability.issuing_permission import IssuingPermission
 from reference.rail.availability.lane_health import LaneHealth
@@ -35,7 +35,7 @@ from reference.rail.claims.refusal_notes import RefusalNotes
 from reference.rail.claims.undecided_claims import UndecidedClaims
 from reference.rail.documents.published import Documents
 from reference.rail.housekeeping import Housekeeping
-from reference.rail.keys import RailKeys, signer_with, signing_keys
+from reference.rail.keys import RailKeys, build_signer, open_signing_keys
 from reference.rail.operator_metrics import RailMeasures
 from reference.rail.paid_endpoint import PaidEndpoint
 from reference.rail.paid_fast_path import PaidFastPath
@@ -69,8 +69,8 @@ Duty = Callable[[], Awaitable[None]]
 
 _log = get_logger()
 _TEND_SECONDS = 1.0
-_EXPOSED = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id, Idempotent-Replayed"
-CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED}
+_EXPOSED_HEADERS = "PAYMENT-REQUIRED, PAYMENT-RESPONSE, Retry-After, X-Request-Id, Idempotent-Replayed"
+CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": _EXPOSED_HEADERS}
 PREFLIGHT = {
     "Access-Control-Allow-Methods": "GET, POST",
     "Access-Control-Allow-Headers": "content-type, x-payment, payment-signature, x-a2a-extensions",
@@ -79,7 +79,7 @@ PREFLIGHT = {
 
 
 @asynccontextmanager
-async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
+async def open_rail(settings: RailSettings) -> AsyncIterator[AsgiApp]:
     """Open a rail and close what it holds on leaving.
 
     Raises:
@@ -88,13 +88,15 @@ async def running(settings: RailSettings) -> AsyncIterator[AsgiApp]:
     connector = aiohttp.TCPConnector(limit=128)
     async with AsyncExitStack() as exits:
         session = await exits.enter_async_context(aiohttp.ClientSession(trust_env=False, connector=connector))
-        lanes, unchecked = await _lanes(settings, session)
-        yield await exits.enter_async_context(opened(settings, lanes, watched=True, unchecked=unchecked))
+        lanes, unchecked_lanes = await _open_lanes(settings, session)
+        yield await exits.enter_async_context(
+            open_rail_with_lanes(settings, lanes, watch_nodes=True, unchecked_lanes=unchecked_lanes)
+        )
 
 
 @asynccontextmanager
-async def opened(
-    settings: RailSettings, lanes: Mapping[str, Lane], *, watched: bool = False, unchecked: Sequence[str] = ()
+async def open_rail_with_lanes(
+    settings: RailSettings, lanes: Mapping[str, Lane], *, watch_nodes: bool = False, unchecked_lanes: Sequence[str] = ()
 ) -> AsyncIterator[AsgiApp]:
     """Open a rail over lanes that are open already, by network key in the order in which they are offered.
 
@@ -105,24 +107,26 @@ async def opened(
         unchecked: Lanes whose nodes did not answer yet.
     """
     async with AsyncExitStack() as exits:
-        deps = await _ground(settings, lanes, exits)
+        deps = await _open_dependencies(settings, lanes, exits)
         absences = Absences(deps.database)
-        lane_health = LaneHealth(settings, lanes, deps.clock, absences if watched else None, unchecked=unchecked)
-        refused = RefusedPayments(deps.database)
-        notes = RefusalNotes(deps.collectors, deps.clock, refused, lane_health)
-        redeemer = _redeemer(deps, notes, lane_health, absences)
+        lane_health = LaneHealth(
+            settings, lanes, deps.clock, absences if watch_nodes else None, unchecked_lanes=unchecked_lanes
+        )
+        refused_payments = RefusedPayments(deps.database)
+        notes = RefusalNotes(deps.collectors, deps.clock, refused_payments, lane_health)
+        redeemer = _build_redeemer(deps, notes, lane_health, absences)
         exits.push_async_callback(redeemer.finish)
         tasks = RailTasks(Tasks(deps.database), deps.clock)
-        housekeeping = Housekeeping(
+        upkeep = Housekeeping(
             settings,
             deps.clock,
             deps.collectors,
             deps.ledger,
             redeemer.signer,
             lane_health,
-            refused,
+            refused_payments,
         )
-        kept = UndecidedClaims(
+        undecided_claims = UndecidedClaims(
             settings,
             deps.clock,
             deps.collectors,
@@ -130,24 +134,24 @@ async def opened(
             notes,
             worker=deps.worker,
         )
-        duties = _duties(deps, lane_health, housekeeping, kept, tasks)
-        if watched:
-            attendance = Uptime(settings, deps.clock, absences)
-            await attendance.begin()
+        duties = _list_duties(deps, lane_health, upkeep, undecided_claims, tasks)
+        if watch_nodes:
+            uptime = Uptime(settings, deps.clock, absences)
+            await uptime.begin()
             await lane_health.tend()  # no challenge is issued before the chains' newest blocks are known
-            duties += [(lane_health.tend,), (attendance.tend,)]
+            duties += [(lane_health.tend,), (uptime.tend,)]
         rounds = Rounds(_TEND_SECONDS)
-        for some in duties:
-            exits.push_async_callback(_end, asyncio.create_task(_tend(rounds, *some)))
-        challenges = _challenges(settings, deps.offers, deps.mint, lane_health)
-        door = _door(settings, challenges, redeemer, deps.clock, deps.standing)
-        conversation = Conversation(door, challenges.values(), uri=settings.a2a_x402_uri)
-        a2a = A2aDoor(door, conversation, tasks, deps.clock, uri=settings.a2a_x402_uri)
-        app = cast("AsgiApp", build_app(door, a2a, _documents(deps, challenges, lane_health)))
+        for sequence in duties:
+            exits.push_async_callback(_cancel, asyncio.create_task(_repeat(rounds, *sequence)))
+        challenges = _build_challenges(settings, deps.offers, deps.mint, lane_health)
+        paid_endpoint = _build_paid_endpoint(settings, challenges, redeemer, deps.clock, deps.issuing_permission)
+        conversation = Conversation(paid_endpoint, challenges.values(), uri=settings.a2a_x402_uri)
+        a2a = A2aEndpoint(paid_endpoint, conversation, tasks, deps.clock, uri=settings.a2a_x402_uri)
+        app = cast("AsgiApp", build_app(paid_endpoint, a2a, _build_documents(deps, challenges, lane_health)))
         settlements = Settlements(deps.database)
         measures = RailMeasures(UnservedPayments(deps.database), settlements, lane_health, deps.clock, list(lanes))
-        served = Envelope(PaidFastPath(app, door), settings.body_limit, CORS, PREFLIGHT)
-        yield with_metrics(served, settings.metrics_token_file, measures)
+        envelope = Envelope(PaidFastPath(app, paid_endpoint), settings.body_limit, CORS, PREFLIGHT)
+        yield with_metrics(envelope, settings.metrics_token_file, measures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ class _Dependencies:
     chain_time: ChainTime
     ledger: Redemptions
     generations: Generations
-    standing: IssuingPermission
+    issuing_permission: IssuingPermission
     mint: Mint
     keys: RailKeys
     offers: Mapping[str, tuple[Offer, ...]]
@@ -175,36 +179,47 @@ class _Dependencies:
 
     async def alive(self) -> None:
         await self.ledger.ping()
-        self.standing.refuse_issuing()
+        self.issuing_permission.refuse_issuing()
 
 
-async def _ground(settings: RailSettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Dependencies:
+async def _open_dependencies(settings: RailSettings, lanes: Mapping[str, Lane], exits: AsyncExitStack) -> _Dependencies:
     """Open the database, and make the keys at a first start."""
-    database = open_database(ledger_dsn(settings))
+    database = open_database(locate_ledger(settings))
     exits.push_async_callback(database.close)
     clock = WpClock(settings.clock_offset_file)
-    ledger, generations, known = Redemptions(database), Generations(database), KnownKeys(database)
-    shared = SharedFacts(database, facts)
-    offers = _offers(settings, lanes)
+    ledger, generations, known_keys = Redemptions(database), Generations(database), KnownKeys(database)
+    shared_facts = SharedFacts(database, facts)
+    offers = _build_offers(settings, lanes)
     terms = {service_id: tuple(offer.terms for offer in some) for service_id, some in offers.items()}
-    standing = IssuingPermission(generations, terms, clock)
-    chain_time = ChainTime(clock, lambda: newest_blocks(lanes), shared, strict=settings.mode == "live")
+    issuing_permission = IssuingPermission(generations, terms, clock)
+    chain_time = ChainTime(clock, lambda: newest_blocks(lanes), shared_facts, strict=settings.mode == "live")
     try:
         await ledger.prepare()
-        mint = await _mint(settings, known, shared, clock)
+        mint = await _open_mint(settings, known_keys, shared_facts, clock)
         await chain_time.begin()
-        await standing.tend()
+        await issuing_permission.tend()
     except DatabaseUnavailable as fault:
         raise Misconfigured(f"WP_RAIL_DB: the database cannot be asked ({fault})") from fault
-    keys = await signing_keys(settings, known, clock)
+    keys = await open_signing_keys(settings, known_keys, clock)
     worker = str(uuid.uuid4())
-    collectors = _collectors(settings, clock, lanes, ledger, Settlements(database), worker=worker)
+    collectors = _build_collectors(settings, clock, lanes, ledger, Settlements(database), worker=worker)
     return _Dependencies(
-        settings, database, clock, chain_time, ledger, generations, standing, mint, keys, offers, collectors, worker
+        settings,
+        database,
+        clock,
+        chain_time,
+        ledger,
+        generations,
+        issuing_permission,
+        mint,
+        keys,
+        offers,
+        collectors,
+        worker,
     )
 
 
-def _collectors(
+def _build_collectors(
     settings: RailSettings,
     clock: WpClock,
     lanes: Mapping[str, Lane],
@@ -216,12 +231,14 @@ def _collectors(
     return {
         key: MinedPaymentSource(settings, lane)
         if isinstance(lane, ObservingLane)
-        else SettlingPaymentSource(settings, clock, lane, _account(settings, lane), ledger, settlements, worker=worker)
+        else SettlingPaymentSource(
+            settings, clock, lane, _open_settler(settings, lane), ledger, settlements, worker=worker
+        )
         for key, lane in lanes.items()
     }
 
 
-def _redeemer(deps: _Dependencies, notes: RefusalNotes, lane_health: LaneHealth, absences: Absences) -> Redeemer:
+def _build_redeemer(deps: _Dependencies, notes: RefusalNotes, lane_health: LaneHealth, absences: Absences) -> Redeemer:
     return Redeemer(
         deps.settings,
         deps.clock,
@@ -229,7 +246,7 @@ def _redeemer(deps: _Dependencies, notes: RefusalNotes, lane_health: LaneHealth,
         deps.collectors,
         deps.ledger,
         deps.generations,
-        signer_with(deps.settings, deps.clock, deps.keys),
+        build_signer(deps.settings, deps.clock, deps.keys),
         notes,
         worker=deps.worker,
         lane_health=lane_health,
@@ -237,37 +254,37 @@ def _redeemer(deps: _Dependencies, notes: RefusalNotes, lane_health: LaneHealth,
     )
 
 
-def _duties(
+def _list_duties(
     deps: _Dependencies,
     lane_health: LaneHealth,
-    housekeeping: Housekeeping,
-    kept: UndecidedClaims,
+    upkeep: Housekeeping,
+    undecided_claims: UndecidedClaims,
     tasks: RailTasks,
 ) -> list[Sequence[Duty]]:
     """Return what is done again and again: what stands together is done one after the other."""
     return [
-        (housekeeping.tend,),
+        (upkeep.tend,),
         (tasks.tend,),
-        (deps.standing.tend,),
+        (deps.issuing_permission.tend,),
         (deps.chain_time.tend,),
-        (lambda: kept.tend(lane_health.here),),
+        (lambda: undecided_claims.tend(lane_health.available_lanes),),
     ]
 
 
-def _documents(deps: _Dependencies, challenges: Mapping[str, Challenges], lane_health: LaneHealth) -> Documents:
+def _build_documents(deps: _Dependencies, challenges: Mapping[str, Challenges], lane_health: LaneHealth) -> Documents:
     return Documents(
         deps.settings,
         did_web(deps.settings.public_url),
         list(challenges.values()),
-        deps.keys.keyring,
+        deps.keys.key_file,
         deps.alive,
         started_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         faults=deps.keys.faults,
-        away=lambda: lane_health.away,
+        unavailable_lanes=lambda: lane_health.unavailable_lanes,
     )
 
 
-def ledger_dsn(settings: RailSettings) -> str:
+def locate_ledger(settings: RailSettings) -> str:
     """Return the address of the database.
 
     Raises:
@@ -280,11 +297,11 @@ def ledger_dsn(settings: RailSettings) -> str:
     return sqlite_dsn(settings.rail_data_dir / "rail.sqlite3")
 
 
-async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> tuple[dict[str, Lane], list[str]]:
+async def _open_lanes(settings: RailSettings, session: aiohttp.ClientSession) -> tuple[dict[str, Lane], list[str]]:
     """Return the lanes that have a node and a payee, in the order of the setting, and which nodes did not answer."""
     rules = LaneRules(settings.word, settings.evm_confirmations, settings.solana_commitment)
     lanes: dict[str, Lane] = {}
-    unchecked: list[str] = []
+    unchecked_lanes: list[str] = []
     for key in settings.rail_lanes:
         network = NETWORKS[key]
         nodes = node_settings(network)
@@ -297,13 +314,13 @@ async def _lanes(settings: RailSettings, session: aiohttp.ClientSession) -> tupl
         if lane is not None:
             lanes[key] = lane
             if settings.mode != "test" and not await _is_of_its_network(lane):
-                unchecked.append(key)
+                unchecked_lanes.append(key)
     if not lanes:
         raise Misconfigured("WP_RAIL_LANES: no lane has a node (WP_NODE_<KEY>) and a payee (WP_RAIL_PAYTO_<CHAIN>)")
-    return lanes, unchecked
+    return lanes, unchecked_lanes
 
 
-def _account(settings: RailSettings, lane: SettlingLane) -> Settler:
+def _open_settler(settings: RailSettings, lane: SettlingLane) -> Settler:
     descriptor = descriptor_of(lane.facts.network)
     assert descriptor is not None  # noqa: S101 - it opened the lane
     with naming("WP_RAIL_SETTLER_KEY_FILE"):
@@ -321,7 +338,7 @@ async def _is_of_its_network(lane: Lane) -> bool:
     return True
 
 
-def _offers(settings: RailSettings, lanes: Mapping[str, Lane]) -> dict[str, tuple[Offer, ...]]:
+def _build_offers(settings: RailSettings, lanes: Mapping[str, Lane]) -> dict[str, tuple[Offer, ...]]:
     return {
         service.id: tuple(
             Offer(lane, Terms(key, network.caip2, network.asset_id, str(settings.price(service.id)), payee))
@@ -333,7 +350,7 @@ def _offers(settings: RailSettings, lanes: Mapping[str, Lane]) -> dict[str, tupl
     }
 
 
-def _challenges(
+def _build_challenges(
     settings: RailSettings, offers: Mapping[str, tuple[Offer, ...]], mint: Mint, lane_health: LaneHealth
 ) -> dict[str, Challenges]:
     return {
@@ -344,20 +361,20 @@ def _challenges(
             public_url=settings.public_url,
             scheme=settings.rail_scheme,
             ttl=settings.challenge_ttl,
-            here=lambda: lane_health.here,
+            available_lanes=lambda: lane_health.available_lanes,
         )
         for path, service in SERVICES.items()
     }
 
 
-async def _mint(settings: RailSettings, known: KnownKeys, shared: SharedFacts, clock: WpClock) -> Mint:
+async def _open_mint(settings: RailSettings, known_keys: KnownKeys, shared_facts: SharedFacts, clock: WpClock) -> Mint:
     """Return what makes tokens: of the secret of every worker, which is made at a first start only."""
-    await known.prepare()
+    await known_keys.prepare()
     with naming("WP_RAIL_TOKEN_SECRET_FILE"):
         place, name = settings.token_secret_file, "rail token secret"
         # `agree` decides whether it may differ from the one before.
-        secret = await open_secret(known, name, place, now=clock.now(), is_kept=False)
-    await identity.agree(shared, secret, settings.word)
+        secret = await open_secret(known_keys, name, place, now=clock.now(), is_kept=False)
+    await identity.agree(shared_facts, secret, settings.word)
     return Mint(secret, settings.word)
 
 
@@ -370,7 +387,7 @@ async def adopt_token_secret(settings: RailSettings) -> None:
     """
     with naming("WP_RAIL_TOKEN_SECRET_FILE"):
         secret = secret_bytes(settings.token_secret_file)
-    database = open_database(ledger_dsn(settings))
+    database = open_database(locate_ledger(settings))
     try:
         await Redemptions(database).prepare()
         await identity.adopt(SharedFacts(database, facts), secret, settings.word)
@@ -378,27 +395,27 @@ async def adopt_token_secret(settings: RailSettings) -> None:
         await database.close()
 
 
-def _door(
+def _build_paid_endpoint(
     settings: RailSettings,
     challenges: Mapping[str, Challenges],
     redeemer: Redeemer,
     clock: WpClock,
-    standing: IssuingPermission,
+    issuing_permission: IssuingPermission,
 ) -> PaidEndpoint:
     return PaidEndpoint(
         challenges,
         redeemer,
         clock,
-        may_issue=standing.refuse_issuing,
-        unpaid=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
-        presented=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
+        may_issue=issuing_permission.refuse_issuing,
+        unpaid_limit=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
+        presented_limit=AddressLimit.bucket(settings.rail_rate, clock, on=settings.rate_limits),
         proxies=settings.proxies(),
-        disabled=settings.rail_disabled_services,
+        disabled_services=settings.rail_disabled_services,
         within=settings.answer_within,
     )
 
 
-async def _tend(rounds: Rounds, *duties: Duty) -> None:
+async def _repeat(rounds: Rounds, *duties: Duty) -> None:
     """Do what is due, round by round, for ever; a fault is logged and tried again."""
     while True:
         for duty in duties:
@@ -409,7 +426,7 @@ async def _tend(rounds: Rounds, *duties: Duty) -> None:
         await rounds.next()
 
 
-async def _end(task: asyncio.Task[None]) -> None:
+async def _cancel(task: asyncio.Task[None]) -> None:
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task

@@ -18,7 +18,7 @@ from reference.web.http.exchange import Request
 
 Faults = Sequence[Mapping[str, Any]]
 # The challenge goes into a header of 7,168 bytes as well (P-CH-02): what it says of a body of any size stays short.
-_FAULTS_TOLD = 3
+_MOST_FAULTS = 3
 _LONGEST_PLACE = 6
 _LONGEST_NAME = 40
 _LONGEST_SENTENCE = 120
@@ -39,7 +39,7 @@ class ServiceRequest:
 
 
 @record
-class Quoted:
+class QuotedCall:
     """What a challenge is over.
 
     Attributes:
@@ -51,7 +51,7 @@ class Quoted:
     faults: Faults = ()
 
 
-def order_of(request: Request) -> ServiceRequest:
+def read_service_request(request: Request) -> ServiceRequest:
     """Return what a call orders.
 
     Raises:
@@ -66,25 +66,25 @@ def order_of(request: Request) -> ServiceRequest:
         raise Unprocessable.not_json(str(fault)) from fault
 
 
-def quoted(request: Request, service: Service) -> Quoted:
+def choose_quoted_call(request: Request, service: Service) -> QuotedCall:
     """Return what a challenge is bound to: the request itself, or the example where it is malformed (P-CH-11)."""
     if request.method != "POST" or not request.body:
-        return Quoted(Call.example(service))
+        return QuotedCall(Call.example(service))
     try:
-        order = order_of(request)
-        _, canonical = service.accepted(order.body)
+        service_request = read_service_request(request)
+        _, canonical = service.parse_with_canonical(service_request.body)
     except Refused:
-        return Quoted(Call.example(service), error_details(_another_media_type()))
+        return QuotedCall(Call.example(service), shorten_faults(_another_media_type()))
     except Unprocessable as fault:
-        return Quoted(Call.example(service), error_details(fault.detail))
-    return Quoted(Call.of(service, order.body, order.query, canonical))
+        return QuotedCall(Call.example(service), shorten_faults(fault.detail))
+    return QuotedCall(Call.of(service, service_request.body, service_request.query, canonical))
 
 
 def _another_media_type() -> Faults:
     return [{"loc": ["header", "content-type"], "msg": _NO_MEDIA_TYPE, "type": "unsupported_media_type"}]
 
 
-def error_details(detail: Faults, root: str = "body") -> tuple[dict[str, Any], ...]:
+def shorten_faults(detail: Faults, root: str = "body") -> tuple[dict[str, Any], ...]:
     """Return the faults of a refused order as a challenge tells them: the first few, each cut short.
 
     Args:
@@ -92,11 +92,11 @@ def error_details(detail: Faults, root: str = "body") -> tuple[dict[str, Any], .
         root: What stands for `body` where there is no body of HTTP.
     """
     return tuple(
-        {"loc": _place(item["loc"], root), "msg": str(item["msg"])[:_LONGEST_SENTENCE], "type": item["type"]}
-        for item in detail[:_FAULTS_TOLD]
+        {"loc": _shorten_location(item["loc"], root), "msg": str(item["msg"])[:_LONGEST_SENTENCE], "type": item["type"]}
+        for item in detail[:_MOST_FAULTS]
     )
 
 
-def _place(loc: Sequence[Any], root: str) -> list[Any]:
+def _shorten_location(loc: Sequence[Any], root: str) -> list[Any]:
     whole = [root, *loc[1:]] if loc[:1] == ["body"] else list(loc)
     return [part[:_LONGEST_NAME] if isinstance(part, str) else part for part in whole[:_LONGEST_PLACE]]

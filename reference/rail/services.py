@@ -61,17 +61,17 @@ class Service:
     model: type[BaseModel]
     example: Mapping[str, JsonValue]
     example_result: Mapping[str, JsonValue]
-    run: Callable[[Any, ServiceContext], dict[str, Any]]
+    execute: Callable[[Any, ServiceContext], dict[str, Any]]
 
-    def accepts(self, body: JsonValue) -> BaseModel:
+    def parse_request(self, body: JsonValue) -> BaseModel:
         """Return the request that `body` holds.
 
         Raises:
-            Unprocessable: As `accepted`.
+            Unprocessable: As `parse_with_canonical`.
         """
-        return self.accepted(body)[0]
+        return self.parse_with_canonical(body)[0]
 
-    def accepted(self, body: JsonValue) -> tuple[BaseModel, bytes]:
+    def parse_with_canonical(self, body: JsonValue) -> tuple[BaseModel, bytes]:
         """Return the request that `body` holds, and the body in its RFC 8785 form.
 
         Raises:
@@ -92,28 +92,28 @@ class Service:
         return request, canonical
 
 
-def _verify_receipt(request: receipt_verification.ReceiptVerifyRequest, bench: ServiceContext) -> dict[str, Any]:
+def _verify_receipt(request: receipt_verification.ReceiptVerifyRequest, context: ServiceContext) -> dict[str, Any]:
     return receipt_verification.verify_receipt(
         jws=request.jws,
         jwks=request.jwks,
         expected_payment_hash=request.expected_payment_hash,
-        platform_keys=bench.platform_keys,
+        platform_keys=context.platform_keys,
     )
 
 
-def _verify_message(request: message_signatures.MessageVerifyRequest, bench: ServiceContext) -> dict[str, Any]:
-    return message_signatures.verify(request, now=bench.now_ms // 1000)
+def _verify_message(request: message_signatures.MessageVerifyRequest, context: ServiceContext) -> dict[str, Any]:
+    return message_signatures.verify(request, now=context.now_ms // 1000)
 
 
-def _screen(request: screening.ScreeningRequest, bench: ServiceContext) -> dict[str, Any]:
+def _screen(request: screening.ScreeningRequest, context: ServiceContext) -> dict[str, Any]:
     result = screening.screen(
         request,
-        screened_at_ms=bench.now_ms,
+        screened_at_ms=context.now_ms,
         verdict_id=str(uuid.uuid4()),
-        provider_did=bench.did,
-        jurisdiction_flags=bench.jurisdiction_flags,
-        signing_key=bench.key,
-        payment_hash=bench.settled_payment_ref,
+        provider_did=context.did,
+        jurisdiction_flags=context.jurisdiction_flags,
+        signing_key=context.key,
+        payment_hash=context.settled_payment_ref,
     )
     verdicts: Mapping[Any, str] = screening.RECEIPT_VERDICTS
     return {**result, "verdict": verdicts[result["verdict"]]}

@@ -26,7 +26,7 @@ class Signer:
         self,
         settings: RailSettings,
         clock: WpClock,
-        keyring: Callable[[], Keyring],
+        key_ring: Callable[[], Keyring],
         *,
         did: str,
         platform_keys: Callable[[Keyring], tuple[Mapping[str, Any], ...]],
@@ -34,18 +34,18 @@ class Signer:
         self._settings = settings
         self._word = settings.word
         self._clock = clock
-        self._keyring = keyring
+        self._key_ring = key_ring
         self._did = did
         self._platform_keys = platform_keys
 
-    def answer(self, row: Redemption, service: Service, request: Any) -> Answer:
+    def make_answer(self, row: Redemption, service: Service, request: Any) -> Answer:
         """Run the service and sign what it answered (5.9)."""
         network = networks.NETWORKS[row.network]
         reference = settled_payment_ref(self._word, row.tx_id, network.key)
         now_ms = self._clock.now_ms()
-        ring = self._keyring()
+        ring = self._key_ring()
         key = ring.active
-        bench = ServiceContext(
+        context = ServiceContext(
             word=self._word,
             key=key,
             did=self._did,
@@ -54,15 +54,15 @@ class Signer:
             now_ms=now_ms,
             settled_payment_ref=reference,
         )
-        result = service.run(request, bench)
-        hashed = response_hash(result)
+        result = service.execute(request, context)
+        result_hash = response_hash(result)
         receipt = receipts.payable_receipt(
             word=self._word,
             provider_did=self._did,
             issued_at_ms=now_ms,
             service_id=service.id,
             request_hash=row.request_hash,
-            response_hash=hashed,
+            response_hash=result_hash,
             settled_payment_ref=reference,
             payment_reference_hash=challenge.payment_reference_hash(row.token),
             network=network.caip2,
@@ -70,7 +70,7 @@ class Signer:
             pay_to=row.pay_to,
             amount_microunits=int(row.amount),
         )
-        attestation = self._attested(row, "SETTLED", reference, now_ms, key)
+        attestation = self._sign_attestation(row, "SETTLED", reference, now_ms, key)
         body = orjson.dumps(
             {
                 "service_id": service.id,
@@ -79,17 +79,17 @@ class Signer:
                 "settlement_attestation": attestation,
                 "settled_payment_ref": reference,
                 "request_hash": row.request_hash,
-                "response_hash": hashed,
+                "response_hash": result_hash,
             }
         )
-        return Answer(body, payment_response(row, network.caip2), attestation)
+        return Answer(body, encode_payment_response(row, network.caip2), attestation)
 
-    def attestation(self, row: Redemption, result: receipts.SettlementResult) -> str:
+    def make_attestation(self, row: Redemption, result: receipts.SettlementResult) -> str:
         """Return the signed statement that a payment was settled or reversed."""
         reference = settled_payment_ref(self._word, row.tx_id, row.network)
-        return self._attested(row, result, reference, self._clock.now_ms(), self._keyring().active)
+        return self._sign_attestation(row, result, reference, self._clock.now_ms(), self._key_ring().active)
 
-    def _attested(
+    def _sign_attestation(
         self, row: Redemption, result: receipts.SettlementResult, reference: str, now_ms: int, key: SigningKey
     ) -> str:
         network = networks.NETWORKS[row.network]
@@ -109,21 +109,21 @@ class Signer:
 class PlatformKeys:
     """The keys that receipts are verified against when the caller gives none: the rail's own, then the trusted ones."""
 
-    def __init__(self, trusted: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
-        self._trusted = trusted
-        self._put_together: tuple[object, object, tuple[Mapping[str, Any], ...]] = (None, None, ())
+    def __init__(self, trusted_keys: Callable[[], Sequence[Mapping[str, Any]]]) -> None:
+        self._trusted_keys = trusted_keys
+        self._cache: tuple[object, object, tuple[Mapping[str, Any], ...]] = (None, None, ())
 
     def __call__(self, ring: Keyring) -> tuple[Mapping[str, Any], ...]:
         """Return them as they are now; they are put together when the ring or the file of the others changed."""
-        others = self._trusted()
-        of_ring, of_others, keys = self._put_together
-        if ring is not of_ring or others is not of_others:
-            keys = (*(key.jwk() for key in ring.published), *others)
-            self._put_together = (ring, others, keys)
+        trusted_keys = self._trusted_keys()
+        of_ring, of_others, keys = self._cache
+        if ring is not of_ring or trusted_keys is not of_others:
+            keys = (*(key.jwk() for key in ring.published), *trusted_keys)
+            self._cache = (ring, trusted_keys, keys)
         return keys
 
 
-def payment_response(row: Redemption, caip2: str) -> str:
+def encode_payment_response(row: Redemption, caip2: str) -> str:
     """Return the value of `PAYMENT-RESPONSE` for a served payment."""
-    told = {"success": True, "transaction": row.tx_id, "network": caip2, "payer": row.payer, "amount": row.amount}
-    return base64.b64encode(orjson.dumps(told)).decode()
+    response = {"success": True, "transaction": row.tx_id, "network": caip2, "payer": row.payer, "amount": row.amount}
+    return base64.b64encode(orjson.dumps(response)).decode()

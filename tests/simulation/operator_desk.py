@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from reference.rail.payments_command import opened_desk
-from reference.rail.settlement.unserved_payments import PaymentsDesk
+from reference.rail.payments_command import open_payment_operations
+from reference.rail.settlement.unserved_payments import PaymentOperations
 from reference.store.database import DatabaseUnavailable
 from reference.store.unserved import UnservedState
 from reference.web.operator_commands import NotDone
@@ -70,8 +70,8 @@ async def _look(market: Market, chance: random.Random) -> None:
         await _at_desk(market, chance, lambda desk: _act(market, chance, desk), may_die=chance.random() < 0.2)
 
 
-async def _act(market: Market, chance: random.Random, desk: PaymentsDesk) -> None:
-    for entry in await desk.listed(refunded=False, most=100):
+async def _act(market: Market, chance: random.Random, desk: PaymentOperations) -> None:
+    for entry in await desk.list_payments(is_refunded=False, most=100):
         one = entry.payment
         if one.id is None or one.state is not UnservedState.PAID:
             continue
@@ -89,7 +89,9 @@ async def _act(market: Market, chance: random.Random, desk: PaymentsDesk) -> Non
 
 async def judge_refunds(market: Market, chance: random.Random) -> None:
     """What was given back has bought nothing."""
-    found = await _at_desk(market, chance, lambda desk: desk.listed(refunded=True, most=10_000), may_die=False)
+    found = await _at_desk(
+        market, chance, lambda desk: desk.list_payments(is_refunded=True, most=10_000), may_die=False
+    )
     if found is None:
         market.judge.violated("no-list", "operator", "the refunds cannot be listed")
         return
@@ -102,7 +104,7 @@ async def judge_refunds(market: Market, chance: random.Random) -> None:
 async def _at_desk(
     market: Market,
     chance: random.Random,
-    act: Callable[[PaymentsDesk], Awaitable[_Result]],
+    act: Callable[[PaymentOperations], Awaitable[_Result]],
     *,
     may_die: bool,
 ) -> _Result | None:
@@ -114,7 +116,7 @@ async def _at_desk(
     async def run() -> None:
         done: _Result | None = None
         try:
-            async with opened_desk(rail.settings()) as desk:
+            async with open_payment_operations(rail.settings()) as desk:
                 done = await act(desk)
         except (NotDone, DatabaseUnavailable, Misconfigured) as reason:
             market.judge.note("operator", "not done", reason)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reference.rail.runtime import running
+from reference.rail.runtime import open_rail
 from reference.rail.settings import RailSettings
 from tests.simulation.base import CONFIRMATIONS, SETTLER_KEY
 from tests.simulation.chains import PayingChain
@@ -58,7 +58,7 @@ class Rail(Fleet):
 
     def opened(self) -> AbstractAsyncContextManager[Any]:
         """Return the application of a worker that starts now."""
-        return running(self.settings())
+        return open_rail(self.settings())
 
     def settings(self) -> RailSettings:
         """Return the settings of a worker or command that starts now."""

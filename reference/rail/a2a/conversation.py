@@ -17,9 +17,9 @@ from reference.protocol.a2a import ErrorCode, Outcome, Task
 from reference.protocol.canonical_json import JsonValue
 from reference.protocol.refusals import CODES_402, PaymentRefused
 from reference.rail.challenges import Call, Challenges
-from reference.rail.claims.fulfilment import Served
+from reference.rail.claims.fulfilment import PaidAnswer
 from reference.rail.paid_endpoint import PaidEndpoint
-from reference.rail.service_request import Faults, Quoted, ServiceRequest, error_details
+from reference.rail.service_request import Faults, QuotedCall, ServiceRequest, shorten_faults
 from reference.rail.services import Service
 from reference.web.a2a.json_rpc import RpcError, invalid_params
 from reference.web.a2a.methods import Message
@@ -29,7 +29,7 @@ from reference.web.http.exchange import Request
 
 DEFAULT_SERVICE = "receipt-verify"
 # Refusals by another status than 402 that the same payment may outlive (P-RA-08).
-_UNDECIDED = frozenset(
+_UNDECIDED_CODES = frozenset(
     {"answer_unavailable", "chain_unavailable", "clock_in_doubt", "payment_in_progress", "terms_superseded"}
 )
 # Why the example is quoted and not what was asked; kept with the task, since each challenge of it says so.
@@ -50,8 +50,8 @@ _NOTHING_ORDERED = (
 class Conversation:
     """Answers messages."""
 
-    def __init__(self, door: PaidEndpoint, challenges: Iterable[Challenges], *, uri: str) -> None:
-        self._door = door
+    def __init__(self, paid_endpoint: PaidEndpoint, challenges: Iterable[Challenges], *, uri: str) -> None:
+        self._paid_endpoint = paid_endpoint
         self._challenges = {one.service.id: one for one in challenges}
         self._uri = uri
 
@@ -63,114 +63,116 @@ class Conversation:
                 payment status.
             Refused: 503 for a service that is switched off.
         """
-        said = message.metadata.get(a2a_x402.STATUS)
-        if said is None and a2a_x402.PAYLOAD not in message.metadata:
-            return self._quoted(message, task, request)
-        asked = message.data_with("service_id")
-        if task is None and (asked is None or said != a2a_x402.Status.SUBMITTED):
+        status = message.metadata.get(a2a_x402.STATUS)
+        if status is None and a2a_x402.PAYLOAD not in message.metadata:
+            return self._quote(message, task, request)
+        order = message.data_with("service_id")
+        if task is None and (order is None or status != a2a_x402.Status.SUBMITTED):
             raise RpcError(ErrorCode.TASK_NOT_FOUND, _NO_TASK)
-        if said == a2a_x402.Status.SUBMITTED:
+        if status == a2a_x402.Status.SUBMITTED:
             # The task may be gone, and its payer has the order: a proof with it is redeemed as by REST (P-RA-12).
-            memo = task.memo if task is not None else self._opened(self._ordered(asked or {}), request)
-            return await self._paid(message.metadata.get(a2a_x402.PAYLOAD), memo, request)
-        if said == a2a_x402.Status.REJECTED:
+            memo = task.memo if task is not None else self._add_opener(self._read_order(order or {}), request)
+            return await self._redeem(message.metadata.get(a2a_x402.PAYLOAD), memo, request)
+        if status == a2a_x402.Status.REJECTED:
             return a2a_x402.record_rejection(self._uri)
-        allowed = f"{a2a_x402.Status.SUBMITTED.value} or {a2a_x402.Status.REJECTED.value}"
-        raise invalid_params("message", f"{a2a_x402.STATUS} of a client is {allowed}", "payment_status")
+        allowed_statuses = f"{a2a_x402.Status.SUBMITTED.value} or {a2a_x402.Status.REJECTED.value}"
+        raise invalid_params("message", f"{a2a_x402.STATUS} of a client is {allowed_statuses}", "payment_status")
 
     # What costs something is quoted.
 
-    def _quoted(self, message: Message, task: Task | None, request: Request) -> Outcome:
-        asked = message.data_with("service_id")
-        if asked is not None:
-            memo = self._ordered(asked)
+    def _quote(self, message: Message, task: Task | None, request: Request) -> Outcome:
+        order = message.data_with("service_id")
+        if order is not None:
+            memo = self._read_order(order)
         elif task is not None:
             memo = dict(task.memo)
         else:
-            memo = _example(self._challenges[DEFAULT_SERVICE].service, _NOTHING_ORDERED)
-        memo = self._opened(memo, request)
-        offered = self._offered(memo)
-        self._door.refuse_disabled(offered.service)
+            memo = _build_example_memo(self._challenges[DEFAULT_SERVICE].service, _NOTHING_ORDERED)
+        memo = self._add_opener(memo, request)
+        challenges = self._challenges_of(memo)
+        self._paid_endpoint.refuse_disabled(challenges.service)
         return a2a_x402.require_payment(
-            self._uri, self._challenge(offered, memo, "payment_required"), memo, _faults(memo)
+            self._uri, self._issue_challenge(challenges, memo, "payment_required"), memo, _faults_of(memo)
         )
 
-    def _opened(self, memo: Mapping[str, Any], request: Request) -> dict[str, Any]:
-        opener = hashlib.sha256(self._door.address_of(request).encode()).hexdigest()
+    def _add_opener(self, memo: Mapping[str, Any], request: Request) -> dict[str, Any]:
+        opener = hashlib.sha256(self._paid_endpoint.address_of(request).encode()).hexdigest()
         return {**memo, OPENER: opener}
 
-    def _ordered(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+    def _read_order(self, order: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a data part orders: for an invalid request the example, which is what a payment runs then."""
-        name = asked["service_id"]
-        offered = self._challenges.get(name) if isinstance(name, str) else None
-        if offered is None:
+        name = order["service_id"]
+        challenges = self._challenges.get(name) if isinstance(name, str) else None
+        if challenges is None:
             raise invalid_params("message", f"service_id is one of {', '.join(self._challenges)}", "service_id")
-        request = asked.get("request")
+        request = order.get("request")
         try:
-            offered.service.accepts(request)
+            challenges.service.parse_request(request)
         except Unprocessable as fault:
-            return _example(offered.service, error_details(fault.detail, "request"))
-        return {"service_id": offered.service.id, "request": request}
+            return _build_example_memo(challenges.service, shorten_faults(fault.detail, "request"))
+        return {"service_id": challenges.service.id, "request": request}
 
-    def _offered(self, memo: Mapping[str, Any]) -> Challenges:
+    def _challenges_of(self, memo: Mapping[str, Any]) -> Challenges:
         return self._challenges[memo["service_id"]]
 
-    def _challenge(self, offered: Challenges, memo: Mapping[str, Any], error: str) -> dict[str, Any]:
+    def _issue_challenge(self, challenges: Challenges, memo: Mapping[str, Any], error: str) -> dict[str, Any]:
         """Return the 402 object that REST would answer the same request with, with fresh tokens."""
-        quoted = Quoted(Call.of(offered.service, memo["request"], ""), _faults(memo))
-        challenge: dict[str, Any] = orjson.loads(self._door.issue(offered, quoted, error=error).body)
+        quoted_call = QuotedCall(Call.of(challenges.service, memo["request"], ""), _faults_of(memo))
+        challenge: dict[str, Any] = orjson.loads(self._paid_endpoint.issue(challenges, quoted_call, error=error).body)
         return challenge
 
     # What is paid is redeemed.
 
-    async def _paid(self, payload: JsonValue, memo: Mapping[str, Any], request: Request) -> Outcome:
-        offered = self._offered(memo)
-        order = ServiceRequest(memo["request"])
+    async def _redeem(self, payload: JsonValue, memo: Mapping[str, Any], request: Request) -> Outcome:
+        challenges = self._challenges_of(memo)
+        service_request = ServiceRequest(memo["request"])
         try:
-            served = await self._door.redeem(offered.service, [_as_header(payload)], lambda: order)
+            answer = await self._paid_endpoint.redeem(
+                challenges.service, [_encode_header(payload)], lambda: service_request
+            )
         except PaymentRefused as refusal:
             if refusal.retry_after is not None:
                 return a2a_x402.keep_undecided(self._uri, memo, code=refusal.code, retry_after=refusal.retry_after)
             try:
-                return self._refused(memo, refusal.code, refusal.transaction, refusal.network)
+                return self._refuse(memo, refusal.code, refusal.transaction, refusal.network)
             except Refused as unissued:  # this worker may not challenge anew
-                return self._refused_otherwise(memo, unissued)
+                return self._refuse_without_402(memo, unissued)
         except Refused as refusal:
-            return self._refused_otherwise(memo, refusal)
-        return self._served(served, memo, request)
+            return self._refuse_without_402(memo, refusal)
+        return self._complete(answer, memo, request)
 
-    def _served(self, served: Served, memo: Mapping[str, Any], request: Request) -> Outcome:
-        if served.replayed:
+    def _complete(self, answer: PaidAnswer, memo: Mapping[str, Any], request: Request) -> Outcome:
+        if answer.is_replay:
             request.answer_headers["Idempotent-Replayed"] = "true"
-        receipt = orjson.loads(base64.b64decode(served.payment_response))
-        return a2a_x402.complete_payment(self._uri, orjson.loads(served.body), receipt, {OPENER: memo[OPENER]})
+        receipt = orjson.loads(base64.b64decode(answer.payment_response))
+        return a2a_x402.complete_payment(self._uri, orjson.loads(answer.body), receipt, {OPENER: memo[OPENER]})
 
-    def _refused_otherwise(self, memo: Mapping[str, Any], refusal: Refused) -> Outcome:
-        if refusal.code in _UNDECIDED:
+    def _refuse_without_402(self, memo: Mapping[str, Any], refusal: Refused) -> Outcome:
+        if refusal.code in _UNDECIDED_CODES:
             wait = int(refusal.headers["Retry-After"])
             return a2a_x402.keep_undecided(self._uri, memo, code=refusal.code, retry_after=wait)
         if refusal.status == 409:
-            return self._refused(memo, refusal.code, "", "")
+            return self._refuse(memo, refusal.code, "", "")
         raise refusal
 
-    def _refused(self, memo: Mapping[str, Any], code: str, transaction: str, network: str) -> Outcome:
-        self._door.refuse_disabled(self._offered(memo).service)  # as a refusal quotes it again
+    def _refuse(self, memo: Mapping[str, Any], code: str, transaction: str, network: str) -> Outcome:
+        self._paid_endpoint.refuse_disabled(self._challenges_of(memo).service)  # as a refusal quotes it again
         # `error` of a 402 is of a closed list (P-CH-01); what REST refuses by another status is not on it.
         error = code if code in CODES_402 else "payment_required"
-        challenge = self._challenge(self._offered(memo), memo, error)
-        refusal = a2a_x402.Refusal(code, transaction, self._offered(memo).network_of(network))
-        return a2a_x402.refuse_payment(self._uri, challenge, memo, refusal, _faults(memo))
+        challenge = self._issue_challenge(self._challenges_of(memo), memo, error)
+        refusal = a2a_x402.Refusal(code, transaction, self._challenges_of(memo).network_of(network))
+        return a2a_x402.refuse_payment(self._uri, challenge, memo, refusal, _faults_of(memo))
 
 
-def _example(service: Service, faults: Faults) -> dict[str, Any]:
+def _build_example_memo(service: Service, faults: Faults) -> dict[str, Any]:
     return {"service_id": service.id, "request": dict(service.example), _FAULTS: list(faults)}
 
 
-def _faults(memo: Mapping[str, Any]) -> Faults:
+def _faults_of(memo: Mapping[str, Any]) -> Faults:
     faults: Faults = memo.get(_FAULTS, ())
     return faults
 
 
-def _as_header(payload: JsonValue) -> str:
+def _encode_header(payload: JsonValue) -> str:
     """Return a payload as the value of `X-PAYMENT`: what it must be, and how large it may be, is said once (5.6)."""
     return base64.b64encode(orjson.dumps(payload)).decode()

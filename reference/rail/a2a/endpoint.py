@@ -25,16 +25,16 @@ TASKS_OF_OPENER = 4000
 BYTES_OF_OPENER = 2**24
 EXTENSIONS = "x-a2a-extensions"
 _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", re.ASCII)
-_PRESENTED = PAYLOAD.encode()
+_PAYLOAD_MEMBER = PAYLOAD.encode()
 
 
-class A2aDoor:
+class A2aEndpoint:
     """Takes POST /a2a."""
 
     def __init__(
-        self, door: PaidEndpoint, conversation: Conversation, tasks: RailTasks, clock: WpClock, *, uri: str
+        self, paid_endpoint: PaidEndpoint, conversation: Conversation, tasks: RailTasks, clock: WpClock, *, uri: str
     ) -> None:
-        self._door = door
+        self._paid_endpoint = paid_endpoint
         self._rpc = A2aServer(tasks, clock, conversation, passing=(DatabaseUnavailable,)).rpc
         self._uri = uri
 
@@ -45,18 +45,18 @@ class A2aDoor:
             Refused: 429, or 503 for a service that is switched off.
             DatabaseUnavailable: Ledger or tasks cannot be asked.
         """
-        allowance = self._door.admit(request, presented=_PRESENTED in request.body)
+        allowance = self._paid_endpoint.admit(request, has_proof=_PAYLOAD_MEMBER in request.body)
         limits = {} if allowance is None else allowance.headers()
-        request.answer_headers.update({"Cache-Control": "no-store", **self._activated(request), **limits})
+        request.answer_headers.update({"Cache-Control": "no-store", **self._echo_extension(request), **limits})
         try:
             return await self._rpc.answer(request)
         except Refused as fault:
             raise replace(fault, headers={**fault.headers, **limits}) from fault
 
-    def _activated(self, request: Request) -> dict[str, str]:
+    def _echo_extension(self, request: Request) -> dict[str, str]:
         """Return the echo of the extension for a caller who named it (P-RA-02)."""
-        named = {one.strip() for value in request.headers.get(EXTENSIONS, ()) for one in value.split(",")}
-        return {"X-A2A-Extensions": self._uri} if self._uri in named else {}
+        uris = {one.strip() for value in request.headers.get(EXTENSIONS, ()) for one in value.split(",")}
+        return {"X-A2A-Extensions": self._uri} if self._uri in uris else {}
 
 
 class RailTasks:
@@ -70,8 +70,8 @@ class RailTasks:
         """Return a task, or None when it is not known or not kept any longer."""
         if _UUID4.fullmatch(task_id) is None:
             return None
-        data = await self._tasks.get(task_id, now=self._clock.lapsed())
-        return None if data is None else Task.from_bytes(data)
+        stored_task = await self._tasks.get(task_id, now=self._clock.lapsed())
+        return None if stored_task is None else Task.from_bytes(stored_task)
 
     async def add(self, task: Task) -> None:
         """Keep a new task."""

@@ -18,7 +18,7 @@ _log = get_logger()
 _RETRY_SECONDS = 5
 # A worker that cannot ask whether its terms are in force issues for so long; it is less than what grace forgives.
 UNSURE_SECONDS = 60.0
-_SUPERSEDED = (
+_SUPERSEDED_MESSAGE = (
     "another worker has put other terms in force; start this worker anew to put its own in force again, or end it"
 )
 
@@ -31,7 +31,7 @@ class IssuingPermission:
         generations: Generations,
         terms: Mapping[str, tuple[Terms, ...]],
         clock: WpClock,
-        steady: Callable[[], float] = boot_time,
+        monotonic: Callable[[], float] = boot_time,
     ) -> None:
         """Take what the worker asks, by service.
 
@@ -44,10 +44,10 @@ class IssuingPermission:
         self._generations = generations
         self._terms = terms
         self._clock = clock
-        self._steady = steady
+        self._monotonic = monotonic
         self._stated = False
         self._superseded = False
-        self._looked_at = steady()
+        self._looked_at = monotonic()
 
     async def tend(self) -> None:
         """State the terms once, as soon as the time is known; afterwards see whether they are still in force."""
@@ -56,11 +56,11 @@ class IssuingPermission:
                 return
             await self._generations.put_in_force(self._terms, now=self._clock.now())
             self._stated = True
-        superseded = await self._generations.is_superseded(self._terms)
-        self._looked_at = self._steady()
-        if superseded != self._superseded:
-            _log.warning("terms_superseded" if superseded else "terms_in_force_again")
-        self._superseded = superseded
+        is_superseded = await self._generations.is_superseded(self._terms)
+        self._looked_at = self._monotonic()
+        if is_superseded != self._superseded:
+            _log.warning("terms_superseded" if is_superseded else "terms_in_force_again")
+        self._superseded = is_superseded
 
     def refuse_issuing(self) -> None:
         """Refuse to issue a challenge that this worker should not issue now. No payer loses by it.
@@ -70,10 +70,12 @@ class IssuingPermission:
         """
         self._clock.refuse_in_doubt()
         if self._superseded:
-            raise _refused("terms_superseded", _SUPERSEDED)
-        if not self._stated or self._steady() - self._looked_at > UNSURE_SECONDS:
-            raise _refused("store_unavailable", "the database does not say whether this worker's terms are in force")
+            raise _build_refusal("terms_superseded", _SUPERSEDED_MESSAGE)
+        if not self._stated or self._monotonic() - self._looked_at > UNSURE_SECONDS:
+            raise _build_refusal(
+                "store_unavailable", "the database does not say whether this worker's terms are in force"
+            )
 
 
-def _refused(code: str, message: str) -> Refused:
+def _build_refusal(code: str, message: str) -> Refused:
     return Refused(503, code, message, {"Retry-After": str(_RETRY_SECONDS)})

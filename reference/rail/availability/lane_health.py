@@ -35,7 +35,7 @@ _NEWEST_SECONDS = 5.0
 
 
 @dataclass(slots=True)
-class _Watched:
+class _NodeHealth:
     """What is known of one lane's node.
 
     Attributes:
@@ -52,7 +52,7 @@ class _Watched:
     """
 
     lane: Lane
-    here: bool
+    is_offered: bool
     well_at: int
     allowance: float
     in_a_row: int = 0
@@ -68,10 +68,10 @@ class _Watched:
         Raises:
             ChainUnavailable: It could not be asked for.
         """
-        seen = await newest_time(self.lane)
-        if seen is not None:
-            self.newest = seen
-        return seen
+        block_time = await newest_time(self.lane)
+        if block_time is not None:
+            self.newest = block_time
+        return block_time
 
 
 class LaneHealth:
@@ -84,7 +84,7 @@ class LaneHealth:
         clock: WpClock,
         absences: Absences | None = None,
         *,
-        unchecked: Sequence[str] = (),
+        unchecked_lanes: Sequence[str] = (),
         monotonic: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -106,29 +106,30 @@ class LaneHealth:
         self._monotonic = monotonic
         self._wall = wall
         now = clock.now()
-        self._watched = {
-            key: _Watched(lane, key not in unchecked, now, self._allowance(lane)) for key, lane in lanes.items()
+        self._nodes = {
+            key: _NodeHealth(lane, key not in unchecked_lanes, now, self._choose_allowance(lane))
+            for key, lane in lanes.items()
         }
-        self._here = frozenset(key for key, one in self._watched.items() if one.here)
+        self._available = frozenset(key for key, node in self._nodes.items() if node.here)
         self._until = math.inf
 
-    def _allowance(self, lane: Lane) -> float:
+    def _choose_allowance(self, lane: Lane) -> float:
         """Return by how many seconds a lane's chain may trail. Where the rail settles, no payment is sent too early."""
         seconds = self._settings.rail_node_behind_seconds
         return math.inf if isinstance(lane, SettlingLane) or not seconds else min(seconds, AGE_SKEW_SECONDS)
 
     @property
-    def here(self) -> frozenset[str]:
+    def available_lanes(self) -> frozenset[str]:
         """The lanes that are offered now; the same object for as long as they are the same."""
         if self._wall() > self._until:
             self._decide()
-        return self._here
+        return self._available
 
     @property
-    def away(self) -> dict[str, str]:
+    def unavailable_lanes(self) -> dict[str, str]:
         """The lanes that are not, each with the reason."""
-        here = self.here
-        return {key: self._reason(one) for key, one in self._watched.items() if key not in here}
+        available = self.available_lanes
+        return {key: self._explain_absence(node) for key, node in self._nodes.items() if key not in available}
 
     def refuse_unchecked(self, network: str) -> None:
         """Refuse to ask a node that came back in live mode before it was seen to be of its network (P-NW-06).
@@ -136,99 +137,101 @@ class LaneHealth:
         Raises:
             ChainUnavailable: It was not.
         """
-        one = self._watched.get(network)
-        if self._settings.mode == "live" and one is not None and not one.here:
+        node = self._nodes.get(network)
+        if self._settings.mode == "live" and node is not None and not node.here:
             raise ChainUnavailable("the node was not checked yet")
 
     async def tend(self) -> None:
         """Look at the nodes whose turn it is, and write down for how long each is away."""
         now = self._monotonic()
         await asyncio.gather(
-            *(self._look(key, one) for key, one in self._watched.items() if one.due <= now),
-            *(self._follow(one) for one in self._watched.values() if one.here and one.newest_due <= now < one.due),
+            *(self._look(key, node) for key, node in self._nodes.items() if node.due <= now),
+            *(self._follow(node) for node in self._nodes.values() if node.here and node.newest_due <= now < node.due),
         )
         self._decide()
-        for key, one in self._watched.items():
-            if not one.here:
-                await self._note(key, one)
+        for key, node in self._nodes.items():
+            if not node.here:
+                await self._note(key, node)
 
-    async def _look(self, key: str, one: _Watched) -> None:
-        why = await self._wrong_with(one)
-        if one.here and not why:
-            one.well_at = self._clock.now()
-        is_other = one.here is bool(why)
-        one.in_a_row = one.in_a_row + 1 if is_other else 0
-        if why and why != one.why:
+    async def _look(self, key: str, node: _NodeHealth) -> None:
+        why = await self._diagnose(node)
+        if node.here and not why:
+            node.well_at = self._clock.now()
+        is_other = node.here is bool(why)
+        node.in_a_row = node.in_a_row + 1 if is_other else 0
+        if why and why != node.why:
             _log.warning("node_not_well", network=key, reason=why)
-        one.why = why
-        if one.in_a_row >= (_MISSES if one.here else _HITS):
-            await self._turn(key, one)
+        node.why = why
+        if node.in_a_row >= (_MISSES if node.here else _HITS):
+            await self._switch(key, node)
         pause = self._settings.rail_node_look_seconds
-        one.due = self._monotonic() + (pause if one.here else min(1.0, pause))
-        self._plan_newest(one)
+        node.due = self._monotonic() + (pause if node.here else min(1.0, pause))
+        self._plan_newest(node)
 
-    async def _follow(self, one: _Watched) -> None:
+    async def _follow(self, node: _NodeHealth) -> None:
         """Ask for the newest block between two looks. An answer that does not come counts at the looks alone."""
         with suppress(ChainUnavailable):
-            await one.see_newest()
-        self._plan_newest(one)
+            await node.see_newest()
+        self._plan_newest(node)
 
-    def _plan_newest(self, one: _Watched) -> None:
+    def _plan_newest(self, node: _NodeHealth) -> None:
         pause = min(_NEWEST_SECONDS, self._settings.rail_node_look_seconds)
-        one.newest_due = self._monotonic() + (min(1.0, pause) if self._trails(one) else pause)
+        node.newest_due = self._monotonic() + (min(1.0, pause) if self._trails(node) else pause)
 
-    async def _wrong_with(self, one: _Watched) -> str:
+    async def _diagnose(self, node: _NodeHealth) -> str:
         """Return what speaks against a lane's node, the empty string when nothing does."""
         try:
-            if not await one.lane.check_node() and self._settings.mode == "live":
+            if not await node.lane.check_node() and self._settings.mode == "live":
                 return "its node is of another network"
-            refuse_age(await one.see_newest(), self._settings.rail_node_behind_seconds)
+            refuse_age(await node.see_newest(), self._settings.rail_node_behind_seconds)
         except ChainUnavailable as fault:
             return f"its node does not answer as one should ({fault})"
         return ""
 
-    async def _turn(self, key: str, one: _Watched) -> None:
-        if not one.here:
-            await self._note(key, one)
-        one.here, one.in_a_row, one.absence = not one.here, 0, ""
-        if one.here:
-            one.well_at = self._clock.now()
+    async def _switch(self, key: str, node: _NodeHealth) -> None:
+        if not node.here:
+            await self._note(key, node)
+        node.here, node.in_a_row, node.absence = not node.here, 0, ""
+        if node.here:
+            node.well_at = self._clock.now()
 
-    async def _note(self, key: str, one: _Watched) -> None:
+    async def _note(self, key: str, node: _NodeHealth) -> None:
         """Write down that a lane is away until now; a database that is away is told the next time."""
         if self._absences is None:
             return
         now = self._clock.now()
         try:
-            if one.absence:
-                await self._absences.prolong(one.absence, until=now)
+            if node.absence:
+                await self._absences.prolong(node.absence, until=now)
             else:
-                one.absence = await self._absences.begin(key, since=one.well_at, until=now)
+                node.absence = await self._absences.begin(key, since=node.well_at, until=now)
         except DatabaseUnavailable:
             _log.warning("absence_not_noted", network=key)
 
-    def _trails(self, one: _Watched) -> bool:
+    def _trails(self, node: _NodeHealth) -> bool:
         """Return whether a payment on a lane could be too old for a challenge that was issued now."""
-        return one.newest is not None and self._wall() - one.newest > one.allowance
+        return node.newest is not None and self._wall() - node.newest > node.allowance
 
-    def _reason(self, one: _Watched) -> str:
+    def _explain_absence(self, node: _NodeHealth) -> str:
         """Return why a lane is not offered."""
-        reasons = [] if one.here else [one.why or "its node was not asked yet"]
-        if one.newest is not None and self._trails(one):
+        reasons = [] if node.here else [node.why or "its node was not asked yet"]
+        if node.newest is not None and self._trails(node):
             reasons.append(
-                f"its newest block is {self._wall() - one.newest:.0f} s old, so a payment in the next block could be "
-                f"refused as too old; the lane is offered again when that is at most {one.allowance:g} s"
+                f"its newest block is {self._wall() - node.newest:.0f} s old, so a payment in the next block could be "
+                f"refused as too old; the lane is offered again when that is at most {node.allowance:g} s"
             )
         return "; ".join(reasons)
 
     def _decide(self) -> None:
         """Decide which lanes are offered, and until when that holds if no newer block is seen."""
-        here = {key: one for key, one in self._watched.items() if one.here and not self._trails(one)}
-        self._until = min((one.newest + one.allowance for one in here.values() if one.newest), default=math.inf)
-        if here.keys() == self._here:
+        available = {key: node for key, node in self._nodes.items() if node.here and not self._trails(node)}
+        self._until = min(
+            (node.newest + node.allowance for node in available.values() if node.newest), default=math.inf
+        )
+        if available.keys() == self._available:
             return
-        for key in sorted(self._here - here.keys()):
-            _log.error("lane_not_offered", network=key, reason=self._reason(self._watched[key]))
-        for key in sorted(here.keys() - self._here):
+        for key in sorted(self._available - available.keys()):
+            _log.error("lane_not_offered", network=key, reason=self._explain_absence(self._nodes[key]))
+        for key in sorted(available.keys() - self._available):
             _log.warning("lane_offered_again", network=key)
-        self._here = frozenset(here)
+        self._available = frozenset(available)

@@ -24,12 +24,12 @@ class Uptime:
         absences: Absences,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._kept = _KEPT_SECONDS + 2 * (settings.challenge_ttl + settings.rail_settle_window)
+        self._kept_seconds = _KEPT_SECONDS + 2 * (settings.challenge_ttl + settings.rail_settle_window)
         self._clock = clock
         self._absences = absences
         self._monotonic = monotonic
         self._due = 0.0
-        self._is_here = False
+        self._is_running = False
 
     async def begin(self) -> None:
         """Write down the time in which no worker ran, if there was any; later, where the time is in doubt now.
@@ -43,7 +43,7 @@ class Uptime:
         if last is not None and now - last > _BEAT_SECONDS:
             await self._absences.begin(ALL_LANES, since=last, until=now)
         await self._absences.beat(now=now)
-        self._is_here = True
+        self._is_running = True
 
     async def tend(self) -> None:
         """Beat when it is time.
@@ -56,8 +56,8 @@ class Uptime:
         if self._monotonic() < self._due:
             return
         if self._clock.doubt is not None:
-            self._is_here = False
-        elif self._is_here:
+            self._is_running = False
+        elif self._is_running:
             await self._beat()
         else:
             await self.begin()
@@ -65,7 +65,7 @@ class Uptime:
 
     async def _beat(self) -> None:
         now = self._clock.now()
-        self._is_here = False  # while the database takes nothing, no claim can be written either
+        self._is_running = False  # while the database takes nothing, no claim can be written either
         await self._absences.beat(now=now)
-        self._is_here = True
-        await self._absences.forget(before=now - self._kept)
+        self._is_running = True
+        await self._absences.forget(before=now - self._kept_seconds)

@@ -41,59 +41,59 @@ class ClaimFinder:
         self._ledger = ledger
         self._eligibility = eligibility
         self._worker = worker
-        self._presence = lane_health
+        self._lane_health = lane_health
         self._order = time.time_ns()
         self._watch = LeaseWatch(settings.rail_lease_seconds)
 
     async def find_or_make(
-        self, presented: PresentedProof, call: Call, mine: Redemption | None, *, crowded: bool = True
+        self, proof: PresentedProof, call: Call, claim: Redemption | None, *, is_crowded: bool = True
     ) -> Redemption:
         """Return the claim row under this worker's lease: a new one, or one whose worker is gone (P-ST-06)."""
-        if mine is None:
-            if crowded:
-                away = self._presence is not None and presented.terms.network not in self._presence.here
-                await make_room(self._ledger, self._collectors[presented.terms.network], presented.token, is_away=away)
+        if claim is None:
+            if is_crowded:
+                away = self._lane_health is not None and proof.terms.network not in self._lane_health.available_lanes
+                await make_room(self._ledger, self._collectors[proof.terms.network], proof.token, is_away=away)
             self._order = max(self._order + 1, time.time_ns())
             now = self._clock.now()
             new = NewClaim(
-                token=presented.token.text,
-                payment_key=presented.payment_key,
+                token=proof.token.text,
+                payment_key=proof.payment_key,
                 request_hash=call.request_hash,
                 service_id=call.service.id,
-                network=presented.terms.network,
-                tx_id=presented.tx_id,
-                amount=presented.terms.amount,
-                pay_to=presented.terms.pay_to,
-                expires_at=max(presented.token.unix + self._settings.challenge_ttl, now),
+                network=proof.terms.network,
+                tx_id=proof.tx_id,
+                amount=proof.terms.amount,
+                pay_to=proof.terms.pay_to,
+                expires_at=max(proof.token.unix + self._settings.challenge_ttl, now),
             )
             # The payer of an authorization may not come back once its transaction is final.
-            request = None if presented.authorization is None else call.kept
-            claimed = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order, request=request)
-            if claimed is not None:
-                return claimed
-            rows = await self._ledger.find_involved(presented.token.text, presented.payment_key)
-            self._eligibility.refuse_foreign(rows, presented, call)
-            mine = claim_of(rows, presented)
-        return await self._take_over(presented, call, mine)
+            request = None if proof.authorization is None else call.canonical_body
+            row = await self._ledger.claim(new, worker=self._worker, now=now, order=self._order, request=request)
+            if row is not None:
+                return row
+            rows = await self._ledger.find_involved(proof.token.text, proof.payment_key)
+            self._eligibility.refuse_foreign(rows, proof, call)
+            claim = find_claim(rows, proof)
+        return await self._take_over(proof, call, claim)
 
-    async def _take_over(self, presented: PresentedProof, call: Call, mine: Redemption | None) -> Redemption:
+    async def _take_over(self, proof: PresentedProof, call: Call, claim: Redemption | None) -> Redemption:
         """Wait for another worker's answer; take the row when its lease is free or stood still too long."""
         ends = time.monotonic() + self._settings.rail_join_wait
-        while mine is not None and not mine.is_over:
-            if self._watch.has_run_out(mine) and await self._ledger.take_lease(mine, worker=self._worker):
-                taken = await self._ledger.get(mine.id)
-                if taken is not None:
-                    return taken
+        while claim is not None and not claim.is_over:
+            if self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker):
+                row = await self._ledger.get(claim.id)
+                if row is not None:
+                    return row
             if time.monotonic() > ends or ENDING.is_told:
                 raise in_progress()
             await ENDING.pause(POLL_SECONDS)
-            mine = await self._ledger.get(mine.id)
-        if mine is None:
-            return await self.find_or_make(presented, call, None)
-        return mine
+            claim = await self._ledger.get(claim.id)
+        if claim is None:
+            return await self.find_or_make(proof, call, None)
+        return claim
 
 
-def claim_of(rows: list[Redemption], presented: PresentedProof) -> Redemption | None:
+def find_claim(rows: list[Redemption], proof: PresentedProof) -> Redemption | None:
     """Return the claim among some rows that was made with a proof, or None."""
-    wanted = (presented.token.text, presented.payment_key)
-    return next((row for row in rows if (row.token, row.payment_key) == wanted), None)
+    key = (proof.token.text, proof.payment_key)
+    return next((row for row in rows if (row.token, row.payment_key) == key), None)

@@ -25,29 +25,29 @@ class Eligibility:
         self._absences = absences
 
     @staticmethod
-    def refuse_foreign(rows: list[Redemption], presented: PresentedProof, call: Call) -> None:
+    def refuse_foreign(rows: list[Redemption], proof: PresentedProof, call: Call) -> None:
         """Refuse a token or a payment that already bought something else (step 9); unpaid claims do not hinder.
 
         One that was given back without a claim is refused as such, whatever it is presented for.
         """
-        if any(row.is_refunded and row.payment_key == presented.payment_key and not row.service_id for row in rows):
+        if any(row.is_refunded and row.payment_key == proof.payment_key and not row.service_id for row in rows):
             raise payment_refunded()
         for row in rows:
-            same = (row.token, row.payment_key, row.request_hash) == (
-                presented.token.text,
-                presented.payment_key,
+            is_same = (row.token, row.payment_key, row.request_hash) == (
+                proof.token.text,
+                proof.payment_key,
                 call.request_hash,
             )
-            if row.state is not State.UNPAID and not same:
+            if row.state is not State.UNPAID and not is_same:
                 raise already_spent()
 
-    def refuse_other_request(self, presented: PresentedProof, call: Call) -> None:
+    def refuse_other_request(self, proof: PresentedProof, call: Call) -> None:
         """Refuse a token that was issued for another request (step 10)."""
-        bound = self._mint.binds(presented.token, service_id=call.service.id, request_hash=call.request_hash)
-        if not bound:
-            raise _refusal("request_mismatch", presented)
+        is_bound = self._mint.binds(proof.token, service_id=call.service.id, request_hash=call.request_hash)
+        if not is_bound:
+            raise _refusal("request_mismatch", proof)
 
-    async def refuse_late(self, presented: PresentedProof, mine: Redemption | None) -> None:
+    async def refuse_late(self, proof: PresentedProof, claim: Redemption | None) -> None:
         """Refuse a token past its lifetime, unless a claim or an absence still gives a right (step 11).
 
         Args:
@@ -57,18 +57,18 @@ class Eligibility:
         Raises:
             PaymentRefused: `challenge_expired`.
         """
-        if (mine is None or self.window_is_over(mine)) and not await self._may_come_late(presented):
-            self.refuse_expired(presented)
+        if (claim is None or self.window_is_over(claim)) and not await self._may_come_late(proof):
+            self.refuse_expired(proof)
 
-    def refuse_expired(self, presented: PresentedProof) -> None:
+    def refuse_expired(self, proof: PresentedProof) -> None:
         """Refuse a token past its lifetime (step 11); a claim made in time keeps its right (P-ST-01).
 
         The worker that issued it may have had another clock than the one that judges.
         """
         ttl = self._settings.challenge_ttl + self._settings.skew_seconds
-        if not challenge.is_live(presented.token, now=self._clock.now(), ttl=ttl):
+        if not challenge.is_live(proof.token, now=self._clock.now(), ttl=ttl):
             self._clock.refuse_in_doubt()
-            raise _refusal("challenge_expired", presented)
+            raise _refusal("challenge_expired", proof)
 
     def window_is_over(self, claim: Redemption) -> bool:
         """Return whether an unpaid claim no longer gives a right: it is past its settle window (5.8).
@@ -80,24 +80,24 @@ class Eligibility:
         over = self._clock.lapsed() > claim.expires_at + window
         return claim.state is State.UNPAID and claim.held_until is None and not claim.is_kept and over
 
-    async def _may_come_late(self, presented: PresentedProof) -> bool:
+    async def _may_come_late(self, proof: PresentedProof) -> bool:
         """Return whether a token past its lifetime may be presented still, as nobody could be served for a while.
 
         Only where the payer sends the money himself: what an authorization would move has not moved.
         """
-        token, ttl = presented.token, self._settings.challenge_ttl
-        if self._absences is None or presented.authorization is not None or self._clock.now() <= token.unix + ttl:
+        token, ttl = proof.token, self._settings.challenge_ttl
+        if self._absences is None or proof.authorization is not None or self._clock.now() <= token.unix + ttl:
             return False
-        met = await self._absences.list_after(presented.terms.network, token.unix)
+        absences = await self._absences.list_after(proof.terms.network, token.unix)
         grace = self._settings.rail_settle_window
-        return self._clock.now() <= lifetime.last_moment(token.unix, ttl, met, grace=grace)
+        return self._clock.now() <= lifetime.last_moment(token.unix, ttl, absences, grace=grace)
 
-    def refuse_forgotten(self, spent: Redemption) -> None:
+    def refuse_forgotten(self, claim: Redemption) -> None:
         """Refuse a payment whose answer is past its time, whether it was deleted yet or not (P-ST-04)."""
-        kept = self._settings.rail_store_seconds + self._settings.skew_seconds
-        if spent.spent_at is None or self._clock.lapsed() > spent.spent_at + kept:
+        kept_seconds = self._settings.rail_store_seconds + self._settings.skew_seconds
+        if claim.spent_at is None or self._clock.lapsed() > claim.spent_at + kept_seconds:
             raise already_spent()
 
 
-def _refusal(code: str, presented: PresentedProof) -> PaymentRefused:
-    return PaymentRefused(code, presented.tx_id, presented.terms.caip2)
+def _refusal(code: str, proof: PresentedProof) -> PaymentRefused:
+    return PaymentRefused(code, proof.tx_id, proof.terms.caip2)

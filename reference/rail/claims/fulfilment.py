@@ -38,12 +38,12 @@ from reference.web.errors import Refused
 
 
 @record
-class Served:
+class PaidAnswer:
     """A paid answer as it is sent."""
 
     body: bytes
     payment_response: str
-    replayed: bool
+    is_replay: bool
 
 
 class Fulfilment:
@@ -70,9 +70,9 @@ class Fulfilment:
         self._eligibility = eligibility
         self._notes = notes
         self._worker = worker
-        self._presence = lane_health
+        self._lane_health = lane_health
 
-    async def rehearse(self, row: Redemption, call: Call, request: Any) -> PreparedAnswer | None:
+    async def prepare_answer(self, row: Redemption, call: Call, request: Any) -> PreparedAnswer | None:
         """Try all that comes after the payment before it is taken: run the service and sign, with what is known.
 
         Returns:
@@ -83,38 +83,38 @@ class Fulfilment:
         """
         now = self._clock.now()
         try:
-            answer = self._signer.answer(row, call.service, request)
+            answer = self._signer.make_answer(row, call.service, request)
         except Exception as fault:
             await self._keep(row, call)
             raise answer_unavailable(fault) from fault
         return PreparedAnswer(answer, row.tx_id, now) if row.tx_id else None
 
-    def _prepare(self, row: Redemption, call: Call, request: Any, now: int) -> PreparedAnswer | None:
+    def _prepare_after_settling(self, row: Redemption, call: Call, request: Any, now: int) -> PreparedAnswer | None:
         """Return the answer to a payment that the rail sent, as its receipts can be written now.
 
         None when it cannot be made, which is reported once the payment is marked.
         """
         try:
-            return PreparedAnswer(self._signer.answer(row, call.service, request), row.tx_id, now)
+            return PreparedAnswer(self._signer.make_answer(row, call.service, request), row.tx_id, now)
         except Exception:  # noqa: BLE001 - whatever it is, the money is there
             return None
 
     async def _keep(self, row: Redemption, call: Call) -> None:
         """Let a claim not lapse, and keep its request: it may be found paid while its payer is not there."""
         await self._ledger.keep(row, now=self._clock.now())
-        request = call.kept
+        request = call.canonical_body
         if len(request) <= MOST_UNPAID_BYTES:
             await self._ledger.keep_order(row.id, request)
 
     # Step 14: what the chain shows.
 
-    async def _paid_on_chain(self, presented: PresentedProof, row: Redemption, call: Call) -> Payment:
+    async def _collect_payment(self, proof: PresentedProof, row: Redemption, call: Call) -> Payment:
         try:
-            if self._presence is not None:
-                self._presence.refuse_unchecked(row.network)
-            if presented.authorization is not None and row.lease_counter:  # taken over: an older claim may lack it
-                await self._ledger.keep_order(row.id, call.kept)
-            return await self._collectors[presented.terms.network].collect(presented, row)
+            if self._lane_health is not None:
+                self._lane_health.refuse_unchecked(row.network)
+            if proof.authorization is not None and row.lease_counter:  # taken over: an older claim may lack it
+                await self._ledger.keep_order(row.id, call.canonical_body)
+            return await self._collectors[proof.terms.network].collect(proof, row)
         except ChainUnavailable as fault:
             await self._keep(row, call)
             raise chain_unavailable() from fault
@@ -125,13 +125,13 @@ class Fulfilment:
             if refusal.code in AGED:
                 self._clock.refuse_in_doubt()
             if refusal.code not in RETRYABLE:
-                await self.has_received(presented, refusal.code, call)
+                await self.has_received(proof, refusal.code, call)
                 await self._ledger.drop_unpaid(row.id)
             elif row.is_kept:
                 await self._ledger.let_go(row, now=self._clock.now())
             raise
 
-    async def has_received(self, presented: PresentedProof, code: str, call: Call) -> bool:
+    async def has_received(self, proof: PresentedProof, code: str, call: Call) -> bool:
         """Ask the chain whether a refused proof moved money to the payee, and note that it did (P-ST-11).
 
         Raises:
@@ -139,19 +139,19 @@ class Fulfilment:
             Refused: 503: the chain cannot be asked.
         """
         try:
-            return await self._notes.has_received(presented, code, call.service.id)
+            return await self._notes.has_received(proof, code, call.service.id)
         except ChainUnavailable as fault:
             raise chain_unavailable() from fault
 
     async def pay_and_serve(
         self,
         row: Redemption,
-        presented: PresentedProof,
+        proof: PresentedProof,
         call: Call,
         request: Any,
-        prepared: PreparedAnswer | None,
+        prepared_answer: PreparedAnswer | None,
         lease: Lease,
-    ) -> Served | None:
+    ) -> PaidAnswer | None:
         """Steps 14 to 15; one statement decides among all who claim this token or this payment (14b).
 
         A payment that is found before the second of the rehearsal is over is marked as paid together with the answer
@@ -165,39 +165,41 @@ class Fulfilment:
             PaymentRefused: It is no payment, or none yet.
             Refused: 409, the token, the payment or the very transfer bought something else.
         """
-        payment = await self._paid_on_chain(presented, row, call)
+        payment = await self._collect_payment(proof, row, call)
         now = self._clock.now()
-        if prepared is None:
-            prepared = self._prepare(replace(row, tx_id=payment.tx_id), call, request, now)
-        beside = self._collectors[presented.terms.network].closing(presented, payment)
+        if prepared_answer is None:
+            prepared_answer = self._prepare_after_settling(replace(row, tx_id=payment.tx_id), call, request, now)
+        closing_changes = self._collectors[proof.terms.network].closing_changes(proof, payment)
         worker, recheck_at = self._worker, now + self._settings.rail_recheck_seconds
-        if prepared is not None and prepared.holds(payment, now):
-            answer = prepared.paid_by(payment.payer)
+        if prepared_answer is not None and prepared_answer.answers(payment, now):
+            answer = prepared_answer.add_payer(payment.payer)
             if await self._ledger.mark_paid_and_spend(
-                row, payment, answer, *beside, worker=worker, now=now, recheck_at=recheck_at
+                row, payment, answer, *closing_changes, worker=worker, now=now, recheck_at=recheck_at
             ):
-                return self._sent(answer, lease)
+                return self._build_first_answer(answer, lease)
         else:
-            paid = await self._ledger.mark_paid(row, payment, *beside, worker=worker, now=now, request=call.kept)
-            if paid is not None:
-                return await self.serve(paid, call, request, lease)
-        await self._refuse_bought(row, presented, call)
+            paid_row = await self._ledger.mark_paid(
+                row, payment, *closing_changes, worker=worker, now=now, request=call.canonical_body
+            )
+            if paid_row is not None:
+                return await self.serve(paid_row, call, request, lease)
+        await self._refuse_bought(row, proof, call)
         return None
 
-    async def _refuse_bought(self, row: Redemption, presented: PresentedProof, call: Call) -> None:
+    async def _refuse_bought(self, row: Redemption, proof: PresentedProof, call: Call) -> None:
         """Refuse a claim that could not be marked paid because its token or its payment bought something else.
 
         Raises:
             Refused: 409.
         """
-        rows = await self._ledger.find_involved(presented.token.text, presented.payment_key)
+        rows = await self._ledger.find_involved(proof.token.text, proof.payment_key)
         try:
-            self._eligibility.refuse_foreign(rows, presented, call)
+            self._eligibility.refuse_foreign(rows, proof, call)
             if await self._is_still_held(row):  # so another claim has that transfer, by another token and payment
                 raise already_spent()
         except Refused as refusal:
-            if is_second_payment(rows, presented):
-                await self.has_received(presented, refusal.code, call)
+            if is_second_payment(rows, proof):
+                await self.has_received(proof, refusal.code, call)
             await self._ledger.drop_unpaid(row.id)
             raise
 
@@ -207,47 +209,47 @@ class Fulfilment:
 
     # Step 15: run the service, sign, store, reply.
 
-    async def serve(self, row: Redemption, call: Call, request: Any, lease: Lease) -> Served:
+    async def serve(self, row: Redemption, call: Call, request: Any, lease: Lease) -> PaidAnswer:
         """Run the service for a payment that is marked as paid, and store the answer before it is sent.
 
         Raises:
             Refused: 503 if no answer can be made now; 409 if another worker has the claim.
         """
         try:
-            answer = self._signer.answer(row, call.service, request)
+            answer = self._signer.make_answer(row, call.service, request)
         except Exception as fault:
             raise answer_unavailable(fault) from fault
         now = self._clock.now()
         recheck_at = now + self._settings.rail_recheck_seconds
-        stored = await self._ledger.spend(row.id, answer, worker=self._worker, now=now, recheck_at=recheck_at)
-        if not stored:
-            spent = await self._ledger.get(row.id)
-            if spent is None or not spent.is_over:
+        is_stored = await self._ledger.spend(row.id, answer, worker=self._worker, now=now, recheck_at=recheck_at)
+        if not is_stored:
+            spent_row = await self._ledger.get(row.id)
+            if spent_row is None or not spent_row.is_over:
                 raise in_progress()
-            return await self.serve_again(spent)
-        return self._sent(answer, lease)
+            return await self.repeat_answer(spent_row)
+        return self._build_first_answer(answer, lease)
 
-    async def serve_again(self, spent: Redemption) -> Served:
+    async def repeat_answer(self, row: Redemption) -> PaidAnswer:
         """Return what was stored for a payment that was served.
 
         Raises:
             Refused: The answer is past its time, or the payment was given back.
         """
-        if spent.is_refunded:
+        if row.is_refunded:
             raise payment_refunded()
-        if spent.is_unfetched:
-            await self._ledger.record_fetch(spent.id, now=self._clock.now())
+        if row.is_unfetched:
+            await self._ledger.record_fetch(row.id, now=self._clock.now())
         else:
-            self._eligibility.refuse_forgotten(spent)
-        return stored_answer(spent)
+            self._eligibility.refuse_forgotten(row)
+        return read_stored_answer(row)
 
     @staticmethod
-    def _sent(answer: Answer, lease: Lease) -> Served:
-        lease.given_back = True  # by the very statement that stored the answer
-        return Served(answer.body, answer.payment_response, replayed=False)
+    def _build_first_answer(answer: Answer, lease: Lease) -> PaidAnswer:
+        lease.is_released = True  # by the very statement that stored the answer
+        return PaidAnswer(answer.body, answer.payment_response, is_replay=False)
 
 
-def stored_answer(row: Redemption) -> Served:
+def read_stored_answer(row: Redemption) -> PaidAnswer:
     """Return what was stored, as it was sent first (P-ST-04).
 
     Raises:
@@ -255,4 +257,4 @@ def stored_answer(row: Redemption) -> Served:
     """
     if row.answer is None or row.payment_response is None:
         raise already_spent()
-    return Served(row.answer, row.payment_response, replayed=True)
+    return PaidAnswer(row.answer, row.payment_response, is_replay=True)

@@ -28,7 +28,7 @@ class Lease:
 
     def __init__(self, ledger: Redemptions, row_id: int, worker: str, seconds: float) -> None:
         """Take the row and who holds it, for so many seconds; it is renewed three times as often."""
-        self.given_back = False
+        self.is_released = False
         self._ledger, self._row_id, self._worker = ledger, row_id, worker
         self._interval = seconds / 3
         self._renewing: asyncio.Task[None] | None = None
@@ -54,7 +54,7 @@ class Lease:
             self._renewing.cancel()
             with suppress(asyncio.CancelledError):
                 await self._renewing
-        if not self.given_back:
+        if not self.is_released:
             await self._ledger.release(self._row_id, worker=self._worker)
 
 

@@ -26,11 +26,11 @@ class PreparedAnswer:
     tx_id: str
     unix: int
 
-    def holds(self, payment: Payment, now: int) -> bool:
+    def answers(self, payment: Payment, now: int) -> bool:
         """Return whether it answers a payment: by that transaction, and found in the second that its receipts tell."""
         return (self.tx_id, self.unix) == (payment.tx_id, now)
 
-    def paid_by(self, payer: str) -> Answer:
+    def add_payer(self, payer: str) -> Answer:
         """Return the answer with its payer in `PAYMENT-RESPONSE`."""
-        told = {**orjson.loads(base64.b64decode(self.answer.payment_response)), "payer": payer}
-        return replace(self.answer, payment_response=base64.b64encode(orjson.dumps(told)).decode())
+        response = {**orjson.loads(base64.b64decode(self.answer.payment_response)), "payer": payer}
+        return replace(self.answer, payment_response=base64.b64encode(orjson.dumps(response)).decode())

@@ -58,21 +58,21 @@ class Collector(Protocol):
     def lane(self) -> Lane:
         """The lane."""
 
-    def presented(self, proof: Proof, token: Token, terms: Terms) -> PresentedProof:
+    def read_proof(self, proof: Proof, token: Token, terms: Terms) -> PresentedProof:
         """Return the proof as this lane reads it (step 6).
 
         Raises:
             PaymentRefused: `lane_mismatch` or `invalid_payment_header`.
         """
 
-    def check(self, presented: PresentedProof, *, is_used: bool = False) -> None:
+    def check(self, proof: PresentedProof, *, is_used: bool = False) -> None:
         """Check what needs no chain (step 12), without the times of an authorization that was used already.
 
         Raises:
             PaymentRefused: By the first rule that does not hold.
         """
 
-    async def received(self, presented: PresentedProof) -> Payment | None:
+    async def find_received(self, proof: PresentedProof) -> Payment | None:
         """Return what the chain shows to have reached the payee for a proof, at any time and in any amount, or None.
 
         Raises:
@@ -80,10 +80,10 @@ class Collector(Protocol):
             ChainUnavailable: The node could not be asked.
         """
 
-    def presented_by(self, claim: Redemption) -> PresentedProof:
-        """Return what was presented when a claim was made, as far as `received` needs it."""
+    def rebuild_proof(self, claim: Redemption) -> PresentedProof:
+        """Return what was presented when a claim was made, as far as `find_received` needs it."""
 
-    async def collect(self, presented: PresentedProof, claim: Redemption) -> Payment:
+    async def collect(self, proof: PresentedProof, claim: Redemption) -> Payment:
         """Return the payment once it is final (step 14).
 
         Raises:
@@ -91,7 +91,7 @@ class Collector(Protocol):
             ChainUnavailable: The node could not be asked.
         """
 
-    def closing(self, presented: PresentedProof, payment: Payment) -> Sequence[Change]:
+    def closing_changes(self, proof: PresentedProof, payment: Payment) -> Sequence[Change]:
         """Return what changes together with the row of a payment that was collected, once that is marked as paid."""
 
     async def is_known(self, claim: Redemption) -> bool:
@@ -120,7 +120,7 @@ class MinedPaymentSource:
         self.lane = lane
         self._settings = settings
 
-    def presented(self, proof: Proof, token: Token, terms: Terms) -> PresentedProof:
+    def read_proof(self, proof: Proof, token: Token, terms: Terms) -> PresentedProof:
         """Read a mined proof; its transaction id must be canonical on this lane."""
         if not isinstance(proof, MinedProof) or proof.network not in {None, terms.caip2}:
             raise PaymentRefused("lane_mismatch", network=terms.caip2)
@@ -141,16 +141,16 @@ class MinedPaymentSource:
                 return True
         return False
 
-    def check(self, presented: PresentedProof, *, is_used: bool = False) -> None:
+    def check(self, proof: PresentedProof, *, is_used: bool = False) -> None:
         """Nothing: whether a mined payment is right, its chain says."""
-        del presented, is_used
+        del proof, is_used
 
-    async def received(self, presented: PresentedProof) -> Payment | None:
+    async def find_received(self, proof: PresentedProof) -> Payment | None:
         """Ask the node for the transaction."""
-        seen = await self._observed(presented.tx_id)
-        return self.lane.received(seen, presented.terms, presented.token, presented.tx_id)
+        transaction = await self._observe(proof.tx_id)
+        return self.lane.received(transaction, proof.terms, proof.token, proof.tx_id)
 
-    def presented_by(self, claim: Redemption) -> PresentedProof:
+    def rebuild_proof(self, claim: Redemption) -> PresentedProof:
         """Read a claim."""
         token = Token.parse(claim.token)
         assert token is not None  # noqa: S101 - only parsed tokens are claimed
@@ -158,45 +158,47 @@ class MinedPaymentSource:
         terms = Terms(claim.network, network.caip2, network.asset_id, claim.amount, claim.pay_to)
         return PresentedProof(token, terms, claim.tx_id, claim.payment_key)
 
-    async def collect(self, presented: PresentedProof, claim: Redemption) -> Payment:
+    async def collect(self, proof: PresentedProof, claim: Redemption) -> Payment:
         """Judge what the chain shows."""
         del claim
-        seen = await self.seen(presented.tx_id)
+        transaction = await self.wait_for_transaction(proof.tx_id)
         ttl = self._settings.challenge_ttl
-        return self.lane.judge(seen, presented.terms, presented.token, presented.tx_id, ttl)
+        return self.lane.judge(transaction, proof.terms, proof.token, proof.tx_id, ttl)
 
-    async def seen(self, tx_id: str) -> ObservedTransaction:
+    async def wait_for_transaction(self, tx_id: str) -> ObservedTransaction:
         """Ask the node, waiting a while inside the call for a transaction that is on its way (P-ER-05)."""
         ends = time.monotonic() + self._settings.rail_confirm_wait
         while True:
-            seen = await self._observed(tx_id)
-            on_its_way = seen.status is TxStatus.PENDING or (seen.status is TxStatus.CONFIRMED and not seen.final)
+            transaction = await self._observe(tx_id)
+            on_its_way = transaction.status is TxStatus.PENDING or (
+                transaction.status is TxStatus.CONFIRMED and not transaction.final
+            )
             if not on_its_way or time.monotonic() >= ends or ENDING.is_told:
-                return seen
+                return transaction
             await ENDING.pause(min(POLL_SECONDS, self._settings.chain_poll_seconds))
 
-    async def _observed(self, tx_id: str) -> ObservedTransaction:
+    async def _observe(self, tx_id: str) -> ObservedTransaction:
         """Ask the node once; that it knows of nothing counts only if it knows its chain."""
-        seen = await self.lane.observe(tx_id)
-        if seen.status is TxStatus.ABSENT:
+        transaction = await self.lane.observe(tx_id)
+        if transaction.status is TxStatus.ABSENT:
             await refuse_behind(self.lane, self._settings.rail_node_behind_seconds)
-        return seen
+        return transaction
 
     async def look(self, claim: Redemption) -> Payment | None:
         """Judge what the chain shows of a claim whose proof is not at hand."""
-        presented = self.presented_by(claim)
-        seen = await self._observed(claim.tx_id)
+        proof = self.rebuild_proof(claim)
+        transaction = await self._observe(claim.tx_id)
         ttl = self._settings.challenge_ttl
-        return self.lane.judge(seen, presented.terms, presented.token, presented.tx_id, ttl)
+        return self.lane.judge(transaction, proof.terms, proof.token, proof.tx_id, ttl)
 
-    def closing(self, presented: PresentedProof, payment: Payment) -> Sequence[Change]:
+    def closing_changes(self, proof: PresentedProof, payment: Payment) -> Sequence[Change]:
         """Nothing: what is mined and paid needs nothing more."""
-        del presented, payment
+        del proof, payment
         return ()
 
     async def is_known(self, claim: Redemption) -> bool:
         """Ask the node for the transaction."""
-        return (await self._observed(claim.tx_id)).status is not TxStatus.ABSENT
+        return (await self._observe(claim.tx_id)).status is not TxStatus.ABSENT
 
     async def tend(self) -> None:
         """Nothing: what is not asked for is the payer's business."""

@@ -17,9 +17,9 @@ from reference.protocol.redemption import State
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.challenges import Call
-from reference.rail.claims.claim_finder import ClaimFinder, claim_of
+from reference.rail.claims.claim_finder import ClaimFinder, find_claim
 from reference.rail.claims.eligibility import Eligibility
-from reference.rail.claims.fulfilment import Fulfilment, Served
+from reference.rail.claims.fulfilment import Fulfilment, PaidAnswer
 from reference.rail.claims.leases import Lease
 from reference.rail.claims.presented_proof import Collectors, PresentedProof, in_progress
 from reference.rail.claims.refusal_notes import OF_THE_WINDOW, RefusalNotes, is_second_payment
@@ -63,7 +63,7 @@ class Redeemer:
         self._ledger = ledger
         self._generations = generations
         self._worker = worker
-        self._at_work: dict[str, asyncio.Task[Served]] = {}
+        self._tasks: dict[str, asyncio.Task[PaidAnswer]] = {}
         self._claims = ClaimFinder(
             settings, clock, collectors, ledger, self.eligibility, worker=worker, lane_health=lane_health
         )
@@ -84,16 +84,16 @@ class Redeemer:
         least = min(since, token.unix) if token else since
         terms = None if token is None else self._mint.issued_for(token, self._generations.get_cached(since=least))
         if terms is None:  # another worker may have put terms in force since then
-            known = await self._generations.load_since(since=least)
-            terms = None if token is None else self._mint.issued_for(token, known)
+            generations = await self._generations.load_since(since=least)
+            terms = None if token is None else self._mint.issued_for(token, generations)
         collector = None if terms is None else self._collectors.get(terms.network)
         if token is None or terms is None or collector is None:
             raise PaymentRefused("unknown_challenge", network=proof.network or "")
-        return collector.presented(proof, token, terms)
+        return collector.read_proof(proof, token, terms)
 
     # Steps 9 to 13: the ledger, the request, the time, the claim.
 
-    async def redeem(self, presented: PresentedProof, call: Call, request: Any) -> Served:
+    async def redeem(self, proof: PresentedProof, call: Call, request: Any) -> PaidAnswer:
         """Return the paid answer of `call`, running the service at most once for this payment.
 
         Args:
@@ -106,84 +106,84 @@ class Redeemer:
             Refused: 409 for a payment that already bought something or is in progress, 503 for a chain that is away
                 and for a clock that is not trusted yet.
         """
-        rows = await self._ledger.find_involved(presented.token.text, presented.payment_key)
+        rows = await self._ledger.find_involved(proof.token.text, proof.payment_key)
         try:
-            self.eligibility.refuse_foreign(rows, presented, call)
+            self.eligibility.refuse_foreign(rows, proof, call)
         except Refused as refusal:
-            if is_second_payment(rows, presented):
-                await self._fulfilment.has_received(presented, refusal.code, call)
+            if is_second_payment(rows, proof):
+                await self._fulfilment.has_received(proof, refusal.code, call)
             raise
-        mine = claim_of(rows, presented)
-        if mine is not None and mine.is_over:
-            return await self._fulfilment.serve_again(mine)
+        claim = find_claim(rows, proof)
+        if claim is not None and claim.is_over:
+            return await self._fulfilment.repeat_answer(claim)
         try:
-            self.eligibility.refuse_other_request(presented, call)
-            await self.eligibility.refuse_late(presented, mine)
+            self.eligibility.refuse_other_request(proof, call)
+            await self.eligibility.refuse_late(proof, claim)
             self._clock.refuse_unfounded()
-            if mine is None:
-                self._collectors[presented.terms.network].check(presented)
+            if claim is None:
+                self._collectors[proof.terms.network].check(proof)
         except PaymentRefused as refusal:
-            is_received = await self._fulfilment.has_received(presented, refusal.code, call)
+            is_received = await self._fulfilment.has_received(proof, refusal.code, call)
             if not is_received or refusal.code not in OF_THE_WINDOW:
                 raise
             # Its contract took the authorization while its window was open, from another sender (P-LN-03).
-            self._collectors[presented.terms.network].check(presented, is_used=True)
-        crowded = len(rows) >= redemption.UNPAID_CLAIMS_PER_TOKEN
-        return await self._join_or_work(presented, call, request, mine, crowded=crowded)
+            self._collectors[proof.terms.network].check(proof, is_used=True)
+        is_crowded = len(rows) >= redemption.UNPAID_CLAIMS_PER_TOKEN
+        return await self._join_or_work(proof, call, request, claim, is_crowded=is_crowded)
 
     async def _join_or_work(
-        self, presented: PresentedProof, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
-    ) -> Served:
+        self, proof: PresentedProof, call: Call, request: Any, claim: Redemption | None, *, is_crowded: bool
+    ) -> PaidAnswer:
         """One of N identical proofs works; the others wait for what it answers (P-ST-05).
 
         The work is a task of its own: a client that hangs up does not stop it half way.
         """
-        key = f"{presented.token.text}|{presented.payment_key}"
-        working = self._at_work.get(key)
-        if working is not None:
-            return replace(await self._join(working), replayed=True)
-        working = asyncio.create_task(self._work(presented, call, request, mine, crowded=crowded))
-        self._at_work[key] = working
-        working.add_done_callback(lambda done: self._finished(key, done))
-        return await asyncio.shield(working)
+        key = f"{proof.token.text}|{proof.payment_key}"
+        task = self._tasks.get(key)
+        if task is not None:
+            return replace(await self._join(task), is_replay=True)
+        task = asyncio.create_task(self._work(proof, call, request, claim, is_crowded=is_crowded))
+        self._tasks[key] = task
+        task.add_done_callback(lambda done: self._forget_task(key, done))
+        return await asyncio.shield(task)
 
-    def _finished(self, key: str, done: asyncio.Task[Served]) -> None:
-        del self._at_work[key]
-        if not done.cancelled():
-            done.exception()  # no caller waits for this failure any more
+    def _forget_task(self, key: str, task: asyncio.Task[PaidAnswer]) -> None:
+        del self._tasks[key]
+        if not task.cancelled():
+            task.exception()  # no caller waits for this failure any more
 
     async def finish(self) -> None:
         """Wait a moment for what is at work, then interrupt it; the same proof goes on with it after the restart.
 
         What is interrupted gives its lease back, so that the next process need not wait until that has run out.
         """
-        if not self._at_work:
+        if not self._tasks:
             return
-        _, late = await asyncio.wait(self._at_work.values(), timeout=_FINISH_SECONDS)
+        _, late = await asyncio.wait(self._tasks.values(), timeout=_FINISH_SECONDS)
         for work in late:
             work.cancel()
         if late:
             await asyncio.wait(late, timeout=_GIVE_BACK_SECONDS)
 
-    async def _join(self, working: asyncio.Task[Served]) -> Served:
+    async def _join(self, task: asyncio.Task[PaidAnswer]) -> PaidAnswer:
         try:
             async with asyncio.timeout(self._settings.rail_join_wait):
-                return await asyncio.shield(working)
+                return await asyncio.shield(task)
         except TimeoutError as late:
             raise in_progress() from late
 
     async def _work(
-        self, presented: PresentedProof, call: Call, request: Any, mine: Redemption | None, *, crowded: bool
-    ) -> Served:
+        self, proof: PresentedProof, call: Call, request: Any, claim: Redemption | None, *, is_crowded: bool
+    ) -> PaidAnswer:
         while True:
-            row = await self._claims.find_or_make(presented, call, mine, crowded=crowded)
+            row = await self._claims.find_or_make(proof, call, claim, is_crowded=is_crowded)
             if row.is_over:
-                return await self._fulfilment.serve_again(row)
+                return await self._fulfilment.repeat_answer(row)
             async with Lease(self._ledger, row.id, self._worker, self._settings.rail_lease_seconds) as lease:
                 if row.state is State.PAID:
                     return await self._fulfilment.serve(row, call, request, lease)
-                prepared = await self._fulfilment.rehearse(row, call, request)
-                served = await self._fulfilment.pay_and_serve(row, presented, call, request, prepared, lease)
-                if served is not None:
-                    return served
-            mine, crowded = None, True  # the claim was evicted or taken over meanwhile: look again
+                prepared_answer = await self._fulfilment.prepare_answer(row, call, request)
+                answer = await self._fulfilment.pay_and_serve(row, proof, call, request, prepared_answer, lease)
+                if answer is not None:
+                    return answer
+            claim, is_crowded = None, True  # the claim was evicted or taken over meanwhile: look again

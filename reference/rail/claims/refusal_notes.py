@@ -23,21 +23,25 @@ from reference.web.clock import WpClock
 OF_THE_WINDOW: Final = frozenset({"authorization_expired", "authorization_not_yet_valid"})
 # The same proof buys something with the right request, so that nothing is lost if the chain is not asked now.
 _SERVABLE: Final = frozenset({"request_mismatch"})
-_NOTED: Final = AGED | _SERVABLE | {"wrong_amount", "payment_already_spent"}
+_NOTED_CODES: Final = AGED | _SERVABLE | {"wrong_amount", "payment_already_spent"}
 
 
 class RefusalNotes:
     """Notes the payments of one rail that arrived and were refused."""
 
     def __init__(
-        self, collectors: Collectors, clock: WpClock, refused: RefusedPayments, lane_health: LaneHealth | None = None
+        self,
+        collectors: Collectors,
+        clock: WpClock,
+        refused_payments: RefusedPayments,
+        lane_health: LaneHealth | None = None,
     ) -> None:
         self._collectors = collectors
         self._clock = clock
-        self._refused = refused
-        self._presence = lane_health
+        self._refused_payments = refused_payments
+        self._lane_health = lane_health
 
-    async def has_received(self, presented: PresentedProof, code: str, service_id: str) -> bool:
+    async def has_received(self, proof: PresentedProof, code: str, service_id: str) -> bool:
         """Ask the chain whether a proof that is refused with `code` moved money to the payee, and note that it did.
 
         What is refused for the window of an authorization is not noted, as it is served, once it is final.
@@ -46,13 +50,13 @@ class RefusalNotes:
             PaymentRefused: `tx_not_confirmed`: it is on its way, so that nothing is decided yet.
             ChainUnavailable: The node could not be asked.
         """
-        if code not in _NOTED:
+        if code not in _NOTED_CODES:
             return False
-        network = presented.terms.network
+        network = proof.terms.network
         try:
-            if self._presence is not None:
-                self._presence.refuse_unchecked(network)
-            payment = await self._collectors[network].received(presented)
+            if self._lane_health is not None:
+                self._lane_health.refuse_unchecked(network)
+            payment = await self._collectors[network].find_received(proof)
         except PaymentRefused:  # on its way
             if code in _SERVABLE or code in OF_THE_WINDOW:
                 return code in OF_THE_WINDOW
@@ -62,21 +66,21 @@ class RefusalNotes:
                 return False
             raise
         if payment is not None and code not in OF_THE_WINDOW:
-            await self._refused.note(
+            await self._refused_payments.note(
                 payment,
-                payment_key=presented.payment_key,
+                payment_key=proof.payment_key,
                 network=network,
                 service_id=service_id,
-                price=presented.terms.amount,
-                pay_to=presented.terms.pay_to,
+                price=proof.terms.amount,
+                pay_to=proof.terms.pay_to,
                 code=code,
                 now=self._clock.now(),
             )
         return payment is not None
 
 
-def is_second_payment(rows: Sequence[Redemption], presented: PresentedProof) -> bool:
+def is_second_payment(rows: Sequence[Redemption], proof: PresentedProof) -> bool:
     """Return whether the token was bought by another payment, while this one has bought nothing."""
-    paid = [row for row in rows if row.state is not State.UNPAID]
-    of_this_payment = any(row.payment_key == presented.payment_key for row in paid)
-    return not of_this_payment and any(row.token == presented.token.text for row in paid)
+    paid_rows = [row for row in rows if row.state is not State.UNPAID]
+    of_this_payment = any(row.payment_key == proof.payment_key for row in paid_rows)
+    return not of_this_payment and any(row.token == proof.token.text for row in paid_rows)

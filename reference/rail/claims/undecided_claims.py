@@ -47,9 +47,9 @@ class UndecidedClaims:
         self._worker = worker
         self._watch = LeaseWatch(settings.rail_lease_seconds)
 
-    async def tend(self, here: Collection[str]) -> None:
+    async def tend(self, available_lanes: Collection[str]) -> None:
         """Decide what can be decided on the lanes whose nodes are here."""
-        for key in here:
+        for key in available_lanes:
             with suppress(ChainUnavailable):
                 for claim in await self._ledger.list_kept_due(key, now=self._clock.now(), most=_MOST_A_ROUND):
                     await self._decide(claim)
@@ -93,7 +93,7 @@ class UndecidedClaims:
     async def _let_go(self, claim: Redemption, code: str, now: int) -> None:
         """Let a claim lapse that pays nothing now, or drop it where it cannot pay any more."""
         if code not in RETRYABLE:
-            await self._notes.has_received(self._presented(claim), code, claim.service_id)
+            await self._notes.has_received(self._rebuild_proof(claim), code, claim.service_id)
             await self._ledger.drop_unpaid(claim.id)
             return
         since = await self._ledger.kept_since(claim)
@@ -104,13 +104,13 @@ class UndecidedClaims:
         # Else it was on its way when its window was over: it is looked at again until it is final.
 
     async def _drop_if_held(self, claim: Redemption) -> None:
-        there = await self._ledger.get(claim.id)
-        if there is not None and there.lease == self._worker:
-            presented = self._presented(claim)
+        row = await self._ledger.get(claim.id)
+        if row is not None and row.lease == self._worker:
+            proof = self._rebuild_proof(claim)
             rows = await self._ledger.find_involved(claim.token, claim.payment_key)
-            if is_second_payment(rows, presented):
-                await self._notes.has_received(presented, "payment_already_spent", claim.service_id)
+            if is_second_payment(rows, proof):
+                await self._notes.has_received(proof, "payment_already_spent", claim.service_id)
             await self._ledger.drop_unpaid(claim.id)
 
-    def _presented(self, claim: Redemption) -> PresentedProof:
-        return self._collectors[claim.network].presented_by(claim)
+    def _rebuild_proof(self, claim: Redemption) -> PresentedProof:
+        return self._collectors[claim.network].rebuild_proof(claim)

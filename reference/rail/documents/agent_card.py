@@ -15,7 +15,7 @@ VERSION = "1.0.0"
 _TAGS = ("x402", "usdc")
 
 
-def agent_card(settings: RailSettings, lanes: Sequence[str]) -> dict[str, Any]:
+def build_agent_card(settings: RailSettings, lanes: Sequence[str]) -> dict[str, Any]:
     """Return the card.
 
     Args:
@@ -38,12 +38,12 @@ def agent_card(settings: RailSettings, lanes: Sequence[str]) -> dict[str, Any]:
         url=settings.public_url,
         version=VERSION,
         organization=word,
-        skills=[_skill(service) for service in SERVICES.values()],
+        skills=[_build_skill(service) for service in SERVICES.values()],
         extensions=[extension],
     )
 
 
-def _skill(service: Service) -> a2a_card.Skill:
+def _build_skill(service: Service) -> a2a_card.Skill:
     example = orjson.dumps({"service_id": service.id, "request": dict(service.example)}).decode()
     return a2a_card.Skill(
         id=service.path.removeprefix("/").replace("/v1/", "/").replace("/", "-"),

@@ -14,8 +14,8 @@ import orjson
 from reference.lanes.lane import SettlingLane
 from reference.protocol import keys
 from reference.protocol.a2a_card import CARD, ENDPOINT, LEGACY_CARD, hint
-from reference.rail.challenges import Challenges, Offer, entry
-from reference.rail.documents.agent_card import agent_card
+from reference.rail.challenges import Challenges, Offer, build_entry
+from reference.rail.documents.agent_card import build_agent_card
 from reference.rail.settings import RailSettings
 from reference.store.database import DatabaseUnavailable
 from reference.web.errors import Refused, Unprocessable
@@ -25,7 +25,7 @@ from reference.web.keyring import Keyring
 _MAX_PAGE = 100
 
 
-def _json(value: Any, media_type: str = "application/json") -> Document:
+def _json_document(value: Any, media_type: str = "application/json") -> Document:
     return Document(orjson.dumps(value), media_type=media_type)
 
 
@@ -38,7 +38,7 @@ class Page:
     offset: int
 
 
-def page_of(query: Mapping[str, str]) -> Page:
+def read_page(query: Mapping[str, str]) -> Page:
     """Read the query of /discovery/resources.
 
     Raises:
@@ -61,29 +61,29 @@ class Documents:
         settings: RailSettings,
         did: str,
         challenges: Sequence[Challenges],
-        keyring: Callable[[], Keyring],
+        key_ring: Callable[[], Keyring],
         alive: Callable[[], Awaitable[object]],
         *,
         started_at: str,
         faults: Callable[[], Sequence[str]] = tuple,
-        away: Callable[[], Mapping[str, str]] = dict,
+        unavailable_lanes: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         self._settings = settings
         self._did = did
         self._challenges = tuple(challenges)
-        self._keyring = keyring
+        self._key_ring = key_ring
         self._alive = alive
         self._started_at = started_at
         self._faults = faults
-        self._away = away
-        card = _json(agent_card(settings, self._lanes()))
+        self._unavailable_lanes = unavailable_lanes
+        card = _json_document(build_agent_card(settings, self._lanes()))
         self._constant = {
-            "/pay/v1/index": _json(self._index()),
-            "/.well-known/x402": _json(self._catalog()),
-            "/openapi.json": _json(self._openapi()),
+            "/pay/v1/index": _json_document(self._build_index()),
+            "/.well-known/x402": _json_document(self._build_catalog()),
+            "/openapi.json": _json_document(self._build_openapi()),
             CARD: card,
             LEGACY_CARD: card,
-            ENDPOINT: _json(hint(settings.public_url)),
+            ENDPOINT: _json_document(hint(settings.public_url)),
         }
 
     @property
@@ -91,17 +91,17 @@ class Documents:
         """Paths of the documents that take no query."""
         return (*self._constant, "/.well-known/did.json", "/.well-known/jwks.json")
 
-    def fixed(self) -> Mapping[str, Document]:
+    def build_documents(self) -> Mapping[str, Document]:
         """Return every document that takes no query, by its path."""
-        published = self._keyring().published
-        identity = keys.did_document(self._did, published, self._services_of_did())
+        published_keys = self._key_ring().published
+        identity = keys.did_document(self._did, published_keys, self._build_did_services())
         return {
             **self._constant,
-            "/.well-known/did.json": _json(identity, "application/did+json"),
-            "/.well-known/jwks.json": _json(keys.jwks(published), "application/jwk-set+json"),
+            "/.well-known/did.json": _json_document(identity, "application/did+json"),
+            "/.well-known/jwks.json": _json_document(keys.jwks(published_keys), "application/jwk-set+json"),
         }
 
-    async def health(self) -> bytes:
+    async def build_health(self) -> bytes:
         """Return the health document.
 
         Lanes that are not offered are listed in `lanes_away`, and `lanes_away_reasons` says why by network key. What
@@ -116,19 +116,21 @@ class Documents:
         except DatabaseUnavailable as fault:
             raise Refused(503, "store_unavailable", "the ledger cannot be asked") from fault
         service = f"{self._settings.word.lower}-rail"
-        away, faults = dict(self._away()), list(self._faults())
+        away, faults = dict(self._unavailable_lanes()), list(self._faults())
         lanes = [lane for lane in self._lanes() if lane not in away]
-        told: dict[str, Any] = {"status": "ok", "service": service, "version": version("weldproof"), "lanes": lanes}
+        health: dict[str, Any] = {"status": "ok", "service": service, "version": version("weldproof"), "lanes": lanes}
         if away or faults:
-            told |= {"status": "degraded", "lanes_away": list(away), "lanes_away_reasons": away, "faults": faults}
-        return orjson.dumps(told)
+            health |= {"status": "degraded", "lanes_away": list(away), "lanes_away_reasons": away, "faults": faults}
+        return orjson.dumps(health)
 
-    def resources(self, page: Page) -> Document:
+    def build_resources(self, page: Page) -> Document:
         """Return one page of /discovery/resources (x402 v2)."""
-        items = [self._item(one) for one in self._challenges] if page.kind in {None, "http"} else []
-        shown = items[page.offset : page.offset + page.limit]
+        items = (
+            [self._build_resource(challenges) for challenges in self._challenges] if page.kind in {None, "http"} else []
+        )
+        page_items = items[page.offset : page.offset + page.limit]
         pagination = {"limit": page.limit, "offset": page.offset, "total": len(items)}
-        return _json({"x402Version": 2, "items": shown, "pagination": pagination})
+        return _json_document({"x402Version": 2, "items": page_items, "pagination": pagination})
 
     def _url(self, path: str) -> str:
         return self._settings.public_url + path
@@ -139,27 +141,29 @@ class Documents:
     def _lanes(self) -> list[str]:
         return [offer.terms.network for offer in self._offers()]
 
-    def _quiet_entries(self, one: Challenges) -> list[dict[str, Any]]:
+    def _build_entries(self, challenges: Challenges) -> list[dict[str, Any]]:
         """Return the entries of a service without anything live."""
         scheme, ttl = self._settings.rail_scheme, self._settings.challenge_ttl
-        return [entry(offer, one.service, scheme=scheme, ttl=ttl, place=None) for offer in one.offers]
+        return [
+            build_entry(offer, challenges.service, scheme=scheme, ttl=ttl, place=None) for offer in challenges.offers
+        ]
 
-    def _item(self, one: Challenges) -> dict[str, Any]:
+    def _build_resource(self, challenges: Challenges) -> dict[str, Any]:
         return {
-            "resource": self._url(one.service.path),
+            "resource": self._url(challenges.service.path),
             "type": "http",
             "x402Version": 2,
-            "accepts": self._quiet_entries(one),
+            "accepts": self._build_entries(challenges),
             "lastUpdated": self._started_at,
-            "metadata": {"service_id": one.service.id, "description": one.service.description},
+            "metadata": {"service_id": challenges.service.id, "description": challenges.service.description},
         }
 
-    def _catalog(self) -> dict[str, Any]:
+    def _build_catalog(self) -> dict[str, Any]:
         return {
             "version": 1,
             "x402Version": 2,
-            "resources": [self._url(one.service.path) for one in self._challenges],
-            "accepts": self._quiet_entries(self._challenges[0]) if self._challenges else [],
+            "resources": [self._url(challenges.service.path) for challenges in self._challenges],
+            "accepts": self._build_entries(self._challenges[0]) if self._challenges else [],
             "ownershipProofs": [],
             "instructions": (
                 "POST a request without payment to get a 402. Pay one accepts entry, welded to its "
@@ -167,7 +171,7 @@ class Documents:
             ),
         }
 
-    def _index(self) -> dict[str, Any]:
+    def _build_index(self) -> dict[str, Any]:
         word = self._settings.word
         return {
             "version": 1,
@@ -189,14 +193,14 @@ class Documents:
             },
             "challenge_ttl_secs": self._settings.challenge_ttl,
             "request_body_limit_bytes": self._settings.body_limit,
-            "networks": [_network_of(offer) for offer in self._offers()],
+            "networks": [_describe_network(offer) for offer in self._offers()],
             "services": [
                 {
-                    "service_id": one.service.id,
-                    "url": self._url(one.service.path),
-                    "price_microusdc": self._settings.price(one.service.id),
+                    "service_id": challenges.service.id,
+                    "url": self._url(challenges.service.path),
+                    "price_microusdc": self._settings.price(challenges.service.id),
                 }
-                for one in self._challenges
+                for challenges in self._challenges
             ],
             "receipts": {
                 "payable_receipt": word.receipt_kind,
@@ -212,17 +216,17 @@ class Documents:
             ),
         }
 
-    def _openapi(self) -> dict[str, Any]:
+    def _build_openapi(self) -> dict[str, Any]:
         """Return the contract as it was written by hand, with this rail's address and prices in it."""
         document: dict[str, Any] = orjson.loads(files("openapi").joinpath("rail.json").read_bytes())
         document["servers"] = [{"url": self._settings.public_url}]
-        for one in self._challenges:
-            info = payment_info(one.offers)
-            for operation in document["paths"][one.service.path].values():
+        for challenges in self._challenges:
+            info = build_payment_info(challenges.offers)
+            for operation in document["paths"][challenges.service.path].values():
                 operation["x-payment-info"] = info
         return document
 
-    def _services_of_did(self) -> list[dict[str, str]]:
+    def _build_did_services(self) -> list[dict[str, str]]:
         ids = (
             ("x402", "AgentPaymentService", "/pay/v1/index"),
             ("a2a", "A2AAgentCard", CARD),
@@ -233,7 +237,7 @@ class Documents:
         ]
 
 
-def payment_info(offers: Sequence[Offer]) -> dict[str, Any]:
+def build_payment_info(offers: Sequence[Offer]) -> dict[str, Any]:
     """Return `x-payment-info`: decimal dollars in `price`, atomic digits in `offers`."""
     named = next((offer for offer in offers if isinstance(offer.lane, SettlingLane)), offers[0])
     dollars = (Decimal(named.terms.amount) / 10**6).normalize()
@@ -242,7 +246,7 @@ def payment_info(offers: Sequence[Offer]) -> dict[str, Any]:
     return {"price": price, "protocols": [{"x402": {}}], "offers": [charge]}
 
 
-def _network_of(offer: Offer) -> dict[str, Any]:
+def _describe_network(offer: Offer) -> dict[str, Any]:
     facts = offer.lane.facts
     return {
         "id": offer.terms.caip2,

@@ -41,7 +41,7 @@ FAILURES_REMEMBERED = 3600
 _POLL_SECONDS = 0.1
 _MOST_FEES = 8  # times what the node asks for: nobody pays more to be in a block, however long it takes
 _FOR_EVER = 2**53  # a payer may name any 256-bit time; a database may not keep it
-_WAITING = frozenset({TxStatus.ABSENT, TxStatus.PENDING})
+_UNMINED_STATUSES = frozenset({TxStatus.ABSENT, TxStatus.PENDING})
 
 
 class SettlingPaymentSource:
@@ -67,48 +67,48 @@ class SettlingPaymentSource:
         self._worker = worker
         self._watch = LeaseWatch(settings.rail_lease_seconds)
         # Settlements of all payers that were mined as failed within the hour, as of the last round.
-        self._failed = 0
+        self._failure_count = 0
         # By token, what calls of this worker wait for.
         self._awaited: dict[str, Settlement] = {}
 
     # Steps 6 and 12.
 
-    def presented(self, proof: Proof, token: Token, terms: Terms) -> PresentedProof:
+    def read_proof(self, proof: Proof, token: Token, terms: Terms) -> PresentedProof:
         """Read an authorized proof."""
         if not isinstance(proof, AuthorizedProof) or proof.network not in {None, terms.caip2}:
             raise PaymentRefused("lane_mismatch", network=terms.caip2)
-        one = proof.authorization
-        key = redemption.authorized_payment_key(terms.caip2, terms.asset, one.payer, one.nonce)
-        return PresentedProof(token, terms, "", key, one)
+        authorization = proof.authorization
+        key = redemption.authorized_payment_key(terms.caip2, terms.asset, authorization.payer, authorization.nonce)
+        return PresentedProof(token, terms, "", key, authorization)
 
-    def check(self, presented: PresentedProof, *, is_used: bool = False) -> None:
+    def check(self, proof: PresentedProof, *, is_used: bool = False) -> None:
         """Judge the authorization offline."""
         eip3009.judge_offline(
             eip3009.AuthorizationOffer(
-                authorization=_authorization(presented),
-                terms=presented.terms,
-                token=presented.token.text,
+                authorization=_authorization_of(proof),
+                terms=proof.terms,
+                token=proof.token.text,
                 domain=self.lane.domain,
                 now=self._clock.now(),
             ),
             is_used=is_used,
         )
 
-    async def received(self, presented: PresentedProof) -> Payment | None:
+    async def find_received(self, proof: PresentedProof) -> Payment | None:
         """Ask the asset whether the authorization was used, by any sender, and what that moved."""
-        use = await self._use_of(presented)
+        use = await self._use_of(proof)
         if not use.used or use.cancelled:
             return None
-        terms = replace(presented.terms, amount=str(_authorization(presented).value))
+        terms = replace(proof.terms, amount=str(_authorization_of(proof).value))
         try:
-            payment = None if use.tx_id is None else await self._foreign(use.tx_id, replace(presented, terms=terms))
+            payment = None if use.tx_id is None else await self._judge_foreign(use.tx_id, replace(proof, terms=terms))
         except PaymentRefused:  # it was used, and did not pay this challenge
             return None
         if payment is None:
-            raise self._refusal("tx_not_confirmed", presented)
+            raise self._refusal("tx_not_confirmed", proof)
         return payment
 
-    def presented_by(self, claim: Redemption) -> PresentedProof:
+    def rebuild_proof(self, claim: Redemption) -> PresentedProof:
         """Read a claim: its payment key names payer and nonce, and the signature is not needed any more."""
         token = Token.parse(claim.token)
         assert token is not None  # noqa: S101 - only parsed tokens are claimed
@@ -119,179 +119,179 @@ class SettlingPaymentSource:
 
     # Step 14.
 
-    async def collect(self, presented: PresentedProof, claim: Redemption) -> Payment:
+    async def collect(self, proof: PresentedProof, claim: Redemption) -> Payment:
         """Settle, or go on with a settlement that was begun, and wait a while for it to be final (P-ER-05)."""
         ends = time.monotonic() + self._settings.rail_confirm_wait
         try:
-            while (payment := await self._step(presented, claim)) is None:
-                left = ends - time.monotonic()
-                if left <= 0 or ENDING.is_told:
-                    raise await self._pending(presented)
-                await ENDING.pause(min(left, self._pause(presented)))
+            while (payment := await self._step(proof, claim)) is None:
+                seconds_left = ends - time.monotonic()
+                if seconds_left <= 0 or ENDING.is_told:
+                    raise await self._build_pending_refusal(proof)
+                await ENDING.pause(min(seconds_left, self._pause(proof)))
         except BaseException:
-            self._awaited.pop(presented.token.text, None)
+            self._awaited.pop(proof.token.text, None)
             raise
         return payment
 
-    def closing(self, presented: PresentedProof, payment: Payment) -> Sequence[Change]:
+    def closing_changes(self, proof: PresentedProof, payment: Payment) -> Sequence[Change]:
         """Close what a call has seen final together with its row; what another call waited for, `tend` closes."""
-        sent = self._awaited.pop(presented.token.text, None)
-        if sent is None or payment.tx_id not in sent.hashes:
+        settlement = self._awaited.pop(proof.token.text, None)
+        if settlement is None or payment.tx_id not in settlement.hashes:
             return ()
-        return (build_close(sent, Fate.SETTLED, now=self._clock.now()),)
+        return (build_close(settlement, Fate.SETTLED, now=self._clock.now()),)
 
-    def _pause(self, presented: PresentedProof) -> float:
+    def _pause(self, proof: PresentedProof) -> float:
         """Return for how long nobody need look: until the transaction may be final, by the pace of its chain."""
-        sent = self._awaited.get(presented.token.text)
-        due = (None if sent is None else self.lane.final_in(sent.hashes[-1])) or _POLL_SECONDS
+        settlement = self._awaited.get(proof.token.text)
+        due = (None if settlement is None else self.lane.final_in(settlement.hashes[-1])) or _POLL_SECONDS
         return min(self._settings.chain_poll_seconds, max(_POLL_SECONDS, due))
 
-    async def _pending(self, presented: PresentedProof) -> PaymentRefused:
-        on_its_way = await self._settlements.open_for(presented.token.text)
-        tx_id = on_its_way.hashes[-1] if on_its_way else ""
-        return PaymentRefused("tx_not_confirmed", tx_id, presented.terms.caip2)
+    async def _build_pending_refusal(self, proof: PresentedProof) -> PaymentRefused:
+        open_settlement = await self._settlements.open_for(proof.token.text)
+        tx_id = open_settlement.hashes[-1] if open_settlement else ""
+        return PaymentRefused("tx_not_confirmed", tx_id, proof.terms.caip2)
 
-    async def _step(self, presented: PresentedProof, claim: Redemption) -> Payment | None:
+    async def _step(self, proof: PresentedProof, claim: Redemption) -> Payment | None:
         """Do what is next and return the payment when it is final; None when there is something to wait for."""
-        on_its_way = await self._settlements.open_for(presented.token.text)
-        if on_its_way is not None and on_its_way.payment_key != presented.payment_key:
+        open_settlement = await self._settlements.open_for(proof.token.text)
+        if open_settlement is not None and open_settlement.payment_key != proof.payment_key:
             raise in_progress()  # at most one submission a token (P-ST-08); this payer is not charged
-        if on_its_way is not None:
-            self._awaited[on_its_way.token] = on_its_way
-            return await self._follow(on_its_way, presented)
-        outlook = await self.lane.outlook(_authorization(presented), self._account.address)
+        if open_settlement is not None:
+            self._awaited[open_settlement.token] = open_settlement
+            return await self._follow(open_settlement, proof)
+        outlook = await self.lane.outlook(_authorization_of(proof), self._account.address)
         if not outlook.used:
-            await self._submit(presented, claim, outlook)
+            await self._submit(proof, claim, outlook)
             return None
-        use = await self._use_of(presented)
+        use = await self._use_of(proof)
         if use.cancelled:
-            raise self._refusal("authorization_used", presented)
-        return None if use.tx_id is None else await self._foreign(use.tx_id, presented)
+            raise self._refusal("authorization_used", proof)
+        return None if use.tx_id is None else await self._judge_foreign(use.tx_id, proof)
 
-    async def _follow(self, sent: Settlement, presented: PresentedProof) -> Payment | None:
+    async def _follow(self, settlement: Settlement, proof: PresentedProof) -> Payment | None:
         """Go on with a settlement that was sent: look for it, and push it when it does not come.
 
         One that moved the money stays open: `tend` closes it once the row is paid, so that no crash comes between.
         """
-        tx_id, seen = await self._newest(sent)
-        if seen.status in _WAITING:
-            await self._push(sent, seen.status)
+        tx_id, transaction = await self._find_newest(settlement)
+        if transaction.status in _UNMINED_STATUSES:
+            await self._push(settlement, transaction.status)
             return None
-        if not seen.final:
+        if not transaction.final:
             return None
-        if seen.status is TxStatus.CONFIRMED:
-            return self._judged(tx_id, seen, presented)
-        return await self._after_failure(sent, presented)
+        if transaction.status is TxStatus.CONFIRMED:
+            return self._judge(tx_id, transaction, proof)
+        return await self._after_failure(settlement, proof)
 
-    async def _after_failure(self, sent: Settlement, presented: PresentedProof) -> Payment | None:
+    async def _after_failure(self, settlement: Settlement, proof: PresentedProof) -> Payment | None:
         """Tell why our transaction failed: overtaken by a stranger's that paid, or nothing moved."""
-        use = await self._use_of(presented)
+        use = await self._use_of(proof)
         if use.used and not use.cancelled:
-            return None if use.tx_id is None else await self._foreign(use.tx_id, presented)
-        await self._settlements.close(sent, Fate.FAILED, now=self._clock.now())
-        raise self._refusal("authorization_used" if use.cancelled else await self._reason(presented), presented)
+            return None if use.tx_id is None else await self._judge_foreign(use.tx_id, proof)
+        await self._settlements.close(settlement, Fate.FAILED, now=self._clock.now())
+        raise self._refusal("authorization_used" if use.cancelled else await self._explain_failure(proof), proof)
 
-    async def _use_of(self, presented: PresentedProof) -> Use:
-        return await self.lane.use_of(_authorization(presented), presented.token.unix - AGE_SKEW_SECONDS)
+    async def _use_of(self, proof: PresentedProof) -> Use:
+        return await self.lane.use_of(_authorization_of(proof), proof.token.unix - AGE_SKEW_SECONDS)
 
-    async def _reason(self, presented: PresentedProof) -> str:
-        told = await self.lane.try_settlement(_authorization(presented), self._account.address)
-        return "settlement_failed" if told is None else eip3009.refusal_code(told)
+    async def _explain_failure(self, proof: PresentedProof) -> str:
+        revert = await self.lane.try_settlement(_authorization_of(proof), self._account.address)
+        return "settlement_failed" if revert is None else eip3009.refusal_code(revert)
 
-    async def _foreign(self, tx_id: str, presented: PresentedProof) -> Payment | None:
+    async def _judge_foreign(self, tx_id: str, proof: PresentedProof) -> Payment | None:
         """Judge the transaction that used the authorization, whoever sent it."""
-        seen = await self.lane.observe(tx_id)
-        if seen.status is not TxStatus.CONFIRMED or not seen.final:
+        transaction = await self.lane.observe(tx_id)
+        if transaction.status is not TxStatus.CONFIRMED or not transaction.final:
             return None
-        return self._judged(tx_id, seen, presented)
+        return self._judge(tx_id, transaction, proof)
 
-    def _judged(self, tx_id: str, seen: ObservedTransaction, presented: PresentedProof) -> Payment:
+    def _judge(self, tx_id: str, transaction: ObservedTransaction, proof: PresentedProof) -> Payment:
         """Return the payment when the transaction's logs show it.
 
         Raises:
             PaymentRefused: `authorization_used`: it was used, and not to pay this challenge.
         """
-        authorization = _authorization(presented)
-        transfer = eip3009.settling_transfer(seen, authorization, presented.terms)
+        authorization = _authorization_of(proof)
+        transfer = eip3009.settling_transfer(transaction, authorization, proof.terms)
         if transfer is None:
-            raise PaymentRefused("authorization_used", tx_id, presented.terms.caip2)
-        key = redemption.transfer_key(presented.terms.caip2, tx_id, transfer.ordinal)
+            raise PaymentRefused("authorization_used", tx_id, proof.terms.caip2)
+        key = redemption.transfer_key(proof.terms.caip2, tx_id, transfer.ordinal)
         return Payment(authorization.payer, tx_id, key, transfer.ordinal, transfer.value)
 
-    async def _newest(self, sent: Settlement) -> tuple[str, ObservedTransaction]:
+    async def _find_newest(self, settlement: Settlement) -> tuple[str, ObservedTransaction]:
         """Return whichever transaction with this nonce was mined, else one that waits, else that there is none."""
-        waiting = (sent.hashes[-1], ABSENT)
-        for tx_id in reversed(sent.hashes):
-            seen = await self.lane.observe(tx_id)
-            if seen.status not in _WAITING:
-                return tx_id, seen
-            if seen.status is TxStatus.PENDING:
-                waiting = (tx_id, seen)
-        return waiting
+        fallback = (settlement.hashes[-1], ABSENT)
+        for tx_id in reversed(settlement.hashes):
+            transaction = await self.lane.observe(tx_id)
+            if transaction.status not in _UNMINED_STATUSES:
+                return tx_id, transaction
+            if transaction.status is TxStatus.PENDING:
+                fallback = (tx_id, transaction)
+        return fallback
 
     # Sending.
 
-    async def _submit(self, presented: PresentedProof, claim: Redemption, outlook: Outlook) -> None:
+    async def _submit(self, proof: PresentedProof, claim: Redemption, outlook: Outlook) -> None:
         """Send a settlement, once the contract says that it would succeed.
 
         Raises:
             PaymentRefused: It would not, or this payer's settlements, or those of all, failed too often.
         """
-        self.check(presented)  # also of a claim that was made a while ago: what is late now would fail in its block
-        await self._refuse_griefer(presented)
+        self.check(proof)  # also of a claim that was made a while ago: what is late now would fail in its block
+        await self._refuse_griefer(proof)
         if outlook.refusal is not None:
             if (code := eip3009.refusal_code(outlook.refusal)) == "authorization_used":
                 return  # used since we asked: the next step sees by what
-            raise self._refusal(code, presented)
-        await self._refuse_unproven(presented)
+            raise self._refusal(code, proof)
+        await self._refuse_unproven(proof)
         if outlook.wei < self._account.gas_limit * outlook.fees.most:
             raise ChainUnavailable("the settler's account cannot pay for gas")
-        sent = await self._reserved(presented, claim, outlook)
-        self._awaited[sent.token] = sent
+        settlement = await self._reserve(proof, claim, outlook)
+        self._awaited[settlement.token] = settlement
         # At the node's own count nothing of this account is to be sent before it.
-        await (self.lane.send(sent.raw) if sent.nonce == outlook.nonce else self._send(sent))
+        await (self.lane.send(settlement.raw) if settlement.nonce == outlook.nonce else self._send(settlement))
 
-    async def _refuse_griefer(self, presented: PresentedProof) -> None:
+    async def _refuse_griefer(self, proof: PresentedProof) -> None:
         """Refuse a payer whose settlements failed on the chain too often, at the rail's cost (P-LN-08)."""
         most = self._settings.rail_payer_failures
         since = self._clock.now() - FAILURES_REMEMBERED
-        payer, caip2 = _authorization(presented).payer, presented.terms.caip2
+        payer, caip2 = _authorization_of(proof).payer, proof.terms.caip2
         if most and await self._settlements.failures(caip2, payer, since=since) >= most:
-            raise self._refusal("settlement_failed", presented)
+            raise self._refusal("settlement_failed", proof)
 
-    async def _refuse_unproven(self, presented: PresentedProof) -> None:
+    async def _refuse_unproven(self, proof: PresentedProof) -> None:
         """Bound what settlements of all payers cost the rail, where each fails by an account of its own (P-LN-08).
 
         Beyond the bound a payer is settled who has paid before; and up to twice the bound one who held the price in a
         safe block, which an account that is made for the purpose does not.
         """
-        most, failed = self._settings.rail_failures, self._failed
-        authorization = _authorization(presented)
-        if not most or failed < most:
+        most, failures = self._settings.rail_failures, self._failure_count
+        authorization = _authorization_of(proof)
+        if not most or failures < most:
             return
-        if await self._settlements.has_settled(presented.terms.caip2, authorization.payer):
+        if await self._settlements.has_settled(proof.terms.caip2, authorization.payer):
             return
-        if failed >= 2 * most or not await self.lane.held_before(authorization):
-            raise self._refusal("settlement_failed", presented)
+        if failures >= 2 * most or not await self.lane.held_before(authorization):
+            raise self._refusal("settlement_failed", proof)
 
-    async def _reserved(self, presented: PresentedProof, claim: Redemption, outlook: Outlook) -> Settlement:
+    async def _reserve(self, proof: PresentedProof, claim: Redemption, outlook: Outlook) -> Settlement:
         """Take a nonce, whoever else takes one now, write down what is sent with it, and hold the claim meanwhile.
 
         Raises:
             Refused: 409: a settlement for this token is on its way.
         """
-        authorization = _authorization(presented)
-        caip2, settler = presented.terms.caip2, self._account.address
-        fees, held = outlook.fees, build_hold(claim.id, until=min(authorization.valid_before, _FOR_EVER))
+        authorization = _authorization_of(proof)
+        caip2, settler = proof.terms.caip2, self._account.address
+        fees, claim_hold = outlook.fees, build_hold(claim.id, until=min(authorization.valid_before, _FOR_EVER))
         while True:
             nonce = await self._settlements.free_nonce(caip2, settler, at_least=outlook.nonce)
-            raw, tx_id = self._signed(authorization, nonce, fees)
+            raw, tx_id = self._sign(authorization, nonce, fees)
             new = Settlement(
                 caip2=caip2,
                 settler=settler,
                 nonce=nonce,
-                token=presented.token.text,
-                payment_key=presented.payment_key,
+                token=proof.token.text,
+                payment_key=proof.payment_key,
                 payer=authorization.payer,
                 authorization=orjson.dumps(
                     {**authorization.as_members(), "signature": authorization.signature}
@@ -304,14 +304,14 @@ class SettlingPaymentSource:
                 sent_at=self._clock.now(),
             )
             try:
-                await self._settlements.reserve(new, held)
+                await self._settlements.reserve(new, claim_hold)
             except NonceTaken:
                 continue
             except TokenTaken as fault:
                 raise in_progress() from fault
             return new
 
-    def _signed(self, authorization: Authorization, nonce: int, fees: Fees) -> tuple[bytes, str]:
+    def _sign(self, authorization: Authorization, nonce: int, fees: Fees) -> tuple[bytes, str]:
         return self._account.sign(
             chain_id=self.lane.domain.chain_id,
             nonce=nonce,
@@ -320,54 +320,58 @@ class SettlingPaymentSource:
             fees=fees,
         )
 
-    async def _push(self, sent: Settlement, status: TxStatus) -> None:
+    async def _push(self, settlement: Settlement, status: TxStatus) -> None:
         """Send again what the node has lost, or replace what is stuck (P-LN-07).
 
         What an earlier account of the operator sent can be sent again, but not signed again.
         """
-        stuck = self._clock.now() - sent.sent_at >= self._settings.rail_stuck_seconds
-        fees = await self._higher_fees(sent) if stuck and sent.settler == self._account.address else None
+        stuck = self._clock.now() - settlement.sent_at >= self._settings.rail_stuck_seconds
+        fees = await self._higher_fees(settlement) if stuck and settlement.settler == self._account.address else None
         if fees is not None:
-            replaced = await self._replaced(sent, fees)
-            if replaced is not None:
-                await self._send(replaced)
+            replacement = await self._replace(settlement, fees)
+            if replacement is not None:
+                await self._send(replacement)
         elif status is TxStatus.ABSENT:
-            await self._send_again(sent)
+            await self._send_again(settlement)
 
-    async def _higher_fees(self, sent: Settlement) -> Fees | None:
+    async def _higher_fees(self, settlement: Settlement) -> Fees | None:
         """Return what a node takes for a replacement; None when the fee is not what keeps it out of blocks."""
-        asked = await self.lane.fees()
-        fees = Fees(max(asked.most, _raised(sent.fee)), max(asked.tip, _raised(sent.tip)))
-        return fees if fees.most <= _MOST_FEES * asked.most else None
+        node_fees = await self.lane.fees()
+        fees = Fees(max(node_fees.most, _raise_fee(settlement.fee)), max(node_fees.tip, _raise_fee(settlement.tip)))
+        return fees if fees.most <= _MOST_FEES * node_fees.most else None
 
-    async def _send_again(self, sent: Settlement) -> None:
+    async def _send_again(self, settlement: Settlement) -> None:
         """Send what is in no block and no pool, unless its nonce went to something else meanwhile."""
-        if await self.lane.nonce(sent.settler, pending=False) <= sent.nonce:
-            await self._send(sent)
-        elif (await self._newest(sent))[1].status is TxStatus.ABSENT:
-            await self._settlements.close(sent, Fate.VOID, now=self._clock.now())
+        if await self.lane.nonce(settlement.settler, pending=False) <= settlement.nonce:
+            await self._send(settlement)
+        elif (await self._find_newest(settlement))[1].status is TxStatus.ABSENT:
+            await self._settlements.close(settlement, Fate.VOID, now=self._clock.now())
 
-    async def _replaced(self, sent: Settlement, fees: Fees) -> Settlement | None:
+    async def _replace(self, settlement: Settlement, fees: Fees) -> Settlement | None:
         """Write down a replacement with the same nonce and a higher fee; None when another worker did."""
-        authorization = read_authorization(sent)
-        raw, tx_id = self._signed(authorization, sent.nonce, fees)
+        authorization = read_authorization(settlement)
+        raw, tx_id = self._sign(authorization, settlement.nonce, fees)
         now = self._clock.now()
-        if not await self._settlements.replace(sent, raw=raw, tx_id=tx_id, fee=fees.most, tip=fees.tip, now=now):
+        if not await self._settlements.replace(settlement, raw=raw, tx_id=tx_id, fee=fees.most, tip=fees.tip, now=now):
             return None
-        hashes = (*sent.hashes, tx_id)
-        return replace(sent, raw=raw, hashes=hashes, fee=fees.most, tip=fees.tip, attempt=sent.attempt + 1, sent_at=now)
+        hashes = (*settlement.hashes, tx_id)
+        return replace(
+            settlement, raw=raw, hashes=hashes, fee=fees.most, tip=fees.tip, attempt=settlement.attempt + 1, sent_at=now
+        )
 
-    async def _send(self, sent: Settlement) -> None:
+    async def _send(self, settlement: Settlement) -> None:
         """Hand a settlement to the node, and before it whatever a reorganisation has taken from the same account.
 
         That is on its way again: should its fee be too low by now, it is replaced like any other.
         """
-        count = await self.lane.nonce(sent.settler, pending=True)
-        for earlier in await self._settlements.between(sent.caip2, sent.settler, count, sent.nonce - 1):
+        count = await self.lane.nonce(settlement.settler, pending=True)
+        for earlier in await self._settlements.between(
+            settlement.caip2, settlement.settler, count, settlement.nonce - 1
+        ):
             if earlier.fate is not Fate.OPEN:
                 await self._settlements.reopen(earlier)
             await self.lane.send(earlier.raw)
-        await self.lane.send(sent.raw)
+        await self.lane.send(settlement.raw)
 
     # Besides calls.
 
@@ -377,10 +381,10 @@ class SettlingPaymentSource:
         Raises:
             PaymentRefused: `tx_not_confirmed`: what the rail sent for the claim is on its way, and `tend` follows it.
         """
-        presented = self.presented_by(claim)
+        proof = self.rebuild_proof(claim)
         if await self._settlements.open_for(claim.token) is not None:
-            raise self._refusal("tx_not_confirmed", presented)
-        return await self.received(presented)
+            raise self._refusal("tx_not_confirmed", proof)
+        return await self.find_received(proof)
 
     async def is_known(self, claim: Redemption) -> bool:
         """A claim for which something was sent counts as known to the chain (P-ST-08)."""
@@ -397,76 +401,78 @@ class SettlingPaymentSource:
         caip2 = self.lane.facts.network.caip2
         failures = await self._settlements.all_failures(since=self._clock.now() - FAILURES_REMEMBERED)
         self._count_failed(failures.get(caip2, 0))
-        for sent in await self._settlements.open_on(caip2):
+        for settlement in await self._settlements.open_on(caip2):
             try:
-                await self._tend(sent)
+                await self._tend(settlement)
             except ChainUnavailable:
                 await self.lane.fees()  # a node that is away ends the round
 
-    def _count_failed(self, failed: int) -> None:
+    def _count_failed(self, count: int) -> None:
         most = self._settings.rail_failures
-        if most and (failed >= most) != (self._failed >= most):
-            event = "settlements_bounded" if failed >= most else "settlements_unbounded"
-            _log.warning(event, network=self.lane.facts.network.key, failed=failed)
-        self._failed = failed
+        if most and (count >= most) != (self._failure_count >= most):
+            event = "settlements_bounded" if count >= most else "settlements_unbounded"
+            _log.warning(event, network=self.lane.facts.network.key, failed=count)
+        self._failure_count = count
 
-    async def _tend(self, sent: Settlement) -> None:
-        claims = await self._ledger.find_involved(sent.token, sent.payment_key)
-        claim = next((one for one in claims if one.payment_key == sent.payment_key), None)
+    async def _tend(self, settlement: Settlement) -> None:
+        claims = await self._ledger.find_involved(settlement.token, settlement.payment_key)
+        claim = next((one for one in claims if one.payment_key == settlement.payment_key), None)
         if claim is None:
-            await self._abandoned(sent)
+            await self._follow_abandoned(settlement)
         elif self._watch.has_run_out(claim) and await self._ledger.take_lease(claim, worker=self._worker):
             try:
-                await self._tend_claim(sent, claim)
+                await self._tend_claim(settlement, claim)
             finally:
                 await self._ledger.release(claim.id, worker=self._worker)
 
-    async def _tend_claim(self, sent: Settlement, claim: Redemption) -> None:
+    async def _tend_claim(self, settlement: Settlement, claim: Redemption) -> None:
         try:
             payment = await self._follow(
-                sent, replace(self.presented_by(claim), authorization=read_authorization(sent))
+                settlement, replace(self.rebuild_proof(claim), authorization=read_authorization(settlement))
             )
         except PaymentRefused:
             await self._ledger.drop_unpaid(claim.id)
             return
         if payment is not None:
-            now, fate = self._clock.now(), Fate.SETTLED if payment.tx_id in sent.hashes else Fate.OVERTAKEN
+            now, fate = self._clock.now(), Fate.SETTLED if payment.tx_id in settlement.hashes else Fate.OVERTAKEN
             await self._ledger.mark_paid(claim, payment, worker=self._worker, now=now)
-            await self._settlements.close(sent, fate, now=now)
+            await self._settlements.close(settlement, fate, now=now)
 
-    async def _abandoned(self, sent: Settlement) -> None:
+    async def _follow_abandoned(self, settlement: Settlement) -> None:
         """Follow a settlement whose claim is gone, so that its nonce does not hold up the next ones."""
-        _, seen = await self._newest(sent)
-        if seen.status in _WAITING:
-            await self._push(sent, seen.status)
-        elif seen.final:
-            await self._settlements.close(sent, await self._fate_of(sent, seen), now=self._clock.now())
+        _, transaction = await self._find_newest(settlement)
+        if transaction.status in _UNMINED_STATUSES:
+            await self._push(settlement, transaction.status)
+        elif transaction.final:
+            await self._settlements.close(
+                settlement, await self._fate_of(settlement, transaction), now=self._clock.now()
+            )
 
-    async def _fate_of(self, sent: Settlement, seen: ObservedTransaction) -> Fate:
+    async def _fate_of(self, settlement: Settlement, transaction: ObservedTransaction) -> Fate:
         """Return what became of a settlement that is final and has no claim."""
-        if seen.status is TxStatus.CONFIRMED:
+        if transaction.status is TxStatus.CONFIRMED:
             return Fate.SETTLED
-        token = Token.parse(sent.token)
+        token = Token.parse(settlement.token)
         since = 0 if token is None else token.unix - AGE_SKEW_SECONDS
-        use = await self.lane.use_of(read_authorization(sent), since)
+        use = await self.lane.use_of(read_authorization(settlement), since)
         return Fate.OVERTAKEN if use.used and not use.cancelled else Fate.FAILED
 
     @staticmethod
-    def _refusal(code: str, presented: PresentedProof) -> PaymentRefused:
-        return PaymentRefused(code, "", presented.terms.caip2)
+    def _refusal(code: str, proof: PresentedProof) -> PaymentRefused:
+        return PaymentRefused(code, "", proof.terms.caip2)
 
 
-def read_authorization(sent: Settlement) -> Authorization:
+def read_authorization(settlement: Settlement) -> Authorization:
     """Return the authorization that a settlement settles."""
-    members = orjson.loads(sent.authorization)
+    members = orjson.loads(settlement.authorization)
     return Authorization.from_members(members, members["signature"])
 
 
-def _authorization(presented: PresentedProof) -> Authorization:
-    assert presented.authorization is not None  # noqa: S101 - `presented` above made it
-    return presented.authorization
+def _authorization_of(proof: PresentedProof) -> Authorization:
+    assert proof.authorization is not None  # noqa: S101 - `proof` above made it
+    return proof.authorization
 
 
-def _raised(fee: int) -> int:
+def _raise_fee(fee: int) -> int:
     """Return a fee that a node takes as a replacement's: an eighth higher."""
     return fee + fee // 8 + 1

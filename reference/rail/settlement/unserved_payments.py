@@ -30,7 +30,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ListedPayment:
     """A payment as an operator reads of it.
 
     Attributes:
@@ -45,27 +45,27 @@ class Entry:
 
     def members(self) -> dict[str, Any]:
         """Return it as JSON: the number as text, as it goes beyond what every reader of JSON keeps."""
-        one = self.payment
+        payment = self.payment
         return {
-            "id": one.name,
-            "state": one.state.value,
-            "since": utc_text(one.since),
-            "paid_at": None if one.paid_at is None else utc_text(one.paid_at),
-            "network": one.network,
-            "service_id": one.service_id or None,
-            "amount": one.amount or None,
-            "tx_id": one.tx_id or None,
-            "payer": one.payer,
-            "request_is_kept": one.has_order,
-            "refund_tx_id": one.refund_tx_id,
-            "refunded_at": None if one.refunded_at is None else utc_text(one.refunded_at),
-            "refused_with": one.code,
+            "id": payment.name,
+            "state": payment.state.value,
+            "since": utc_text(payment.since),
+            "paid_at": None if payment.paid_at is None else utc_text(payment.paid_at),
+            "network": payment.network,
+            "service_id": payment.service_id or None,
+            "amount": payment.amount or None,
+            "tx_id": payment.tx_id or None,
+            "payer": payment.payer,
+            "request_is_kept": payment.has_order,
+            "refund_tx_id": payment.refund_tx_id,
+            "refunded_at": None if payment.refunded_at is None else utc_text(payment.refunded_at),
+            "refused_with": payment.code,
             "why": self.why,
             "next": self.next,
         }
 
 
-class PaymentsDesk:
+class PaymentOperations:
     """Lists payments, has one served, or marks it as given back, over the ledger that the workers use."""
 
     def __init__(
@@ -73,7 +73,7 @@ class PaymentsDesk:
         settings: RailSettings,
         clock: WpClock,
         ledger: Redemptions,
-        unserved: UnservedPayments,
+        unserved_payments: UnservedPayments,
         signer: Callable[[], Awaitable[Signer]],
         *,
         worker: str,
@@ -91,22 +91,22 @@ class PaymentsDesk:
         self._settings = settings
         self._clock = clock
         self._ledger = ledger
-        self._unserved = unserved
+        self._unserved = unserved_payments
         self._signer = signer
         self._worker = worker
 
-    async def listed(self, *, refunded: bool, most: int) -> Sequence[Entry]:
+    async def list_payments(self, *, is_refunded: bool, most: int) -> Sequence[ListedPayment]:
         """Return what was not served, the oldest first, or what was given back, the newest first."""
-        if refunded:
-            found = await self._unserved.list_refunded(most=most)
+        if is_refunded:
+            payments = await self._unserved.list_refunded(most=most)
         else:
-            found = await self._unserved.list_oldest(now=self._clock.now(), most=most)
-        return [self._entry(one) for one in found]
+            payments = await self._unserved.list_oldest(now=self._clock.now(), most=most)
+        return [self._describe(payment) for payment in payments]
 
-    def _entry(self, one: Unserved) -> Entry:
+    def _describe(self, payment: Unserved) -> ListedPayment:
         window = self._settings.rail_settle_window + self._settings.skew_seconds
-        ends = utc_text((one.expires_at or 0) + window)
-        return Entry(one, *_words(one, ends))
+        ends = utc_text((payment.expires_at or 0) + window)
+        return ListedPayment(payment, *_explain(payment, ends))
 
     async def serve(self, row_id: int) -> bytes:
         """Have a payment served whose payer is not here, and return the answer: the same proof gets it afterwards.
@@ -117,24 +117,24 @@ class PaymentsDesk:
         Raises:
             NotDone: It is not paid, served already, given back, at work elsewhere, or its request is not kept.
         """
-        row = await self._paid(row_id)
-        kept = await self._unserved.request_of(row_id)
-        if kept is None:
+        row = await self._get_unserved(row_id)
+        request_body = await self._unserved.request_of(row_id)
+        if request_body is None:
             raise NotDone(
                 "its request is not kept, so nobody knows what to answer: it is served when its payer sends the same"
                 " proof with the same request, or give it back"
             )
-        service = next(one for one in SERVICES.values() if one.id == row.service_id)
+        service = next(payment for payment in SERVICES.values() if payment.id == row.service_id)
         signer = await self._signer()
-        held = await self._held(row_id)
+        claim = await self._take_lease(row_id)
         async with Lease(self._ledger, row_id, self._worker, self._settings.rail_lease_seconds):
-            answer = _answer(signer, held, service, kept)
+            answer = _make_answer(signer, claim, service, request_body)
             now = self._clock.now()
             recheck_at = now + self._settings.rail_recheck_seconds
             if not await self._ledger.spend(
                 row_id, answer, worker=self._worker, now=now, recheck_at=recheck_at, is_fetched=False
             ):
-                await self._paid(row_id)
+                await self._get_unserved(row_id)
                 raise NotDone("a worker took it over meanwhile; ask again")
         return answer.body
 
@@ -146,12 +146,12 @@ class PaymentsDesk:
         Raises:
             NotDone: It is not paid, served, or given back already.
         """
-        row = await self._paid(row_id)
-        named = _canonical(tx_id)
-        if named == row.tx_id:
+        row = await self._get_unserved(row_id)
+        canonical = _canonicalise_tx_id(tx_id)
+        if canonical == row.tx_id:
             raise NotDone("that is the transaction that paid it; name the one that gave it back")
-        if not await self._unserved.record_refund(row_id, named, now=self._clock.now()):
-            await self._paid(row_id)
+        if not await self._unserved.record_refund(row_id, canonical, now=self._clock.now()):
+            await self._get_unserved(row_id)
             raise NotDone("it changed meanwhile; ask again")
 
     async def refund_unclaimed(self, moved_by: str, tx_id: str) -> None:
@@ -164,15 +164,15 @@ class PaymentsDesk:
         Raises:
             NotDone: None is listed with that transaction, or it was claimed meanwhile.
         """
-        named = _canonical(tx_id)
-        if named == moved_by:
+        canonical = _canonicalise_tx_id(tx_id)
+        if canonical == moved_by:
             raise NotDone("that is the transaction that moved the money; name the one that gave it back")
-        if not await self._unserved.record_unclaimed_refund(moved_by, named, now=self._clock.now()):
+        if not await self._unserved.record_unclaimed_refund(moved_by, canonical, now=self._clock.now()):
             raise NotDone(
                 "no payment that was refused or moved without a claim is listed with that transaction; look at the list"
             )
 
-    async def _paid(self, row_id: int) -> Redemption:
+    async def _get_unserved(self, row_id: int) -> Redemption:
         """Return a payment that was not served.
 
         Raises:
@@ -189,52 +189,54 @@ class PaymentsDesk:
             raise NotDone("its chain does not show it as paid: nothing can be served for it, or given back")
         return row
 
-    async def _held(self, row_id: int) -> Redemption:
+    async def _take_lease(self, row_id: int) -> Redemption:
         """Return the payment under a lease of this process, waiting out one of a worker that has died."""
         watch = LeaseWatch(self._settings.rail_lease_seconds)
         ends = time.monotonic() + self._settings.rail_lease_seconds + _PATIENCE_SECONDS
         while True:
-            row = await self._paid(row_id)
+            row = await self._get_unserved(row_id)
             if watch.has_run_out(row) and await self._ledger.take_lease(row, worker=self._worker):
-                return await self._paid(row_id)
+                return await self._get_unserved(row_id)
             if time.monotonic() > ends:
                 raise NotDone("a worker is at it")
             await asyncio.sleep(POLL_SECONDS)
 
 
-def _answer(signer: Signer, row: Redemption, service: Service, kept: bytes) -> Answer:
+def _make_answer(signer: Signer, row: Redemption, service: Service, request_body: bytes) -> Answer:
     try:
-        return signer.answer(row, service, service.accepts(parse(kept)))
+        return signer.make_answer(row, service, service.parse_request(parse(request_body)))
     except Exception as fault:
         raise NotDone(f"the answer cannot be made now ({type(fault).__name__})") from fault
 
 
-def _words(one: Unserved, ends: str) -> tuple[str, str]:
+def _explain(payment: Unserved, ends: str) -> tuple[str, str]:
     """Return why nobody was served for a payment, and what will happen."""
-    if one.state is UnservedState.PAID:
-        why = "a worker is at it, or was when it ended" if one.is_held else "its payer did not come again"
-        kept = "or `payments serve`" if one.has_order else "its request is not kept, so nobody else can have it served"
-        return f"paid; {why}", f"served when the same proof comes again, without an end; {kept}; or give it back"
-    if one.state is UnservedState.SENT and one.id is None:
+    if payment.state is UnservedState.PAID:
+        why = "a worker is at it, or was when it ended" if payment.is_held else "its payer did not come again"
+        remedy = (
+            "or `payments serve`" if payment.has_order else "its request is not kept, so nobody else can have it served"
+        )
+        return f"paid; {why}", f"served when the same proof comes again, without an end; {remedy}; or give it back"
+    if payment.state is UnservedState.SENT and payment.id is None:
         return "sent to the chain, outcome unknown; its claim is gone", "the rail follows it"
-    if one.state is UnservedState.SENT:
+    if payment.state is UnservedState.SENT:
         return "sent to the chain, outcome unknown", "the rail follows it, and marks it as paid when it is final"
-    if one.state is UnservedState.UNCLAIMED:
+    if payment.state is UnservedState.UNCLAIMED:
         return (
             "what the rail sent moved the money, and no claim is left",
             "served if the same proof comes within its lifetime; or give it back, named by its transaction",
         )
-    if one.state is UnservedState.PAID_REFUSED:
+    if payment.state is UnservedState.PAID_REFUSED:
         return (
-            f"the money reached the payee, and the proof was refused with {one.code}",
+            f"the money reached the payee, and the proof was refused with {payment.code}",
             "nothing is served for it unless the rail accepts the proof later; give it back, named by its transaction",
         )
-    if one.state is UnservedState.WAITING_FOR_NODE:
+    if payment.state is UnservedState.WAITING_FOR_NODE:
         return (
             "the last look at it met no node, or its answer could not be made",
             "does not lapse; decided when its node is back; paid, it is served when the same proof comes again",
         )
-    if one.state is UnservedState.REFUNDED:
+    if payment.state is UnservedState.REFUNDED:
         return "an operator gave it back", "nothing: the proof is refused with payment_refunded"
     return (
         "presented; its chain does not show it as final, or a worker is at it",
@@ -242,7 +244,7 @@ def _words(one: Unserved, ends: str) -> tuple[str, str]:
     )
 
 
-def _canonical(tx_id: str) -> str:
+def _canonicalise_tx_id(tx_id: str) -> str:
     """Return a transaction id as one of the chains writes it."""
     for lane in LANES:
         try:

@@ -93,7 +93,7 @@ def _answered(answer: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
     def answered(self: Signer, row: Redemption, service: Service, request: Any) -> Stored:
         full: Stored = answer(self, row, service, request)
         told = orjson.loads(full.body)
-        key = self._keyring().active
+        key = self._key_ring().active
         claims = _claims_of(told.pop("payable_receipt"))
         if shape.verdict_claim != "screen_result" and "compliance_receipt_jws" in told["result"]:
             _rename_verdict(told["result"], shape.verdict_claim, lambda made: sign_compact(made, key))

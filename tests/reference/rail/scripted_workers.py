@@ -22,7 +22,7 @@ from reference.protocol.proof import MinedProof
 from reference.protocol.refusals import PaymentRefused
 from reference.rail.availability.lane_health import LaneHealth
 from reference.rail.challenges import Call
-from reference.rail.claims.fulfilment import Served
+from reference.rail.claims.fulfilment import PaidAnswer
 from reference.rail.claims.prepared_answer import PreparedAnswer
 from reference.rail.claims.presented_proof import MinedPaymentSource
 from reference.rail.claims.redemption import Redeemer
@@ -115,12 +115,12 @@ class Bench:
         now = WpClock().now()
         return MINT.token(TERMS, service_id=SERVICE.id, request_hash=request, unix=now, nonce=next(NONCES))
 
-    async def redeem(self, number: int, token: str, *, worker: int = 0, service: Service = SERVICE) -> Served:
+    async def redeem(self, number: int, token: str, *, worker: int = 0, service: Service = SERVICE) -> PaidAnswer:
         """Present the `number`-th transaction with a token to a worker."""
         redeemer = self.workers[worker]
         presented = await redeemer.present(MinedProof(tx_id(number), token, None))
         call = replace(Call.of(SERVICE, BODY, ""), service=service)
-        return await redeemer.redeem(presented, call, SERVICE.accepts(dict(BODY)))
+        return await redeemer.redeem(presented, call, SERVICE.parse_request(dict(BODY)))
 
     async def refusal(self, number: int, token: str, **given: Any) -> str:
         """Present, and return the code of the refusal."""

@@ -13,7 +13,7 @@ import pytest
 
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.redemption import State
-from reference.rail.settlement.unserved_payments import PaymentsDesk
+from reference.rail.settlement.unserved_payments import PaymentOperations
 from reference.rail.signing import Signer
 from reference.store.opening import sqlite_dsn
 from reference.store.redemption_rows import Redemption
@@ -35,14 +35,14 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         yield made
 
 
-def desk_of(bench: Bench) -> PaymentsDesk:
+def desk_of(bench: Bench) -> PaymentOperations:
     """Return an operator's desk over the workers' ledger."""
 
     async def signer() -> Signer:
         return bench.signer
 
     unserved = UnservedPayments(bench.database)
-    return PaymentsDesk(bench.settings, WpClock(), bench.ledger, unserved, signer, worker=str(uuid.uuid4()))
+    return PaymentOperations(bench.settings, WpClock(), bench.ledger, unserved, signer, worker=str(uuid.uuid4()))
 
 
 async def left_paid(bench: Bench, monkeypatch: pytest.MonkeyPatch, number: int = 0) -> tuple[str, Redemption]:
@@ -68,7 +68,7 @@ async def test_an_operator_serves_and_the_payer_gets_that_answer(bench: Bench, m
     """One execution, one receipt; a second `serve` and a refund change nothing any more."""
     token, row = await left_paid(bench, monkeypatch)
     desk = desk_of(bench)
-    [listed] = await desk.listed(refunded=False, most=9)
+    [listed] = await desk.list_payments(is_refunded=False, most=9)
     assert (listed.payment.id, listed.payment.state, listed.payment.has_order) == (row.id, UnservedState.PAID, True)
     assert (listed.payment.payer, listed.payment.tx_id, listed.payment.service_id) == ("PAYER", tx_id(0), SERVICE.id)
     body = await desk.serve(row.id)
@@ -76,9 +76,9 @@ async def test_an_operator_serves_and_the_payer_gets_that_answer(bench: Bench, m
         with pytest.raises(NotDone, match="it was served"):
             await act
     answers = [await bench.redeem(0, token, worker=worker) for worker in (0, 1)]
-    assert [(one.body, one.replayed) for one in answers] == [(body, True)] * 2
+    assert [(one.body, one.is_replay) for one in answers] == [(body, True)] * 2
     assert orjson.loads(body)["request_hash"] == row.request_hash
-    assert await desk.listed(refunded=False, most=9) == []
+    assert await desk.list_payments(is_refunded=False, most=9) == []
     await bench.ledger.forget(unpaid_before=0, answers_before=0)
     assert await UnservedPayments(bench.database).request_of(row.id) is None
 
@@ -131,9 +131,11 @@ async def test_a_refunded_payment_is_never_served(bench: Bench, monkeypatch: pyt
             patched.setattr(WpClock, name, lambda _: late)
         await bench.tend()
         assert await bench.refusal(0, token) == "payment_refunded"
-    [second] = await desk.listed(refunded=False, most=9)  # a payment of a challenge that was over: it bought nothing
+    [second] = await desk.list_payments(
+        is_refunded=False, most=9
+    )  # a payment of a challenge that was over: it bought nothing
     assert (second.payment.state, second.payment.tx_id) == (UnservedState.PAID_REFUSED, tx_id(1))
-    [told] = await desk.listed(refunded=True, most=9)
+    [told] = await desk.list_payments(is_refunded=True, most=9)
     assert (told.payment.id, told.payment.refund_tx_id) == (row.id, GIVEN_BACK)
     counted = await UnservedPayments(bench.database).count_by_state(now=WpClock().now())
     assert counted == {(UnservedState.REFUNDED, NETWORK.key): 1, (UnservedState.PAID_REFUSED, NETWORK.key): 1}
@@ -166,11 +168,11 @@ async def test_of_an_operator_and_a_presenting_payer_one_wins(
             await desk.serve(row.id)
         return
     served = await bench.redeem(0, token)
-    assert not served.replayed
+    assert not served.is_replay
     with pytest.raises(NotDone, match="it was served"):
         await done[0]
     assert (await bench.redeem(0, token, worker=1)).body == served.body
-    assert await desk.listed(refunded=True, most=9) == []
+    assert await desk.list_payments(is_refunded=True, most=9) == []
 
 
 async def test_many_at_once_end_in_one_outcome(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,7 +207,7 @@ async def test_a_payment_whose_request_is_not_kept_is_left_to_its_payer(
         token, row = await left_paid(bench, monkeypatch)
     with pytest.raises(NotDone, match="request is not kept"):
         await desk_of(bench).serve(row.id)
-    assert not (await bench.redeem(0, token)).replayed
+    assert not (await bench.redeem(0, token)).is_replay
 
 
 async def test_a_claim_that_was_decided_without_its_payer_can_be_served(bench: Bench) -> None:
@@ -218,7 +220,7 @@ async def test_a_claim_that_was_decided_without_its_payer_can_be_served(bench: B
     bench.lane.before = away
     assert await bench.refusal(0, token) == "chain_unavailable"
     desk = desk_of(bench)
-    [waiting] = await desk.listed(refunded=False, most=9)
+    [waiting] = await desk.list_payments(is_refunded=False, most=9)
     assert (waiting.payment.state, waiting.payment.has_order) == (UnservedState.WAITING_FOR_NODE, True)
     assert waiting.payment.id is not None
     for act in (desk.serve(waiting.payment.id), desk.refund(waiting.payment.id, GIVEN_BACK)):
@@ -226,7 +228,7 @@ async def test_a_claim_that_was_decided_without_its_payer_can_be_served(bench: B
             await act
     bench.lane.pay(0, token)
     await bench.tend()
-    assert [one.payment.state for one in await desk.listed(refunded=False, most=9)] == [UnservedState.PAID]
+    assert [one.payment.state for one in await desk.list_payments(is_refunded=False, most=9)] == [UnservedState.PAID]
     body = await desk.serve(waiting.payment.id)
     assert (await bench.redeem(0, token)).body == body
 
@@ -262,6 +264,6 @@ async def test_a_service_that_fails_leaves_the_payment_as_it_was(bench: Bench, m
         patched.setattr(Signer, "answer", broken)
         with pytest.raises(NotDone, match="RuntimeError"):
             await desk_of(bench).serve(row.id)
-    assert not (await bench.redeem(0, token)).replayed
+    assert not (await bench.redeem(0, token)).is_replay
     with pytest.raises(NotDone, match="no payment"):
         await desk_of(bench).serve(7)

@@ -68,7 +68,7 @@ class Bench:
             self.now.monotonic += seconds
             self.node.answers = answer
             await self.lane_health.tend()
-            found.append(LANE in self.lane_health.here)
+            found.append(LANE in self.lane_health.available_lanes)
         return found
 
 
@@ -84,7 +84,7 @@ async def bench_of(folder: Path, *, unchecked: bool = False, lane: Any = None, *
         lanes,
         WpClock(system=lambda: now.wall),
         absences,
-        unchecked=[LANE] if unchecked else [],
+        unchecked_lanes=[LANE] if unchecked else [],
         monotonic=lambda: now.monotonic,
         wall=lambda: time.time() + wall.ahead,
     )
@@ -135,7 +135,7 @@ async def test_a_node_that_is_behind_is_away(bench: Bench) -> None:
     """Until it has caught up. Its word on what does not exist does not count meanwhile, so two looks bring it back."""
     bench.node.age = 400
     assert await bench.look(True, True, True) == [False] * 3
-    assert list(bench.lane_health.away) == [LANE]
+    assert list(bench.lane_health.unavailable_lanes) == [LANE]
     bench.node.age = 20
     assert await bench.look(True, True) == [False, True]
 
@@ -146,11 +146,11 @@ async def test_a_chain_that_trails_is_not_offered_at_once(bench: Bench) -> None:
     assert await bench.look(True, True, True) == [True] * 3
     bench.node.age = 70
     assert await bench.look(True, True) == [False] * 2
-    assert "s old" in bench.lane_health.away[LANE]
+    assert "s old" in bench.lane_health.unavailable_lanes[LANE]
     assert await bench.absences.list_after(LANE, 0) == []
     bench.node.age = 2
     assert await bench.look(True, seconds=1) == [True]
-    assert bench.lane_health.away == {}
+    assert bench.lane_health.unavailable_lanes == {}
 
 
 async def test_a_lane_is_offered_only_while_its_newest_block_is_known_to_be_recent(tmp_path: Path) -> None:
@@ -159,9 +159,9 @@ async def test_a_lane_is_offered_only_while_its_newest_block_is_known_to_be_rece
         bench.node.age = 30
         assert await bench.look(True, seconds=10) == [True]
         bench.wall.ahead += 25
-        assert LANE in bench.lane_health.here
+        assert LANE in bench.lane_health.available_lanes
         bench.wall.ahead += 10
-        assert LANE not in bench.lane_health.here
+        assert LANE not in bench.lane_health.available_lanes
         looks = bench.node.looks
         bench.node.age = -40
         assert await bench.look(True, seconds=6) == [True]
@@ -208,7 +208,7 @@ async def test_in_test_mode_the_network_is_not_looked_at(bench: Bench) -> None:
 async def test_a_lane_that_is_well_is_not_looked_at_all_the_time(bench: Bench) -> None:
     """Every few seconds, so that an outage of some seconds takes no lane away; more often while it is away."""
     await bench.look(*[True] * 10, *[False] * 15, seconds=1)
-    assert (bench.node.looks, LANE in bench.lane_health.here) == (9, False)
+    assert (bench.node.looks, LANE in bench.lane_health.available_lanes) == (9, False)
     await bench.look(*[False] * 10, seconds=1)
     assert bench.node.looks == 9 + 10
 

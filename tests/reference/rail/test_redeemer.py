@@ -20,7 +20,7 @@ from reference.protocol.redemption import State
 from reference.protocol.weld import Payment
 from reference.rail.challenges import Call
 from reference.rail.claims import redemption
-from reference.rail.claims.fulfilment import Served
+from reference.rail.claims.fulfilment import PaidAnswer
 from reference.rail.claims.leases import LeaseWatch
 from reference.rail.claims.presented_proof import MinedPaymentSource, PresentedProof
 from reference.store.generations import Generations
@@ -54,7 +54,7 @@ async def test_a_payment_is_served_once_whoever_is_asked(bench: Bench) -> None:
     bench.lane.pay(0, token)
     first = await bench.redeem(0, token)
     again = await bench.redeem(0, token, worker=1)
-    assert (first.replayed, again) == (False, replace(first, replayed=True))
+    assert (first.is_replay, again) == (False, replace(first, is_replay=True))
     assert bench.lane.looks == [tx_id(0)]
 
 
@@ -69,7 +69,7 @@ async def test_a_claim_evicted_while_at_work_is_served_all_the_same(bench: Bench
         assert await bench.ledger.drop_unpaid(row.id)
 
     bench.lane.before = evict
-    assert not (await bench.redeem(0, token)).replayed
+    assert not (await bench.redeem(0, token)).is_replay
     row = await bench.row(0, token)
     assert row is not None
     assert row.state is State.SPENT
@@ -79,7 +79,7 @@ async def test_a_worker_that_lost_its_lease_waits_for_the_new_one(bench: Bench) 
     """Taken over while it looked at the chain, it neither marks, nor drops, nor calls it spent: it joins."""
     token = bench.token()
     bench.lane.pay(0, token)
-    taken: list[asyncio.Task[Served]] = []
+    taken: list[asyncio.Task[PaidAnswer]] = []
 
     async def stall() -> None:
         row = await bench.row(0, token)
@@ -92,7 +92,7 @@ async def test_a_worker_that_lost_its_lease_waits_for_the_new_one(bench: Bench) 
     first = await bench.redeem(0, token)
     second = await taken[0]
     assert first.body == second.body
-    assert [first.replayed, second.replayed] == [True, False]
+    assert [first.is_replay, second.is_replay] == [True, False]
 
 
 async def test_a_worker_that_lost_its_lease_after_paying_keeps_no_answer_of_its_own(
@@ -103,7 +103,7 @@ async def test_a_worker_that_lost_its_lease_after_paying_keeps_no_answer_of_its_
     token = bench.token()
     bench.lane.pay(0, token)
     spend = Redemptions.spend
-    others: list[Served] = []
+    others: list[PaidAnswer] = []
 
     async def late(ledger: Redemptions, row_id: int, *args: Any, **kwargs: Any) -> bool:
         monkeypatch.setattr(Redemptions, "spend", spend)
@@ -112,10 +112,10 @@ async def test_a_worker_that_lost_its_lease_after_paying_keeps_no_answer_of_its_
 
     monkeypatch.setattr(Redemptions, "spend", late)
     mine = await bench.redeem(0, token)
-    assert [mine] == [replace(other, replayed=True) for other in others]
+    assert [mine] == [replace(other, is_replay=True) for other in others]
 
 
-async def served_by_another(bench: Bench, row_id: int, token: str) -> Served:
+async def served_by_another(bench: Bench, row_id: int, token: str) -> PaidAnswer:
     """Take a row from its worker and have the other one serve it."""
     row = await bench.ledger.get(row_id)
     assert row is not None
@@ -131,7 +131,7 @@ async def test_a_worker_that_lost_its_lease_with_its_answer_made_keeps_none_of_i
     token = bench.token()
     bench.lane.pay(0, token)
     store = Redemptions.mark_paid_and_spend
-    others: list[Served] = []
+    others: list[PaidAnswer] = []
 
     async def late(ledger: Redemptions, row: Redemption, *args: Any, **kwargs: Any) -> bool:
         monkeypatch.setattr(Redemptions, "mark_paid_and_spend", store)
@@ -140,7 +140,7 @@ async def test_a_worker_that_lost_its_lease_with_its_answer_made_keeps_none_of_i
 
     monkeypatch.setattr(Redemptions, "mark_paid_and_spend", late)
     mine = await bench.redeem(0, token)
-    assert [mine] == [replace(other, replayed=True) for other in others]
+    assert [mine] == [replace(other, is_replay=True) for other in others]
 
 
 async def test_a_long_look_keeps_its_lease(bench: Bench) -> None:
@@ -154,7 +154,7 @@ async def test_a_long_look_keeps_its_lease(bench: Bench) -> None:
     bench.lane.before = slow
     first, second = await asyncio.gather(bench.redeem(0, token), bench.redeem(0, token, worker=1))
     assert first.body == second.body
-    assert sorted([first.replayed, second.replayed]) == [False, True]
+    assert sorted([first.is_replay, second.is_replay]) == [False, True]
     assert bench.lane.looks == [tx_id(0)]
 
 
@@ -180,7 +180,7 @@ async def test_a_look_that_the_end_interrupts_leaves_a_claim_that_is_kept_and_fr
     row = await bench.row(0, token)
     assert row is not None
     assert (row.lease, row.is_kept, row.state) == (None, True, State.UNPAID)
-    assert not (await bench.redeem(0, token, worker=1)).replayed
+    assert not (await bench.redeem(0, token, worker=1)).is_replay
 
 
 async def test_a_service_that_fails_takes_no_payment(bench: Bench) -> None:
@@ -191,13 +191,13 @@ async def test_a_service_that_fails_takes_no_payment(bench: Bench) -> None:
     def broken(_request: Any, _bench: Any) -> dict[str, Any]:
         raise ZeroDivisionError
 
-    assert await bench.refusal(0, token, service=replace(SERVICE, run=broken)) == "answer_unavailable"
+    assert await bench.refusal(0, token, service=replace(SERVICE, execute=broken)) == "answer_unavailable"
     row = await bench.row(0, token)
     assert row is not None
     assert (row.state, row.lease, bool(row.is_kept)) == (State.UNPAID, None, True)
     assert bench.lane.looks == []
     await bench.ledger.forget(unpaid_before=2**40, answers_before=0)
-    assert not (await bench.redeem(0, token)).replayed
+    assert not (await bench.redeem(0, token)).is_replay
 
 
 @pytest.mark.parametrize("seconds", [0, 1])
@@ -213,15 +213,15 @@ async def test_a_service_runs_again_only_for_a_payment_found_in_another_second(
 
     def counted(request: Any, given: Any) -> dict[str, Any]:
         runs.append(request)
-        return SERVICE.run(request, given)
+        return SERVICE.execute(request, given)
 
     async def pass_by() -> None:
         now[0] += seconds
 
     bench.lane.before = pass_by
     presented = await bench.workers[0].present(MinedProof(tx_id(0), token, None))
-    call = replace(Call.of(SERVICE, BODY, ""), service=replace(SERVICE, run=counted))
-    served = await bench.workers[0].redeem(presented, call, SERVICE.accepts(dict(BODY)))
+    call = replace(Call.of(SERVICE, BODY, ""), service=replace(SERVICE, execute=counted))
+    served = await bench.workers[0].redeem(presented, call, SERVICE.parse_request(dict(BODY)))
     row = await bench.row(0, token)
     assert row is not None
     assert len(runs) == 1 + seconds
@@ -246,13 +246,13 @@ async def test_a_service_that_fails_after_all_leaves_the_payment_usable(
         runs.append(request)
         if len(runs) > 1:
             raise ZeroDivisionError
-        return SERVICE.run(request, given)
+        return SERVICE.execute(request, given)
 
-    assert await bench.refusal(0, token, service=replace(SERVICE, run=broken)) == "answer_unavailable"
+    assert await bench.refusal(0, token, service=replace(SERVICE, execute=broken)) == "answer_unavailable"
     row = await bench.row(0, token)
     assert row is not None
     assert (row.state, row.lease) == (State.PAID, None)
-    assert not (await bench.redeem(0, token)).replayed
+    assert not (await bench.redeem(0, token)).is_replay
     assert bench.lane.looks == [tx_id(0)]
 
 
@@ -274,7 +274,7 @@ async def test_an_unknown_payment_leaves_its_claim_and_a_bad_one_does_not(bench:
     assert await bench.refusal(0, token) == "chain_unavailable"
     assert await bench.row(0, token) is not None
     bench.lane.pay(0, token)
-    assert not (await bench.redeem(0, token)).replayed
+    assert not (await bench.redeem(0, token)).is_replay
 
 
 async def test_a_node_that_is_behind_knows_of_nothing(bench: Bench) -> None:
@@ -292,7 +292,7 @@ async def test_a_node_that_is_behind_knows_of_nothing(bench: Bench) -> None:
     assert not row.is_kept
     bench.lane.told.age = 301
     bench.lane.pay(0, token)
-    assert not (await bench.redeem(0, token)).replayed
+    assert not (await bench.redeem(0, token)).is_replay
 
 
 async def test_the_ninth_claim_evicts_the_oldest_that_is_unknown(bench: Bench) -> None:
@@ -320,7 +320,7 @@ async def test_two_tokens_for_one_payment_buy_one_call(bench: Bench) -> None:
     """Should two challenges ever fit one transaction, step 14b decides between them."""
     tokens = [bench.token(), bench.token()]
     bench.lane.pay(0, tokens[0])
-    assert not (await bench.redeem(0, tokens[0])).replayed
+    assert not (await bench.redeem(0, tokens[0])).is_replay
     bench.lane.pay(0, tokens[1])
     assert await bench.refusal(0, tokens[1]) == "payment_already_spent"
 
@@ -330,7 +330,7 @@ async def test_step_14b_decides_when_both_were_seen(bench: Bench) -> None:
     token = bench.token()
     bench.lane.pay(0, token)
     bench.lane.pay(1, token)
-    faster: list[Served] = []
+    faster: list[PaidAnswer] = []
 
     async def overtaken() -> None:
         faster.append(await bench.redeem(1, token, worker=1))
@@ -338,7 +338,7 @@ async def test_step_14b_decides_when_both_were_seen(bench: Bench) -> None:
     bench.lane.before = overtaken
     assert await bench.refusal(0, token) == "payment_already_spent"
     assert await bench.row(0, token) is None
-    assert not faster[0].replayed
+    assert not faster[0].is_replay
 
 
 async def test_a_transfer_that_was_counted_for_another_claim_is_spent(
@@ -352,7 +352,7 @@ async def test_a_transfer_that_was_counted_for_another_claim_is_spent(
 
     monkeypatch.setattr(MinedPaymentSource, "collect", one_transfer)
     tokens = [bench.token(), bench.token()]
-    assert not (await bench.redeem(0, tokens[0])).replayed
+    assert not (await bench.redeem(0, tokens[0])).is_replay
     async with asyncio.timeout(60):
         assert await bench.refusal(1, tokens[1]) == "payment_already_spent"
     assert await bench.row(1, tokens[1]) is None
@@ -390,11 +390,11 @@ async def test_terms_that_another_worker_has_just_put_in_force_are_known(bench: 
     """A worker that read the terms a moment ago looks again for a token that fits none of them."""
     first = bench.token()
     bench.lane.pay(0, first)
-    assert not (await bench.redeem(0, first)).replayed
+    assert not (await bench.redeem(0, first)).is_replay
     other = replace(TERMS, amount="1")
     await Generations(bench.database).put_in_force({SERVICE.id: (other,)}, now=WpClock().now())
     request = Call.of(SERVICE, BODY, "").request_hash
     now = WpClock().now()
     token = MINT.token(other, service_id=SERVICE.id, request_hash=request, unix=now, nonce=bytes(8))
     bench.lane.pay(1, token)
-    assert not (await bench.redeem(1, token)).replayed
+    assert not (await bench.redeem(1, token)).is_replay

@@ -11,7 +11,7 @@ import pytest
 from reference.lanes.lane import ChainUnavailable
 from reference.protocol.observed import TxStatus
 from reference.protocol.redemption import State
-from reference.rail.settlement.unserved_payments import PaymentsDesk
+from reference.rail.settlement.unserved_payments import PaymentOperations
 from reference.rail.signing import Signer
 from reference.store.opening import sqlite_dsn
 from reference.store.unserved import UnservedPayments, UnservedState
@@ -52,19 +52,19 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Later:
     return Later(monkeypatch)
 
 
-def desk_of(bench: Bench) -> PaymentsDesk:
+def desk_of(bench: Bench) -> PaymentOperations:
     """Return an operator's desk over the workers' ledger."""
 
     async def signer() -> Signer:
         return bench.signer
 
     unserved = UnservedPayments(bench.database)
-    return PaymentsDesk(bench.settings, WpClock(), bench.ledger, unserved, signer, worker="desk")
+    return PaymentOperations(bench.settings, WpClock(), bench.ledger, unserved, signer, worker="desk")
 
 
 async def listed(bench: Bench) -> list[tuple[str, str, str | None]]:
     """Return state, transaction and code of what is listed."""
-    found = await desk_of(bench).listed(refunded=False, most=99)
+    found = await desk_of(bench).list_payments(is_refunded=False, most=99)
     return [(one.payment.state.value, one.payment.tx_id, one.payment.code) for one in found]
 
 
@@ -126,10 +126,10 @@ async def test_a_short_payment_is_listed_with_what_it_moved(bench: Bench) -> Non
     [transfer] = shown.transfers
     bench.lane.shown[tx_id(0)] = replace(shown, transfers=(replace(transfer, value=3),))
     assert await bench.refusal(0, token) == "wrong_amount"
-    [entry] = await desk_of(bench).listed(refunded=False, most=9)
+    [entry] = await desk_of(bench).list_payments(is_refunded=False, most=9)
     assert (entry.payment.amount, entry.payment.code) == ("3", "wrong_amount")
     bench.lane.pay(1, token)
-    assert not (await bench.redeem(1, token)).replayed
+    assert not (await bench.redeem(1, token)).is_replay
 
 
 async def test_a_second_payment_of_a_token_is_listed(bench: Bench) -> None:
@@ -222,5 +222,5 @@ async def test_a_claim_whose_block_is_late_is_listed_when_it_lapses(bench: Bench
     await bench.tend()
     assert await bench.row(0, token) is None
     assert await listed(bench) == [refused(0, "challenge_expired")]
-    assert TERMS.amount == (await desk_of(bench).listed(refunded=False, most=9))[0].payment.amount
+    assert TERMS.amount == (await desk_of(bench).list_payments(is_refunded=False, most=9))[0].payment.amount
     assert bench.lane.shown[tx_id(0)].status is TxStatus.CONFIRMED

@@ -17,7 +17,7 @@ from reference.lanes.algorand.lane import AlgorandLane
 from reference.lanes.lane import Lane
 from reference.protocol.networks import NETWORKS
 from reference.rail.paid_fast_path import PaidFastPath
-from reference.rail.runtime import opened
+from reference.rail.runtime import open_rail_with_lanes
 from reference.rail.settings import RailSettings
 from reference.web.clock import WpClock
 from reference.web.http.envelope import AsgiApp, Envelope, Message, Scope
@@ -122,7 +122,7 @@ async def doors_of(
             rail_payto={"algorand": PAYEE},
             **settings,
         )
-        rail = await exits.enter_async_context(opened(given, {NETWORK.key: lane()}))
+        rail = await exits.enter_async_context(open_rail_with_lanes(given, {NETWORK.key: lane()}))
         assert isinstance(rail, Envelope)
         made.append(rail)
     assert isinstance(made[1].app, PaidFastPath)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.rail.runtime import opened
+from reference.rail.runtime import open_rail_with_lanes
 from reference.rail.settings import RailSettings
 from reference.web.settings import Misconfigured
 from tests import prepared
@@ -101,5 +101,5 @@ async def test_a_rail_without_its_ledger_names_it(tmp_path: Path) -> None:
     settings = RailSettings(rail_db="postgresql://127.0.0.1:1/none", rail_data_dir=tmp_path)
 
     with pytest.raises(Misconfigured, match="WP_RAIL_DB: the database cannot be asked"):
-        async with opened(settings, {}):
+        async with open_rail_with_lanes(settings, {}):
             pass

@@ -23,7 +23,7 @@ from reference.lanes.solana.lane import SolanaLane
 from reference.protocol import solana_transfers
 from reference.protocol.networks import NETWORKS
 from reference.protocol.observed import ABSENT, ObservedTransaction, Transfer, TxStatus
-from reference.rail.runtime import opened
+from reference.rail.runtime import open_rail_with_lanes
 from reference.rail.settings import RailSettings
 from reference.web.http.envelope import AsgiApp
 from tools.bench.reference.calling import call
@@ -116,5 +116,5 @@ async def memory_rail(folder: Path, receipt: Receipt) -> AsyncIterator[MemoryRai
         "base_mainnet": BaseLane(NETWORKS["base_mainnet"], unasked, settings.evm_confirmations),
         "solana_mainnet": SolanaLane(NETWORKS["solana_mainnet"], unasked, settings.word, settings.solana_commitment),
     }
-    async with opened(settings, lanes) as app:
+    async with open_rail_with_lanes(settings, lanes) as app:
         yield MemoryRail(app, lane, receipt)
