@@ -80,7 +80,7 @@ class Ledger:
     def __getitem__(self, row_id: str) -> Requirement:
         return self._rows[row_id]
 
-    def at(self, version: int) -> Ledger:
+    def at_version(self, version: int) -> Ledger:
         """Return the ledger as it was in one of `VERSIONS`."""
         return Ledger(row for row in self if row.since <= version)
 
@@ -90,11 +90,11 @@ class Ledger:
         Raises:
             LookupError: A prefix matches no row; its text is the prefix.
         """
-        wanted = [prefix.strip().upper().rstrip("-") for prefix in prefixes]
-        for prefix in wanted:
+        starts = [prefix.strip().upper().rstrip("-") for prefix in prefixes]
+        for prefix in starts:
             if not prefix or not any(row.id.startswith(prefix) for row in self):
                 raise LookupError(prefix)
-        return tuple(row for row in self if not wanted or row.id.startswith(tuple(wanted)))
+        return tuple(row for row in self if not starts or row.id.startswith(tuple(starts)))
 
 
 def id_prefixes(row: str) -> Iterator[str]:

@@ -39,7 +39,7 @@ def in_order(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (name != "index.md", name.removesuffix(".md")))
 
 
-class Faults(ValueError):
+class SpecificationFaults(ValueError):
     """Pages that break the form of the specification; its text has a line for each fault."""
 
 
@@ -51,22 +51,22 @@ def entries(pages: Mapping[str, str]) -> tuple[Clause, ...]:
     Raises:
         Faults: A clause without sentence or basis, an id twice, or a heading whose anchor depends on the renderer.
     """
-    found = tuple(one for name, text in pages.items() for one in _of_page(name, text))
+    clauses = tuple(one for name, text in pages.items() for one in _page_clauses(name, text))
     # Only ids of chapters have one character. The pages are reversed, so that the first page with an id wins.
-    begun = {one.id: one for one in reversed(found) if len(one.id) == 1}
-    found = tuple(one for one in found if begun.get(one.id, one) is one)
-    faults = tuple(_faults(found))
+    first_chapters = {one.id: one for one in reversed(clauses) if len(one.id) == 1}
+    clauses = tuple(one for one in clauses if first_chapters.get(one.id, one) is one)
+    faults = tuple(_faults(clauses))
     if faults:
-        raise Faults("\n".join(faults))
-    return found
+        raise SpecificationFaults("\n".join(faults))
+    return clauses
 
 
 def anchor(heading: str) -> str:
     """Return the anchor that renderers make of a heading: GitHub and Python-Markdown, where they agree."""
     # GitHub removes punctuation before it replaces spaces. Python-Markdown also joins hyphens, so `_faults`
     # rejects an anchor that contains two hyphens in a row.
-    kept = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
-    return re.sub(r"\s", "-", kept)
+    words = re.sub(r"[^\w\s-]", "", heading.replace("`", "")).strip().lower()
+    return re.sub(r"\s", "-", words)
 
 
 def first_sentence(paragraph: str) -> str | None:
@@ -83,13 +83,13 @@ def sentences(pages: Mapping[str, str]) -> Mapping[str, frozenset[str]]:
 
     An item of a list is a sentence, preceded by the words that introduce the list. Each ends with a full stop.
     """
-    found: dict[str, set[str]] = {}
+    by_id: dict[str, set[str]] = {}
     for text in pages.values():
         for level, heading, body in _blocks(text):
-            numbered = _SECTION.fullmatch(heading) if level <= 2 else None
-            if _CLAUSE.fullmatch(heading) or numbered:
-                found.setdefault(numbered["id"] if numbered else heading, set()).update(_clause_sentences(body))
-    return {name: frozenset(told) for name, told in found.items()}
+            section = _SECTION.fullmatch(heading) if level <= 2 else None
+            if _CLAUSE.fullmatch(heading) or section:
+                by_id.setdefault(section["id"] if section else heading, set()).update(_clause_sentences(body))
+    return {name: frozenset(told) for name, told in by_id.items()}
 
 
 def _clause_sentences(body: str) -> Iterator[str]:
@@ -114,40 +114,40 @@ def _sentences(paragraph: str) -> Iterator[str]:
     plain = re.sub(r"\[([^\]]+)\]\([^)]*\)", r"\1", " ".join(paragraph.split()))
     plain = re.sub(r"(`[^`]*`)|\*+([^*`]+)\*+", lambda part: part[1] or part[2], plain).replace(r"\<", "<")
     # A full stop inside backticks ends no sentence. The mask has the same length, so that positions stay valid.
-    masked, begun = re.sub(r"`[^`]*`", lambda code: "x" * len(code.group()), plain), 0
-    for end in re.finditer(r"[.!?][)\"']?(?= |$)", masked):
-        if not masked[: end.end()].endswith(_SHORT_FORMS):
-            yield plain[begun : end.end()].lstrip()
-            begun = end.end()
-    if begun < len(plain):
-        yield plain[begun:].lstrip()
+    mask, start = re.sub(r"`[^`]*`", lambda code: "x" * len(code.group()), plain), 0
+    for end in re.finditer(r"[.!?][)\"']?(?= |$)", mask):
+        if not mask[: end.end()].endswith(_SHORT_FORMS):
+            yield plain[start : end.end()].lstrip()
+            start = end.end()
+    if start < len(plain):
+        yield plain[start:].lstrip()
 
 
-def _of_page(name: str, text: str) -> Iterator[Clause]:
+def _page_clauses(name: str, text: str) -> Iterator[Clause]:
     section: str | None = None
     for level, heading, body in _blocks(text):
-        numbered = _SECTION.fullmatch(heading)
+        section_heading = _SECTION.fullmatch(heading)
         if _CLAUSE.fullmatch(heading):
             yield Clause(heading, None, section, name, anchor(heading), _opening(body), _basis(body))
         elif level <= 2:
-            section = numbered["id"] if numbered else None
-            if numbered:
-                title, opening = numbered["title"], _opening(body)
-                yield Clause(numbered["id"], title, section, name, anchor(heading), opening, _basis(body))
+            section = section_heading["id"] if section_heading else None
+            if section_heading:
+                title, opening = section_heading["title"], _opening(body)
+                yield Clause(section_heading["id"], title, section, name, anchor(heading), opening, _basis(body))
 
 
 def _blocks(text: str) -> Iterator[tuple[int, str, str]]:
     """Yield the level of each heading, the heading, and the text below it up to the next heading."""
-    heading, body, fenced = (0, ""), list[str](), False
+    heading, body, in_code = (0, ""), list[str](), False
     for line in text.splitlines():
         # A line of a code block that begins with # is a comment of that code, not a heading.
-        fenced ^= bool(_FENCE.match(line))
-        found = None if fenced else _HEADING.match(line)
-        if found is None:
+        in_code ^= bool(_FENCE.match(line))
+        match = None if in_code else _HEADING.match(line)
+        if match is None:
             body.append(line)
             continue
         yield *heading, "\n".join(body)
-        heading, body = (len(found["marks"]), found["text"]), []
+        heading, body = (len(match["marks"]), match["text"]), []
     yield *heading, "\n".join(body)
 
 
@@ -163,20 +163,20 @@ def _opening(body: str) -> str | None:
 
 
 def _basis(body: str) -> str | None:
-    found = [basis for part in _paragraphs(body) if (basis := _BASIS.match(part))]
-    return " ".join(found[-1]["text"].split()) if found else None
+    matches = [basis for part in _paragraphs(body) if (basis := _BASIS.match(part))]
+    return " ".join(matches[-1]["text"].split()) if matches else None
 
 
-def _faults(found: Iterable[Clause]) -> Iterator[str]:
-    seen: dict[str, Clause] = {}
-    for one in found:
-        where = f"{one.page}: {one.id}"
-        if one.id in seen:
-            yield f"{where} is also in {seen[one.id].page}"
-        if one.title is None and one.sentence is None:
+def _faults(clauses: Iterable[Clause]) -> Iterator[str]:
+    by_id: dict[str, Clause] = {}
+    for clause in clauses:
+        where = f"{clause.page}: {clause.id}"
+        if clause.id in by_id:
+            yield f"{where} is also in {by_id[clause.id].page}"
+        if clause.title is None and clause.sentence is None:
             yield f"{where} does not begin with a whole sentence"
-        if one.title is None and one.basis is None:
+        if clause.title is None and clause.basis is None:
             yield f"{where} has no line *Basis: …*"
-        if "--" in one.anchor:
-            yield f"{where} has an anchor that depends on the renderer: {one.anchor}"
-        seen[one.id] = one
+        if "--" in clause.anchor:
+            yield f"{where} has an anchor that depends on the renderer: {clause.anchor}"
+        by_id[clause.id] = clause

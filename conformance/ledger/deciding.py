@@ -20,7 +20,7 @@ MUTANTS: Final = "mutants"
 _MOST_ROWS: Final = 3
 
 
-def deciding(root: Path) -> list[dict[str, Any]]:
+def list_deciding_functions(root: Path) -> list[dict[str, Any]]:
     """Return each row that has such functions, with their names as `reference/rail/keys.py:Keys.find`, in order."""
     by_row: dict[str, list[frozenset[str]]] = defaultdict(list)
     sources = _Sources(root)
@@ -30,14 +30,14 @@ def deciding(root: Path) -> list[dict[str, Any]]:
             places = [sources.place(edit["file"], edit["find"]) for edit in entry.get("edits", ())]
             by_row[entry["caught_by"]].append(frozenset(place for place in places if place is not None))
     rows_of = Counter(name for mutants in by_row.values() for name in frozenset().union(*mutants))
-    found = {row: [*_agreed(mutants, rows_of)] for row, mutants in sorted(by_row.items())}
-    return [{"row": row, "rules": names} for row, names in found.items() if names]
+    names_by_row = {row: [*_decisive_names(mutants, rows_of)] for row, mutants in sorted(by_row.items())}
+    return [{"row": row, "rules": names} for row, names in names_by_row.items() if names]
 
 
-def _agreed(mutants: list[frozenset[str]], rows_of: Mapping[str, int]) -> Iterator[str]:
+def _decisive_names(mutants: list[frozenset[str]], rows_of: Mapping[str, int]) -> Iterator[str]:
     """Yield the functions that more than half of a row's mutants replace, in order."""
-    replacing = Counter(name for names in mutants for name in names)
-    for name, count in sorted(replacing.items()):
+    counts = Counter(name for names in mutants for name in names)
+    for name, count in sorted(counts.items()):
         # Some mutants edit a function that only carries the fault, such as one that builds an app or signs an
         # answer. So a function must be changed by more than half of the row's mutants. The function of a
         # single mutant decides, unless the mutants of many rows change it.

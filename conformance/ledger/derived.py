@@ -46,38 +46,38 @@ class Derived:
         digest = self._digest(root)
         # A file that is missing, cut off or of an older format is not an error: it is written again.
         with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-            kept = json.loads(path.read_bytes())
-            if kept["made_from"] == digest:
-                return kept["entries"]
-        content = _encoded({"made_from": digest, "entries": self.make(root)})
+            stored_value = json.loads(path.read_bytes())
+            if stored_value["made_from"] == digest:
+                return stored_value["entries"]
+        content = _encode({"made_from": digest, "entries": self.make(root)})
         # A checkout may be read-only. Then each process computes the entries again.
         with contextlib.suppress(OSError):
             write(path, content)
         return json.loads(content)["entries"]
 
-    def packaged(self, root: Path = ROOT) -> bytes:
+    def package_bytes(self, root: Path = ROOT) -> bytes:
         """Return the file for a wheel, the same bytes from the same sources."""
-        return _encoded({"entries": self.make(root)})
+        return _encode({"entries": self.make(root)})
 
     def _digest(self, root: Path) -> str:
         """Return a digest that changes if a source is added, removed or written."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         # Time and size suffice. Reading every source at each start of a command would cost more than it
         # saves.
         for path, state in sorted(_states(root, self.sources)):
-            found.update(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\n".encode())
-        return found.hexdigest()
+            digest.update(f"{path}\0{state.st_mtime_ns}\0{state.st_size}\n".encode())
+        return digest.hexdigest()
 
 
 def write(path: Path, content: bytes) -> None:
     """Write a file at once: a process that reads it meanwhile sees the old content or the new one."""
     # Two processes may write at the same time. Each has its temporary file, and `replace` is atomic.
-    beginning = path.with_name(f"{path.name}.{os.getpid()}")
-    beginning.write_bytes(content)
-    beginning.replace(path)
+    partial = path.with_name(f"{path.name}.{os.getpid()}")
+    partial.write_bytes(content)
+    partial.replace(path)
 
 
-def _encoded(value: Any) -> bytes:
+def _encode(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 

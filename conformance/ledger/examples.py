@@ -52,8 +52,8 @@ class Example:
 def examples() -> Mapping[str, Example]:
     """Return the example breach of each row that has one, by the row's id."""
     values = orjson.loads(files("conformance").joinpath(FILE).read_bytes())
-    made = (
+    breaches = (
         Example(**{**one, "exchange": tuple((str(name), str(text)) for name, text in one["exchange"])})
         for one in values
     )
-    return MappingProxyType({one.row: one for one in made})
+    return MappingProxyType({one.row: one for one in breaches})

@@ -11,13 +11,13 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from conformance.ledger.deciding import MUTANTS, deciding
+from conformance.ledger.deciding import MUTANTS, list_deciding_functions
 from conformance.ledger.derived import ROOT, Derived
 
 RULES: Final = Derived(
     "conformance/ledger/rules.json",
     (f"{MUTANTS}/*.toml", "reference/*.py", "conformance/ledger/deciding.py"),
-    deciding,
+    list_deciding_functions,
 )
 
 
@@ -31,7 +31,7 @@ def rules_of(row_id: str) -> tuple[str, ...]:
     return _rules().get(row_id, ())
 
 
-def line_of(file: str, name: str) -> int | None:
+def find_line(file: str, name: str) -> int | None:
     """Return the line of a definition, None if the file is not installed or has no such name.
 
     Args:
@@ -39,14 +39,14 @@ def line_of(file: str, name: str) -> int | None:
         name: Of a function, a class, or a constant; dots lead into classes.
     """
     body = _definitions(file)
-    found: ast.stmt | None = None
+    definition: ast.stmt | None = None
     for part in name.split("."):
-        found = next((node for node in body if part in _names(node)), None)
-        if found is None:
+        definition = next((node for node in body if part in _names(node)), None)
+        if definition is None:
             return None
         # Only a class contains definitions that a dotted name can reach.
-        body = found.body if isinstance(found, ast.ClassDef) else []
-    return None if found is None else found.lineno
+        body = definition.body if isinstance(definition, ast.ClassDef) else []
+    return None if definition is None else definition.lineno
 
 
 @cache
@@ -62,11 +62,11 @@ def _names(node: ast.stmt) -> tuple[str, ...]:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return (node.name,)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    named = [inner for target in targets for inner in ast.walk(target)]
-    return tuple(inner.id for inner in named if isinstance(inner, ast.Name))
+    nodes = [inner for target in targets for inner in ast.walk(target)]
+    return tuple(inner.id for inner in nodes if isinstance(inner, ast.Name))
 
 
 def place(file: str, name: str) -> str:
     """Return where a definition is, as `file:line`; only the file if its line is unknown."""
-    line = line_of(file, name)
+    line = find_line(file, name)
     return file if line is None else f"{file}:{line}"

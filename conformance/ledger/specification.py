@@ -32,13 +32,13 @@ _SECTION: Final = r"[1-9]\.[1-9]\d?"
 _MORE: Final = rf"(?:(?:,| and| to) {_SECTION})*(?![\d.]*\d)"
 # Texts contain numbers that name no section, such as amounts and sections of an RFC. So a number is a
 # citation only after the word "specification" or "profile", or in parentheses of this form.
-_CITED: Final = re.compile(
+_CITATION: Final = re.compile(
     r"(?<![\w-])(P-[A-Z]{2}-\d{2}|C-\d{2})(?!\d)"  # P-CV-08, C-03
     rf"|\b(?:profile|specification) (?:section )?((?:{_SECTION}|[1-9]){_MORE})"  # specification 3.4 and 3.10
     rf"|(?<=[\w,;:`'\"] )\(({_SECTION}{_MORE})(?=\)|, [A-Za-z]| steps? )",  # (3.4), (2.4 step 7), (7.1, P-CP-02)
     re.IGNORECASE,
 )
-_ONE: Final = re.compile(rf"\w-.+|{_SECTION}|[1-9]")
+_SINGLE_ID: Final = re.compile(rf"\w-.+|{_SECTION}|[1-9]")
 
 
 @cache
@@ -49,11 +49,11 @@ def clauses() -> Mapping[str, Clause]:
 
 def citations(text: str) -> tuple[str, ...]:
     """Return the ids of the clauses and sections that a text cites, each once, whether they exist or not."""
-    named = (next(filter(None, found.groups())).upper() for found in _CITED.finditer(text))
-    return tuple(dict.fromkeys(one for group in named for one in _ONE.findall(group)))
+    groups = (next(filter(None, found.groups())).upper() for found in _CITATION.finditer(text))
+    return tuple(dict.fromkeys(one for group in groups for one in _SINGLE_ID.findall(group)))
 
 
-def cited(text: str) -> tuple[Clause, ...]:
+def cited_clauses(text: str) -> tuple[Clause, ...]:
     """Return the clauses and sections that a text cites."""
     return tuple(clauses()[name] for name in citations(text) if name in clauses())
 
@@ -84,5 +84,5 @@ def rests_on(row: str) -> tuple[Clause, ...]:
 
     That is the first sentence of a section or clause, unless `quotes.json` names another one.
     """
-    found = (clauses()[name] for name in places(row) if name in clauses())
-    return tuple(replace(one, sentence=quotes().get((row, one.id), one.sentence)) for one in found)
+    clauses_of_row = (clauses()[name] for name in places(row) if name in clauses())
+    return tuple(replace(one, sentence=quotes().get((row, one.id), one.sentence)) for one in clauses_of_row)

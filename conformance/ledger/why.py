@@ -21,21 +21,21 @@ def reasons() -> Mapping[str, str]:
     Raises:
         ValueError: The file contains a beginning twice.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for entry in tomllib.loads(files("conformance").joinpath(FILE).read_text("utf-8"))["why"]:
         for name in entry["rows"]:
-            if name in found:
+            if name in texts:
                 raise ValueError(f"{FILE}: {name} occurs twice")
-            found[name] = entry["text"]
-    return MappingProxyType(found)
+            texts[name] = entry["text"]
+    return MappingProxyType(texts)
 
 
-def beginning(row: str) -> str | None:
+def longest_prefix(row: str) -> str | None:
     """Return the longest entry with which a row's id begins, in whole words; None if there is no such entry."""
     return next((prefix for prefix in id_prefixes(row) if prefix in reasons()), None)
 
 
 def why(row: str) -> str | None:
     """Return why a row of the ledger matters; None if it has no entry yet."""
-    found = beginning(row)
-    return None if found is None else reasons()[found]
+    prefix = longest_prefix(row)
+    return None if prefix is None else reasons()[prefix]

@@ -92,7 +92,7 @@ def _not_run(summary: Summary) -> int:
     claimed = {*summary.claims.get("surfaces", ()), "shared"}
     selected = {row.id for row in summary.rows}
     lanes = frozenset(summary.options.get("lanes") or summary.claims.get("lanes", ()))
-    ledger = load().at(int(summary.options.get("ledger") or NEWEST))
+    ledger = load().at_version(int(summary.options.get("ledger") or NEWEST))
     unselected = sum(row.surface in claimed and row.id not in selected for row in ledger)
     return unselected + sum(
         row.verdict is Verdict.NOT_APPLICABLE and _of_lanes_left_out(row.requirement, summary, lanes)

@@ -58,7 +58,7 @@ def _read(wheel: Path) -> None:
         metadata = email.message_from_bytes(archive.read(f"{info}/METADATA"))
         licence = archive.read(f"{info}/licenses/LICENSE")
         packages = archive.read(f"{info}/top_level.txt").decode().split()
-        stale = [data.file for data in (CATALOGUE, CLAUSES, RULES) if archive.read(data.file) != data.packaged()]
+        stale = [data.file for data in (CATALOGUE, CLAUSES, RULES) if archive.read(data.file) != data.package_bytes()]
         packed = zipfile.Path(io.BytesIO(archive.read("conformance/vectors/vectors.zip")))
     ours = vectors.read(packed) == vectors.package()
     loose = [name for name in names if name.startswith("conformance/vectors/") and name.endswith("/valid.json")]

@@ -13,7 +13,7 @@ from conformance.ledger import Requirement
 from conformance.ledger.clause import Clause
 from conformance.ledger.examples import Example, examples
 from conformance.ledger.rules import rules_of
-from conformance.ledger.specification import cited, rests_on
+from conformance.ledger.specification import cited_clauses, rests_on
 from conformance.ledger.why import why
 from conformance.selftest.kill_lists import KillList, load_kill_lists
 
@@ -144,5 +144,5 @@ def _kill_lists() -> tuple[KillList, ...]:
 
 def _clauses(row: Requirement, checks: Sequence[Described]) -> tuple[Clause, ...]:
     texts = (row.sentence, *(f"{check.sentence}\n{check.fix}" for check in checks))
-    named = (clause for text in texts for clause in cited(text))
+    named = (clause for text in texts for clause in cited_clauses(text))
     return tuple(dict.fromkeys((*rests_on(row.id), *named)))

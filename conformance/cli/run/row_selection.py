@@ -27,7 +27,7 @@ def chosen(ids: Sequence[str], version: int = NEWEST) -> tuple[Requirement, ...]
         LookupError: An id matches no row; its text is the id.
     """
     whole = {one.strip().upper().rstrip("-") for one in ids} & PUBLISHING.keys()
-    return load().at(version).select([*ids, *([DOCUMENT_ROW] if whole else [])])
+    return load().at_version(version).select([*ids, *([DOCUMENT_ROW] if whole else [])])
 
 
 def wanted(checks: Sequence[Check], ids: Sequence[str]) -> tuple[Check, ...]:
@@ -54,7 +54,7 @@ def asked_for(options: RunOptions) -> tuple[Requirement, ...]:
         rows = chosen(options.ids, options.ledger)
     except LookupError as prefix:
         which = "requirement" if options.ledger == NEWEST else f"requirement of ledger {options.ledger}"
-        raise UsageFault(unknown(str(prefix), prefixes(load().at(options.ledger)), which)) from prefix
+        raise UsageFault(unknown(str(prefix), prefixes(load().at_version(options.ledger)), which)) from prefix
     selected = tuple(
         row
         for row in rows

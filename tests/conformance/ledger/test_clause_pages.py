@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.ledger.clause_pages import (
-    Faults,
+    SpecificationFaults,
     anchor,
     entries,
     first_sentence,
@@ -101,7 +101,7 @@ def test_a_page_gives_its_chapter_its_sections_and_its_clauses() -> None:
 )
 def test_a_page_that_breaks_the_form_is_refused(old: str, new: str, fault: str) -> None:
     """Each fault names the page and the id."""
-    with pytest.raises(Faults, match=r"3-gateway\.md: ") as found:
+    with pytest.raises(SpecificationFaults, match=r"3-gateway\.md: ") as found:
         entries({"3-gateway.md": PAGE.replace(old, new)})
     assert fault in str(found.value)
 
@@ -131,7 +131,7 @@ def test_pages_that_break_the_form_are_refused(tmp_path: Path) -> None:
     """The error lists each fault."""
     for page in (ROOT / "docs/spec").glob("*.md"):
         (tmp_path / page.name).write_text(page.read_text("utf-8").replace("*Basis: deployed", "Deployed"), "utf-8")
-    with pytest.raises(Faults, match="P-KY-02 has no line"):
+    with pytest.raises(SpecificationFaults, match="P-KY-02 has no line"):
         read_clauses(tmp_path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.ledger.deciding import deciding
+from conformance.ledger.deciding import list_deciding_functions
 
 _RULES = """\
 import hmac
@@ -43,22 +43,26 @@ def project(tmp_path: Path, *edited: tuple[str, str], source: str = _RULES) -> P
 )
 def test_the_place_of_an_edit_decides_its_row(tmp_path: Path, text: str, name: str) -> None:
     """A method, a constant and a function."""
-    assert deciding(project(tmp_path, ("A-1", text))) == [{"row": "A-1", "rules": [f"reference/rules.py:{name}"]}]
+    assert list_deciding_functions(project(tmp_path, ("A-1", text))) == [
+        {"row": "A-1", "rules": [f"reference/rules.py:{name}"]}
+    ]
 
 
 def test_an_import_decides_nothing(tmp_path: Path) -> None:
     """An edit adds to it what another edit uses. A mutant in Python has no edit."""
-    assert deciding(project(tmp_path, ("A-1", "import hmac"), ("A-2", ""))) == []
+    assert list_deciding_functions(project(tmp_path, ("A-1", "import hmac"), ("A-2", ""))) == []
 
 
 def test_most_mutants_of_a_row_must_agree(tmp_path: Path) -> None:
     """Two of three do; a row whose two mutants edit different functions has none."""
     bound, carried = "note == self.token", "note.strip()"
     edited = (("A-1", carried), ("A-1", bound), ("A-1", bound), ("A-2", bound), ("A-2", carried))
-    assert deciding(project(tmp_path, *edited)) == [{"row": "A-1", "rules": ["reference/rules.py:Weld.is_bound"]}]
+    assert list_deciding_functions(project(tmp_path, *edited)) == [
+        {"row": "A-1", "rules": ["reference/rules.py:Weld.is_bound"]}
+    ]
 
 
 @pytest.mark.parametrize("source", ["def broken(:\n", "", "LIMIT = 4\n"])
 def test_a_reference_that_is_being_changed_is_no_fault(tmp_path: Path, source: str) -> None:
     """No Python, an empty file, and another text: the row has no function until the edit fits again."""
-    assert deciding(project(tmp_path, ("A-1", "LIMIT = 3"), source=source)) == []
+    assert list_deciding_functions(project(tmp_path, ("A-1", "LIMIT = 3"), source=source)) == []

@@ -62,7 +62,7 @@ def test_a_folder_that_cannot_be_written_is_no_fault(project: Path) -> None:
 
 def test_an_installation_reads_what_its_build_has_written(project: Path) -> None:
     """Outside a checkout the sources are not looked at; a missing file is an error."""
-    content = DATA.packaged(project)
+    content = DATA.package_bytes(project)
     (project / "pyproject.toml").unlink()
     with pytest.raises(FileNotFoundError):
         DATA.load(project)

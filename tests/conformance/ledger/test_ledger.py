@@ -21,7 +21,7 @@ def test_each_row_is_listed_once_and_decides_if_it_is_a_must() -> None:
     assert {row.surface for row in rows} == {"gateway", "rail", "control_plane", "agent", "webhooks", "shared"}
     assert [row.id for row in rows if row.decides != (row.level == "MUST")] == []
     for before, after in pairwise(VERSIONS):
-        assert [row for row in load().at(after) if row.since <= before] == list(load().at(before))
+        assert [row for row in load().at_version(after) if row.since <= before] == list(load().at_version(before))
 
 
 def test_rows_beyond_the_interface_bind_who_claims_them() -> None:
@@ -30,7 +30,7 @@ def test_rows_beyond_the_interface_bind_who_claims_them() -> None:
     assert {row.since for row in claimed} == {NEWEST}
     assert {row.level for row in claimed} == {"MUST"}
     assert {row.option for row in claimed} == {RECORDS, CHECKOUT, TENANTS, PAYMENT_RESPONSE}
-    assert {row.basis for row in load().at(1)} == {"stated", "implied"}
+    assert {row.basis for row in load().at_version(1)} == {"stated", "implied"}
 
 
 def test_prefixes_select_by_letters() -> None:

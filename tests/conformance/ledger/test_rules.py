@@ -8,7 +8,7 @@ import pytest
 
 from conformance.engine.catalogue import catalogue
 from conformance.ledger import load
-from conformance.ledger.rules import line_of, rules_of
+from conformance.ledger.rules import find_line, rules_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -18,7 +18,7 @@ def test_every_rule_leads_to_a_line_that_names_it() -> None:
     for row in load():
         for rule in rules_of(row.id):
             file, _, name = rule.partition(":")
-            line = line_of(file, name)
+            line = find_line(file, name)
             assert line is not None, rule
             assert name.rpartition(".")[2] in (ROOT / file).read_text("utf-8").splitlines()[line - 1], rule
 
@@ -26,7 +26,7 @@ def test_every_rule_leads_to_a_line_that_names_it() -> None:
 def test_every_check_leads_to_its_function() -> None:
     """Each row that is judged has a check, whose function stands in the file that it names."""
     for check in catalogue():
-        line = line_of(check.file, check.id)
+        line = find_line(check.file, check.id)
         assert line is not None, check.id
         assert f"async def {check.id}(" in (ROOT / check.file).read_text("utf-8").splitlines()[line - 1]
 
@@ -49,4 +49,4 @@ def test_a_function_that_one_of_several_mutants_replaces_decides_no_row() -> Non
 )
 def test_what_is_not_there_has_no_line(file: str, name: str) -> None:
     """A file that is not installed, a name that is not defined, and one below a constant."""
-    assert line_of(file, name) is None
+    assert find_line(file, name) is None

@@ -9,7 +9,7 @@ import pytest
 from conformance.ledger import load
 from conformance.ledger.clause import FOLDER
 from conformance.ledger.clause_pages import sentences
-from conformance.ledger.specification import citations, cited, clauses, places, quotes, rests_on
+from conformance.ledger.specification import citations, cited_clauses, clauses, places, quotes, rests_on
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = (
@@ -88,10 +88,10 @@ def test_citations_are_found(text: str, names: tuple[str, ...]) -> None:
 
 def test_a_clause_says_what_and_where() -> None:
     """What a text cites has its sentence and its place; what does not exist is left out."""
-    (clause,) = cited("P-KY-02, P-KY-99")
+    (clause,) = cited_clauses("P-KY-02, P-KY-99")
     assert clause.where == "docs/spec/2-receipts.md#p-ky-02"
     assert clause.says.startswith("The `kid` of an Ed25519 key is the first 32 hexadecimal digits")
     assert clause.basis == "deployed"
-    (section,) = cited("profile 2.4")
+    (section,) = cited_clauses("profile 2.4")
     assert section.says.startswith("Receipt verification: A receipt is verified in nine steps")
     assert section.where == "docs/spec/2-receipts.md#24-receipt-verification"

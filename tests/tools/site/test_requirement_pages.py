@@ -12,7 +12,7 @@ from conformance.cli.explain import command
 from conformance.cli.explain.content import Explanation, explanation
 from conformance.ledger import load
 from conformance.ledger.examples import Example, examples
-from conformance.ledger.why import beginning, reasons
+from conformance.ledger.why import longest_prefix, reasons
 from conformance.selftest.kill_lists import load_kill_lists
 from tools.examples.__main__ import encoded
 from tools.site.requirement_pages import pages, prose
@@ -56,7 +56,7 @@ def test_page_and_command_say_the_same(row: str) -> None:
 
 def test_every_row_has_a_reason_and_every_reason_a_row() -> None:
     """One or two honest sentences, three at most, each of them whole."""
-    used = {beginning(row.id) for row in load()}
+    used = {longest_prefix(row.id) for row in load()}
     assert used == set(reasons())
     for text in reasons().values():
         assert text.endswith(".")
